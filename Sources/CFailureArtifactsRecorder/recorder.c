@@ -59,13 +59,18 @@ static bool has_descriptor(recorder *recorder) {
         && now.st_dev == recorder->identity.st_dev;
 }
 
-// Reserves space for a part of the file, so that writing to it can't fail.
+// Reserves space for a part of the file, so that writing to it can't fail. The kernel needs space for each page of memory
+// as a whole. On arm64, it may have 16 or 64 KiB.
 static bool reserve(recorder *recorder, size_t offset, size_t length) {
     if (recorder->is_closed || !has_descriptor(recorder)) return false;
 #ifdef __linux__
+    size_t page = (size_t)getpagesize(), from = offset / page * page;
+    size_t to = (offset + length + page - 1) / page * page;
+    // Space behind its end would make the file larger.
+    if (to > recorder->size) to = recorder->size;
     int status;
     do {
-        status = fallocate(recorder->descriptor, 0, (off_t)offset, (off_t)length);
+        status = fallocate(recorder->descriptor, 0, (off_t)from, (off_t)(to - from));
     } while (status != 0 && errno == EINTR);
     if (status == 0) return true;
     if (errno != EOPNOTSUPP && errno != ENOSYS) return false;
