@@ -40,7 +40,7 @@ struct failure_artifacts_recorder {
     struct failure_artifacts_recorder *next;
 };
 
-// Protects the list and its elements' chunks. Held for some instructions only.
+// Protects the list, and the chunks and descriptors of its elements. Held for some instructions only.
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 // The files that are mapped; the one that was opened last comes first.
 static recorder *first;
@@ -309,9 +309,12 @@ bool failure_artifacts_chunk_reserve(chunk *chunk, size_t end) {
     if (end > failure_artifacts_chunk_size || !recorder) return false;
     uint32_t wanted = (uint32_t)((end + failure_artifacts_page - 1) / failure_artifacts_page * failure_artifacts_page);
     size_t offset = (size_t)((unsigned char *)chunk - recorder->memory);
-    if (!reserve(recorder, offset + chunk->reserved, wanted - chunk->reserved)) return false;
-    chunk->reserved = wanted;
-    return true;
+    // Meanwhile the file's descriptor can't be closed: its number may then be another file's.
+    pthread_mutex_lock(&lock);
+    bool is_reserved = reserve(recorder, offset + chunk->reserved, wanted - chunk->reserved);
+    pthread_mutex_unlock(&lock);
+    if (is_reserved) chunk->reserved = wanted;
+    return is_reserved;
 }
 
 // MARK: - Time
