@@ -31,11 +31,12 @@ static atomic_bool records_values;
 static atomic_bool records_stacks;
 
 void failure_artifacts_log_configure(unsigned statements, bool values, bool stacks) {
-    atomic_store(&capacity, statements);
-    atomic_store(&records_values, values);
-    atomic_store(&records_stacks, stacks);
     failure_artifacts_clock_start();
     failure_artifacts_stack_prepare();
+    atomic_store(&records_values, values);
+    atomic_store(&records_stacks, stacks);
+    // Last: other threads begin logs if they see it, and logs need all of the above.
+    atomic_store(&capacity, statements);
 }
 
 // The log calls SQLite for each statement, so it is kept for the system's library only, which it calls directly.
