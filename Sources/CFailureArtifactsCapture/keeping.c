@@ -236,11 +236,13 @@ static bool starts_with(const char *sql, const char *word, size_t length) {
     return strncasecmp(sql, word, length) == 0;
 }
 
-// Skips white space and comments.
+// Skips white space, comments and byte order marks, as SQLite does.
 static const char *start_of(const char *sql) {
     for (;;) {
         if (*sql == ' ' || *sql == '\n' || *sql == '\t' || *sql == '\r' || *sql == '\f' || *sql == ';') {
             sql++;
+        } else if (strncmp(sql, "\xef\xbb\xbf", 3) == 0) {
+            sql += 3;
         } else if (sql[0] == '-' && sql[1] == '-') {
             sql += strcspn(sql, "\n");
         } else if (sql[0] == '/' && sql[1] == '*') {

@@ -7,8 +7,9 @@ typedef void (*failure_artifacts_receiver)(failure_artifacts_connection *, failu
 
 // True if a statement may be a ROLLBACK or an ATTACH; false for most statements.
 static inline bool failure_artifacts_is_followed(const char *sql) {
-    char first = *sql | 0x20;
-    return first < 'd' || first == 'r';
+    // On arm64, a plain char has no sign. A byte order mark starts with 0xef.
+    unsigned char first = (unsigned char)*sql | 0x20;
+    return first < 'd' || first == 'r' || first == 0xef;
 }
 
 // True if a statement attaches a database.

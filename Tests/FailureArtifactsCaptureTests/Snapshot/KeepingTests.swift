@@ -48,7 +48,7 @@ extension ProcessWideTests {
 
         static let unwindings = [
             "ROLLBACK", "rollback transaction", " ;\n-- a comment\n/* and another */ ROLLBACK",
-            "ROLLBACK TO a; RELEASE a; ROLLBACK",
+            "\u{FEFF}ROLLBACK", "ROLLBACK TO a; RELEASE a; ROLLBACK",
             "ROLLBACK TO b; RELEASE b; ROLLBACK TO a; RELEASE a; ROLLBACK",
         ]
 
