@@ -132,6 +132,11 @@ set_up_tests() {
         need_command mandoc mandoc
         need_command groff groff
     fi
+    # They run C code for arm64, as programs and under a kernel.
+    if emulates_arm64; then
+        need_command qemu-aarch64 qemu-user
+        need_command qemu-system-aarch64 qemu-system-arm
+    fi
     # The report is tested in a browser. This way of installing one doesn't exist on macOS.
     if [ "$(uname)" = Linux ] && ! has_browser; then missing+=(chromium); fi
     install_missing
@@ -142,6 +147,42 @@ set_up_tests() {
             --no-deps --target "$build/axe" 'axe-playwright-python==0.1.8'
     fi
     set_up_fleet
+    if emulates_arm64; then set_up_arm64; fi
+}
+
+# True if this machine can run programs for arm64 in emulators. The package sources of other distributions than Debian
+# don't have arm64's packages.
+emulates_arm64() {
+    [ "$(uname -sm)" = 'Linux x86_64' ] && grep -qx ID=debian /etc/os-release
+}
+
+# Downloads libraries, a kernel and a shell for arm64, for Tests/Arm64/check. They are unpacked in .build, so they can't
+# conflict with this system's packages.
+set_up_arm64() {
+    local directory=$build/arm64 compiler kernel package
+    local packages=(libc6 libc6-dev linux-libc-dev libgcc-s1 libsqlite3-0 libsqlite3-dev busybox-static)
+    local wanted="${packages[*]}"
+    # A changed list needs another directory.
+    if [ "$(cat "$directory/packages" 2>/dev/null)" = "$wanted" ]; then return 0; fi
+    rm -rf "$directory"
+    mkdir -p "$directory/apt/lists/partial" "$directory/apt/cache/archives/partial"
+    : >"$directory/apt/status"
+    printf '%s;\n' 'APT::Architecture "arm64"' 'APT::Architectures { "arm64" }' 'Acquire::Languages "none"' \
+        "Dir::State \"$directory/apt\"" "Dir::State::status \"$directory/apt/status\"" \
+        "Dir::Cache \"$directory/apt/cache\"" >"$directory/apt/config"
+    local -x APT_CONFIG=$directory/apt/config
+    quietly "$build/logs/arm64-update.log" apt-get update
+    # The names of these packages have a version.
+    compiler=$(apt-cache search --names-only '^libgcc-[0-9]+-dev$' | sed 's/ .*//' | sort -V | tail -n 1)
+    kernel=$(apt-cache depends linux-image-cloud-arm64 | sed -n 's/^ *Depends: //p' | head -n 1)
+    [ -n "$compiler" ] && [ -n "$kernel" ] || fail "The package sources have no compiler or kernel for arm64."
+    packages+=("$compiler" "$kernel")
+    (cd "$directory" && quietly "$build/logs/arm64-download.log" apt-get download "${packages[@]}")
+    for package in "$directory"/*.deb; do dpkg-deb -x "$package" "$directory/root"; done
+    rm -rf "$directory"/*.deb "$directory/apt" "$directory"/root/lib/modules "$directory"/root/usr/lib/modules
+    # Since Debian 13, packages leave these links to another one.
+    [ -e "$directory/root/lib" ] || ln -s usr/lib usr/bin "$directory/root"
+    printf '%s\n' "$wanted" >"$directory/packages"
 }
 
 # Installs the programs that test the recipe for an object store: DuckDB, aws and a local S3 server.

@@ -1,0 +1,674 @@
+// Runs statements with the flight recorder, for Tests/Arm64/check, which reads the recorder's file from outside.
+//
+// Usage: harness MODE DIRECTORY. Markers at the ends of lines name the lines to which return addresses lead.
+#define _GNU_SOURCE
+#include "child.h"
+#include "discovery.h"
+#include "fence.h"
+#include "harness.h"
+#include "images.h"
+#include "log.h"
+#include "recorder.h"
+
+#include <alloca.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <unwind.h>
+
+#define CHECK(condition) \
+    do { \
+        if (!(condition)) fail(__LINE__, #condition); \
+    } while (0)
+
+static _Noreturn void fail(int line, const char *condition) {
+    printf("harness.c:%d: not true: %s (errno %d)\n", line, condition, errno);
+    exit(1);
+}
+
+// MARK: - The recorder
+
+static failure_artifacts_recorder *recorder;
+static _Thread_local failure_artifacts_connection *last_opened;
+
+static void opened(failure_artifacts_connection *connection) { last_opened = connection; }
+static void ignored(failure_artifacts_connection *connection) { (void)connection; }
+static void kept(failure_artifacts_connection *connection, failure_artifacts_image image) {
+    (void)connection;
+    failure_artifacts_free(image.library, image.bytes);
+}
+
+static failure_artifacts_recorder *open_recorder(const char *name) {
+    int descriptor = open(name, O_RDWR | O_CREAT | O_TRUNC, 0600);
+    CHECK(descriptor >= 0);
+    failure_artifacts_recorder *result = failure_artifacts_recorder_open(descriptor, true);
+    CHECK(result);
+    close(descriptor);
+    return result;
+}
+
+static void set_up(void) {
+    failure_artifacts_log_configure(1000, false, true);
+    failure_artifacts_discovery_install(
+        (failure_artifacts_discovery_events){opened, ignored, ignored, ignored, ignored, kept});
+    recorder = open_recorder("recorder");
+}
+
+static sqlite3 *open_store(const char *name) {
+    sqlite3 *db;
+    CHECK(sqlite3_open(name, &db) == SQLITE_OK);
+    // The journal mode that needs the smallest stack.
+    CHECK(sqlite3_exec(db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF", NULL, NULL, NULL) == SQLITE_OK);
+    CHECK(sqlite3_exec(db, "CREATE TABLE IF NOT EXISTS note (text)", NULL, NULL, NULL) == SQLITE_OK);
+    return db;
+}
+
+static void write_image(void *context, const failure_artifacts_image_in_memory *image) {
+    fprintf(context, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %s\n", image->base, image->start, image->end, image->path);
+}
+
+// Lets the check kill this process.
+static _Noreturn void wait_for_the_end(void) {
+    FILE *file = fopen("images", "w");
+    CHECK(file);
+    failure_artifacts_each_image(file, write_image);
+    fclose(file);
+    puts("ready");
+    fflush(stdout);
+    for (;;) pause();
+}
+
+// MARK: - Stacks
+
+static sqlite3 *store;
+
+NOINLINE static void run(const char *sql) {
+    CHECK(sqlite3_exec(store, sql, NULL, NULL, NULL) == SQLITE_OK); // line: run
+}
+
+// The number of functions whose return addresses are signed, so that the walk has to remove the signatures. A signature
+// may be 0 by chance.
+static int signatures;
+
+#if defined(__aarch64__)
+// The compiler removes the signature of the second address.
+#define COUNT_SIGNATURE() \
+    (signatures += ((void *const *)__builtin_frame_address(0))[1] != __builtin_return_address(0))
+#else
+#define COUNT_SIGNATURE() ((void)0)
+#endif
+
+NOINLINE static void nested_inner(void) {
+    COUNT_SIGNATURE();
+    const char *sql = "INSERT INTO note VALUES ('nested')";
+    CHECK(sqlite3_exec(store, sql, NULL, NULL, NULL) == SQLITE_OK); // line: nested inner
+}
+NOINLINE static int nested_middle(int value) {
+    COUNT_SIGNATURE();
+    nested_inner(); // line: nested middle
+    return value + 1;
+}
+NOINLINE static int nested(int value) {
+    COUNT_SIGNATURE();
+    return nested_middle(value) + 1; // line: nested outer
+}
+
+// SQLite calls this function for each row.
+static int receive_row(void *context, int count, char **values, char **names) {
+    (void)context, (void)count, (void)values, (void)names;
+    run("INSERT INTO note VALUES ('row')"); // line: row
+    return 0;
+}
+NOINLINE static void inside_row(void) {
+    CHECK(sqlite3_exec(store, "SELECT 1", receive_row, NULL, NULL) == SQLITE_OK); // line: row outer
+}
+
+static int has_inserted;
+static int compare(const void *one, const void *other) {
+    (void)one, (void)other;
+    if (!has_inserted++) run("INSERT INTO note VALUES ('callback')"); // line: callback
+    return 0;
+}
+NOINLINE static void inside_callback(void) {
+    int numbers[] = {1, 2};
+    qsort(numbers, 2, sizeof *numbers, compare); // line: callback outer
+    CHECK(has_inserted);
+}
+
+static void *on_thread(void *context) {
+    run(context); // line: thread
+    return NULL;
+}
+static void on_other_thread(void *(*body)(void *), const char *sql, size_t size) {
+    pthread_t thread;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    if (size) CHECK(pthread_attr_setstacksize(&attributes, size) == 0);
+    CHECK(pthread_create(&thread, &attributes, body, (void *)sql) == 0);
+    pthread_join(thread, NULL);
+    pthread_attr_destroy(&attributes);
+}
+
+enum { small_stack = 64 << 10 };
+
+// The smallest stack that glibc allows: 128 KiB on arm64.
+static size_t smallest_stack(void) {
+    long least = sysconf(_SC_THREAD_STACK_MIN);
+    return least > small_stack ? (size_t)least : small_stack;
+}
+static void *on_small_stack(void *context) {
+    // Leaves 64 KiB.
+    volatile char *filler = alloca(smallest_stack() - small_stack + 16);
+    filler[0] = 1;
+    run(context); // line: small stack
+    return NULL;
+}
+
+static void handle_elsewhere(int number) {
+    (void)number;
+    run("INSERT INTO note VALUES ('alternate stack')");
+}
+static void handle(int number) {
+    (void)number;
+    run("INSERT INTO note VALUES ('signal')"); // line: signal handler
+}
+NOINLINE static void interrupted(int number) {
+    raise(number); // line: interrupted
+}
+
+NOINLINE static int recursion(int depth) {
+    COUNT_SIGNATURE();
+    if (depth == 0) {
+        run("INSERT INTO note VALUES ('recursion')"); // line: recursion bottom
+        return 0;
+    }
+    return recursion(depth - 1) + 1; // line: recursion
+}
+
+NOINLINE void called_without_frame_pointer(void) {
+    CHECK(sqlite3_exec(store, "INSERT INTO note VALUES ('above')", NULL, NULL, NULL) == SQLITE_OK); // line: above
+}
+NOINLINE static int calls_without_frame_pointer(int value) {
+    return without_frame_pointer(value, store) + 1; // line: calls without
+}
+NOINLINE static int calls_that(int value) {
+    return calls_without_frame_pointer(value) + 1; // line: calls that
+}
+
+NOINLINE static void stacks(void) {
+    store = open_store("store.sqlite");
+    CHECK(nested(1) == 3);
+    inside_row();
+    inside_callback();
+    on_other_thread(on_thread, "INSERT INTO note VALUES ('thread')", 0);
+    on_other_thread(on_small_stack, "INSERT INTO note VALUES ('small stack')", smallest_stack());
+    stack_t alternate = {.ss_sp = malloc(1 << 18), .ss_size = 1 << 18};
+    CHECK(sigaltstack(&alternate, NULL) == 0);
+    CHECK(sigaction(SIGUSR1, &(struct sigaction){.sa_handler = handle_elsewhere, .sa_flags = SA_ONSTACK}, NULL) == 0);
+    CHECK(sigaction(SIGUSR2, &(struct sigaction){.sa_handler = handle}, NULL) == 0);
+    interrupted(SIGUSR1);
+    interrupted(SIGUSR2);
+    CHECK(recursion(50000) == 50000);
+    CHECK(calls_that(1) == 4);
+    printf("signed %d\n", signatures > 0);
+    wait_for_the_end();
+}
+
+// MARK: - The bounds of the stack
+
+// Runs a statement with this value as the frame pointer of the caller.
+NOINLINE static void with_frame_pointer_of_caller(uintptr_t value, const char *sql) {
+    volatile uintptr_t *frame = __builtin_frame_address(0);
+    uintptr_t saved = frame[0];
+    frame[0] = value;
+    run(sql);
+    frame[0] = saved;
+}
+
+#if defined(__aarch64__)
+// Calls a function with this value in the register of the frame pointer.
+void call_with_frame_pointer(uintptr_t value, void (*function)(const char *), const char *argument);
+__asm__(
+    ".text\n.balign 4\n.type call_with_frame_pointer, %function\ncall_with_frame_pointer:\n"
+    ".cfi_startproc\n"
+    "hint #34\n" // BTI C
+    "stp x29, x30, [sp, #-16]!\n"
+    ".cfi_def_cfa_offset 16\n.cfi_offset 29, -16\n.cfi_offset 30, -8\n"
+    "mov x29, x0\n"
+    "mov x0, x2\n"
+    "blr x1\n"
+    "ldp x29, x30, [sp], #16\n"
+    ".cfi_def_cfa_offset 0\n"
+    "ret\n"
+    ".cfi_endproc\n.size call_with_frame_pointer, . - call_with_frame_pointer\n");
+#endif
+
+static uintptr_t stack_start, stack_end;
+static sqlite3_stmt *prepared;
+
+static void try(const char *name, uintptr_t value) {
+    char *sql = sqlite3_mprintf("INSERT INTO note VALUES ('%s')", name);
+    with_frame_pointer_of_caller(value, sql);
+    sqlite3_free(sql);
+#if defined(__aarch64__)
+    sql = sqlite3_mprintf("INSERT INTO note VALUES ('register %s')", name);
+    CHECK(sqlite3_prepare_v2(store, sql, -1, &prepared, NULL) == SQLITE_OK);
+    call_with_frame_pointer(value, (void (*)(const char *))(void *)sqlite3_step, (void *)prepared);
+    CHECK(sqlite3_finalize(prepared) == SQLITE_OK);
+    sqlite3_free(sql);
+#endif
+}
+
+// Runs a statement while this many bytes of the stack are left.
+NOINLINE static void run_with(size_t left) {
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    volatile char *filler = alloca(here - stack_start - left);
+    filler[0] = 1;
+    CHECK(sqlite3_step(prepared) == SQLITE_DONE);
+    CHECK(sqlite3_reset(prepared) == SQLITE_OK);
+}
+
+static void *within_bounds(void *context) {
+    (void)context;
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    const struct {
+        const char *name;
+        uintptr_t value;
+    } values[] = {
+        {"0", 0}, {"1", 1}, {"unaligned", here + 1}, {"below", here - (8 << 10)}, {"the start", stack_start},
+        {"before the start", stack_start - 16}, {"end - 24", stack_end - 24}, {"end - 16", stack_end - 16},
+        {"end - 8", stack_end - 8}, {"end - 12", stack_end - 12}, {"the end", stack_end}, {"end + 8", stack_end + 8},
+        {"end + 4096", stack_end + 4096}, {"largest", UINTPTR_MAX}, {"largest - 7", UINTPTR_MAX - 7},
+        {"largest - 15", UINTPTR_MAX - 15}, {"async", stack_end | (uintptr_t)1 << 60},
+        {"top bit", here | (uintptr_t)1 << 63}, {"code", (uintptr_t)within_bounds},
+    };
+    for (size_t index = 0; index < sizeof values / sizeof *values; index++) {
+        try(values[index].name, values[index].value);
+    }
+    for (int left = 40; left >= 16; left--) {
+        char *sql = sqlite3_mprintf("INSERT INTO note VALUES ('%d KiB left')", left);
+        CHECK(sqlite3_prepare_v2(store, sql, -1, &prepared, NULL) == SQLITE_OK);
+        run_with((size_t)left << 10);
+        CHECK(sqlite3_finalize(prepared) == SQLITE_OK);
+        sqlite3_free(sql);
+    }
+    return NULL;
+}
+
+NOINLINE static void bounds(void) {
+    store = open_store(":memory:");
+    enum { guard = 64 << 10, size = 256 << 10 };
+    char *memory = mmap(NULL, size + 2 * guard, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(memory != MAP_FAILED && mprotect(memory + guard, size, PROT_READ | PROT_WRITE) == 0);
+    stack_start = (uintptr_t)memory + guard;
+    stack_end = stack_start + size;
+    pthread_t thread;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    CHECK(pthread_attr_setstack(&attributes, memory + guard, size) == 0);
+    CHECK(pthread_create(&thread, &attributes, within_bounds, NULL) == 0);
+    pthread_join(thread, NULL);
+    wait_for_the_end();
+}
+
+// MARK: - Many statements
+
+enum { writers = 3, before_kill = 3000 };
+
+static _Atomic(uint64_t) *finished;
+
+// Runs statements until the process is killed. All of them insert one row, so the numbers of changes show gaps.
+static void *write_rows(void *context) {
+    uintptr_t number = (uintptr_t)context;
+    char name[32];
+    snprintf(name, sizeof name, "store-%d.sqlite", (int)number);
+    sqlite3 *db = open_store(name);
+    sqlite3_stmt *insertion;
+    CHECK(sqlite3_prepare_v2(db, "INSERT INTO note VALUES (?)", -1, &insertion, NULL) == SQLITE_OK);
+    for (int row = 0;; row++) {
+        if (row % 16 == 5) {
+            char sql[64];
+            snprintf(sql, sizeof sql, "INSERT INTO note VALUES (%d)", row);
+            CHECK(sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK);
+        } else {
+            CHECK(sqlite3_bind_int(insertion, 1, row) == SQLITE_OK);
+            CHECK(sqlite3_step(insertion) == SQLITE_DONE && sqlite3_reset(insertion) == SQLITE_OK);
+        }
+        atomic_store_explicit(&finished[number], (uint64_t)row + 1, memory_order_release);
+    }
+}
+
+NOINLINE static void statements(void) {
+    int descriptor = open("finished", O_RDWR | O_CREAT | O_TRUNC, 0600);
+    CHECK(ftruncate(descriptor, 4096) == 0);
+    finished = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    CHECK(finished != MAP_FAILED);
+    printf("fence %d\n", failure_artifacts_has_heavy_fence());
+    const char *test = "T\t1\n", *closed = "S\t1\tstore\n";
+    CHECK(failure_artifacts_journal_write(recorder, 0, test, strlen(test)));
+    CHECK(failure_artifacts_journal_write(recorder, strlen(test), "S\t1\told\n", 8));
+    CHECK(failure_artifacts_journal_write(recorder, strlen(test), closed, strlen(closed)));
+    pthread_t thread;
+    for (uintptr_t number = 0; number < writers; number++) {
+        CHECK(pthread_create(&thread, NULL, write_rows, (void *)number) == 0);
+    }
+    for (int number = 0; number < writers; number++) {
+        while (atomic_load_explicit(&finished[number], memory_order_acquire) < before_kill) usleep(1000);
+    }
+    wait_for_the_end();
+}
+
+// MARK: - Time
+
+static uint64_t nanoseconds(clockid_t clock) {
+    struct timespec time;
+    clock_gettime(clock, &time);
+    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+static atomic_bool is_slow;
+
+// Replaces the unwinder's function. The walk calls it, so this suspends the walk.
+_Unwind_Reason_Code _Unwind_Backtrace(_Unwind_Trace_Fn visit, void *context) {
+    _Unwind_Reason_Code (*original)(_Unwind_Trace_Fn, void *);
+    *(void **)&original = dlsym(RTLD_NEXT, "_Unwind_Backtrace");
+    if (is_slow) usleep(30000);
+    return original(visit, context);
+}
+
+NOINLINE static void clocks(void) {
+    store = open_store(":memory:");
+    failure_artifacts_connection *connection = last_opened;
+    FILE *file = fopen("times", "w");
+    CHECK(file);
+    for (int turn = 0; turn < 20; turn++) {
+        uint64_t monotonic = nanoseconds(CLOCK_MONOTONIC), ticks = failure_artifacts_ticks();
+        uint64_t after = nanoseconds(CLOCK_MONOTONIC), wall = nanoseconds(CLOCK_REALTIME);
+        char *sql = sqlite3_mprintf("INSERT INTO note VALUES ('turn %d')", turn);
+        run(sql);
+        fprintf(file, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %s\n", monotonic, ticks, after, wall,
+            nanoseconds(CLOCK_REALTIME), sql);
+        sqlite3_free(sql);
+        usleep(20000);
+    }
+    fclose(file);
+    failure_artifacts_recorder_calibrate(recorder);
+    // A suspended walk isn't paid from the budget.
+    uint64_t spent = connection->log->spent;
+    connection->log->allowance = 0;
+    is_slow = true;
+    uint64_t start = failure_artifacts_ticks();
+    run("INSERT INTO note VALUES ('slow')");
+    uint64_t whole = failure_artifacts_ticks() - start;
+    is_slow = false;
+    printf("spent %" PRIu64 " of %" PRIu64 "\n", connection->log->spent - spent, whole);
+    wait_for_the_end();
+}
+
+// MARK: - Starts of tests
+
+enum { tests_beside = 30000 };
+
+static _Atomic(uint64_t) announced, confirmed;
+static atomic_bool is_over;
+
+// Starts tests while another thread runs statements.
+static void *start_tests_beside(void *context) {
+    (void)context;
+    uint64_t end = nanoseconds(CLOCK_MONOTONIC) + 5000000000;
+    for (uint64_t count = 1; count <= tests_beside && nanoseconds(CLOCK_MONOTONIC) < end; count++) {
+        // The next statement takes new numbers, at the time of the start or some instructions before or after it.
+        failure_artifacts_point_in_time();
+        for (volatile uint64_t delay = count % 256; delay > 0; delay--) {}
+        failure_artifacts_test_starts();
+        atomic_store_explicit(&announced, count, memory_order_release);
+        while (atomic_load_explicit(&confirmed, memory_order_acquire) != count) {}
+    }
+    atomic_store(&is_over, true);
+    return NULL;
+}
+
+static sqlite3_stmt *prepare(const char *sql) {
+    sqlite3_stmt *result;
+    CHECK(sqlite3_prepare_v2(store, sql, -1, &result, NULL) == SQLITE_OK);
+    return result;
+}
+
+static void execute(sqlite3_stmt *statement) {
+    CHECK(sqlite3_step(statement) == SQLITE_DONE && sqlite3_reset(statement) == SQLITE_OK);
+}
+
+// A statement belongs to the test that started last.
+NOINLINE static void starts(void) {
+    store = open_store(":memory:");
+    failure_artifacts_connection *connection = last_opened;
+    sqlite3_stmt *statement = prepare("DELETE FROM note WHERE 0");
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, start_tests_beside, NULL) == 0);
+    uint64_t last = 0;
+    while (!atomic_load(&is_over)) {
+        uint64_t total = atomic_load_explicit(&announced, memory_order_acquire);
+        execute(statement);
+        if (total == last) continue;
+        CHECK(connection->tests == total);
+        atomic_store_explicit(&confirmed, last = total, memory_order_release);
+    }
+    pthread_join(thread, NULL);
+}
+
+// MARK: - Rollbacks
+
+static uint64_t earliest;
+static volatile sig_atomic_t interruptions, wrong_rollbacks;
+static failure_artifacts_connection *unwound;
+
+// Interrupts the thread between any two instructions, so it sees what another thread may see.
+static void look_at_rollback(int number) {
+    (void)number;
+    interruptions++;
+    if (earliest && failure_artifacts_is_unwound(unwound) && failure_artifacts_unwound_at(unwound) < earliest) {
+        wrong_rollbacks++;
+    }
+}
+
+// If the last statement was a rollback, the point in time of that rollback is known.
+NOINLINE static void rollbacks(void) {
+    store = open_store(":memory:");
+    unwound = last_opened;
+    sqlite3_stmt *begin = prepare("BEGIN"), *insertion = prepare("INSERT INTO note VALUES (1)");
+    sqlite3_stmt *rollback = prepare("ROLLBACK");
+    CHECK(sigaction(SIGALRM, &(struct sigaction){.sa_handler = look_at_rollback, .sa_flags = SA_RESTART}, NULL) == 0);
+    struct itimerval interval = {{0, 50}, {0, 50}};
+    setitimer(ITIMER_REAL, &interval, NULL);
+    for (int turn = 0; turn < 20000 && !wrong_rollbacks; turn++) {
+        execute(begin);
+        execute(insertion);
+        earliest = failure_artifacts_point_in_time();
+        atomic_signal_fence(memory_order_seq_cst);
+        execute(rollback);
+        earliest = 0;
+        atomic_signal_fence(memory_order_seq_cst);
+    }
+    setitimer(ITIMER_REAL, &(struct itimerval){0}, NULL);
+    CHECK(interruptions > 100);
+    CHECK(wrong_rollbacks == 0);
+}
+
+// MARK: - Threads
+
+static failure_artifacts_connection *_Atomic connections[writers];
+
+static void *write_chunks(void *context) {
+    uintptr_t number = (uintptr_t)context;
+    sqlite3 *db = open_store(":memory:");
+    atomic_store(&connections[number], last_opened);
+    for (int row = 0; !atomic_load(&is_over); row++) {
+        char sql[64];
+        snprintf(sql, sizeof sql, "INSERT INTO note VALUES (%d)", row);
+        CHECK(sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK);
+        if (row % 8 == 0) CHECK(sqlite3_exec(db, "BEGIN; DELETE FROM note; ROLLBACK", NULL, NULL, NULL) == SQLITE_OK);
+    }
+    return db;
+}
+
+static void count_bytes(void *context, const void *chunk, size_t used, const failure_artifacts_log_end *end) {
+    (void)end;
+    const unsigned char *byte = chunk;
+    for (size_t index = sizeof(failure_artifacts_chunk); index < used; index++) *(size_t *)context += byte[index];
+}
+
+// Reads the logs of other threads, as a capture does.
+static void *borrow(void *context) {
+    size_t *borrowed = context, sum = 0;
+    while (!atomic_load(&is_over)) {
+        for (int number = 0; number < writers; number++) {
+            failure_artifacts_connection *connection = atomic_load(&connections[number]);
+            if (!connection || !failure_artifacts_borrowing_begins(connection)) continue;
+            failure_artifacts_log_read(connection, false, &sum, count_bytes);
+            failure_artifacts_borrowing_ends(connection);
+            ++*borrowed;
+        }
+    }
+    return NULL;
+}
+
+static void *start_tests(void *context) {
+    (void)context;
+    while (!atomic_load(&is_over)) {
+        failure_artifacts_test_starts();
+        failure_artifacts_recorder_calibrate(recorder);
+        CHECK(failure_artifacts_journal_write(recorder, 0, "T\t1\n", 4));
+        usleep(200);
+    }
+    return NULL;
+}
+
+NOINLINE static void threads(void) {
+    pthread_t others[writers + 2];
+    size_t borrowed = 0;
+    for (uintptr_t number = 0; number < writers; number++) {
+        CHECK(pthread_create(&others[number], NULL, write_chunks, (void *)number) == 0);
+    }
+    CHECK(pthread_create(&others[writers], NULL, borrow, &borrowed) == 0);
+    CHECK(pthread_create(&others[writers + 1], NULL, start_tests, NULL) == 0);
+    for (int turn = 0; turn < 200; turn++) {
+        char name[32];
+        snprintf(name, sizeof name, "recorder-%d", turn);
+        failure_artifacts_recorder *other = open_recorder(name);
+        usleep(5000);
+        failure_artifacts_recorder_close(other);
+        unlink(name);
+    }
+    atomic_store(&is_over, true);
+    for (int number = 0; number < writers + 2; number++) {
+        void *db = NULL;
+        pthread_join(others[number], &db);
+        if (db) CHECK(sqlite3_close(db) == SQLITE_OK);
+    }
+    CHECK(borrowed > 100);
+}
+
+// MARK: - Larger pages
+
+static int page_size;
+
+// Replaces the C library's function: arm64 has systems with pages of 16 KiB and of 64 KiB.
+int getpagesize(void) { return page_size ? page_size : (int)sysconf(_SC_PAGESIZE); }
+
+NOINLINE static void pages(void) {
+    page_size = 64 << 10;
+    failure_artifacts_recorder *other = open_recorder("large");
+    CHECK(failure_artifacts_journal_write(other, 0, "T\t1\n", 4));
+    failure_artifacts_chunk *chunk = failure_artifacts_chunk_take(1);
+    CHECK(chunk->recorder == other);
+    struct stat status;
+    CHECK(stat("large", &status) == 0);
+    printf("size %lld reserved %lld\n", (long long)status.st_size, (long long)status.st_blocks * 512);
+}
+
+// MARK: - The unnoticed program
+
+NOINLINE static void child(void) {
+    char *arguments[] = {"/bin/sh", "-c", "ls -l /proc/$$/fd", NULL};
+    close(open("program", O_WRONLY | O_CREAT, 0600));
+    close(open("parts", O_WRONLY | O_CREAT, 0600));
+    printf("unnoticed %d\n", failure_artifacts_start_unnoticed(arguments, "/dev/null", "program", 20000) > 0);
+    CHECK(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);
+    printf("without a signal %ld\n", start_with_signal(0, arguments, "/dev/null", "parts"));
+    CHECK(start_with_signal(SIGCHLD, arguments, "/dev/null", "parts") > 0);
+}
+
+// MARK: - Layout
+
+#define SIZE(type) printf(#type " %zu\n", sizeof(type))
+#define PLACE(type, field) printf(#type "." #field " %zu\n", offsetof(type, field))
+
+static void layout(void) {
+    SIZE(failure_artifacts_recorder_header);
+    PLACE(failure_artifacts_recorder_header, version);
+    PLACE(failure_artifacts_recorder_header, journal_size);
+    PLACE(failure_artifacts_recorder_header, chunk_count);
+    PLACE(failure_artifacts_recorder_header, clock);
+    PLACE(failure_artifacts_recorder_header, clocks);
+    PLACE(failure_artifacts_recorder_header, journal_length);
+    PLACE(failure_artifacts_recorder_header, journal_generation);
+    SIZE(failure_artifacts_clock_pair);
+    SIZE(failure_artifacts_chunk);
+    PLACE(failure_artifacts_chunk, connection);
+    PLACE(failure_artifacts_chunk, used);
+    SIZE(failure_artifacts_record);
+    PLACE(failure_artifacts_record, kind);
+    PLACE(failure_artifacts_record, flags);
+    SIZE(failure_artifacts_connection_record);
+    PLACE(failure_artifacts_connection_record, maximum);
+    SIZE(failure_artifacts_statement_record);
+    PLACE(failure_artifacts_statement_record, order);
+    PLACE(failure_artifacts_statement_record, ticks);
+    PLACE(failure_artifacts_statement_record, thread);
+    PLACE(failure_artifacts_statement_record, changes);
+    PLACE(failure_artifacts_statement_record, text);
+    PLACE(failure_artifacts_statement_record, stack);
+    PLACE(failure_artifacts_statement_record, pages);
+    SIZE(failure_artifacts_error_record);
+    PLACE(failure_artifacts_error_record, order);
+    PLACE(failure_artifacts_error_record, code);
+    PLACE(failure_artifacts_error_record, stack);
+    SIZE(failure_artifacts_end_record);
+    PLACE(failure_artifacts_end_record, order);
+    PLACE(failure_artifacts_end_record, ticks);
+    PLACE(failure_artifacts_end_record, changes);
+    PLACE(failure_artifacts_end_record, full_scan_steps);
+}
+
+int main(int count, char **arguments) {
+    if (count != 3 || chdir(arguments[2]) != 0) return 2;
+    const char *mode = arguments[1];
+    if (strcmp(mode, "layout") == 0) {
+        layout();
+        return 0;
+    }
+    set_up();
+    if (strcmp(mode, "stacks") == 0) stacks();
+    if (strcmp(mode, "bounds") == 0) bounds();
+    if (strcmp(mode, "statements") == 0) statements();
+    if (strcmp(mode, "clocks") == 0) clocks();
+    if (strcmp(mode, "starts") == 0) starts();
+    if (strcmp(mode, "rollbacks") == 0) rollbacks();
+    if (strcmp(mode, "threads") == 0) threads();
+    if (strcmp(mode, "pages") == 0) pages();
+    if (strcmp(mode, "child") == 0) child();
+    return 0;
+}

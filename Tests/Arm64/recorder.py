@@ -1,0 +1,71 @@
+"""Reads the flight recorder's file by its documented layout, without the package's code (see recorder.h)."""
+
+import dataclasses
+import struct
+
+PAGE, CHUNK = 4 << 10, 32 << 10
+CONNECTION, TEXT, STACK, STATEMENT, ERROR, END = range(1, 7)
+
+
+@dataclasses.dataclass
+class Statement:
+    order: int
+    ticks: int
+    thread: int
+    changes: int
+    sql: str
+    addresses: tuple
+    end: tuple = ()
+
+
+class Recorder:
+    def __init__(self, path):
+        self.bytes = path.read_bytes()
+        header = struct.unpack_from("<8s4I6q2Q", self.bytes)
+        magic, version, journal_size, chunk_count, clock, *pairs, journal_length, self.generation = header
+        assert magic == b"FARECORD" and version == 1, "The file is not a recorder of this version."
+        assert journal_length <= journal_size and clock in (1, 2), "The header is wrong."
+        assert PAGE + journal_size + chunk_count * CHUNK <= len(self.bytes), "The file is too short."
+        self.first, self.last = pairs[:2], pairs[2 * clock:2 * clock + 2]
+        self.journal = self.bytes[PAGE:PAGE + journal_length].decode()
+        # The statements of each connection, and the store's path.
+        self.connections, self.paths = {}, {}
+        for number in range(chunk_count):
+            self.read_chunk(PAGE + journal_size + number * CHUNK)
+        for statements in self.connections.values():
+            statements.sort(key=lambda statement: statement.order)
+
+    def read_chunk(self, start):
+        generation, connection, used = struct.unpack_from("<QQI", self.bytes, start)
+        if generation == 0 or connection == 0:
+            return
+        assert generation % 2 == 0 and 32 <= used <= CHUNK, f"The chunk at {start} is wrong."
+        texts, stacks, statements, offset = {}, {}, {}, 32
+        while offset < used:
+            length, kind, _, _ = struct.unpack_from("<IBBH", self.bytes, start + offset)
+            assert length >= 8 and offset + length <= used, f"The record at {start + offset} is wrong."
+            content = self.bytes[start + offset + 8:start + offset + length]
+            if kind == CONNECTION:
+                self.paths[connection] = content[8:].decode()
+            elif kind == TEXT:
+                texts[offset] = content.decode()
+            elif kind == STACK:
+                stacks[offset] = struct.unpack(f"<{len(content) // 8}Q", content)
+            elif kind == STATEMENT:
+                order, ticks, thread, changes, text, stack = struct.unpack_from("<QQQqII", content)
+                assert stack == 0 or stack in stacks, f"The statement at {start + offset} has no such stack."
+                statements[order] = Statement(order, ticks, thread, changes, texts[text], stacks.get(stack, ()))
+            elif kind == END:
+                order, ticks, changes = struct.unpack_from("<QQq", content)
+                # The start may be in the chunk before.
+                if order in statements:
+                    statements[order].end = (ticks, changes)
+            else:
+                assert kind == ERROR, f"The record at {start + offset} has an unknown kind."
+            offset += (length + 7) & ~7
+        self.connections.setdefault(connection, []).extend(statements.values())
+
+    def nanoseconds(self, ticks):
+        """Converts ticks to nanoseconds since 1970, as RecorderClock does."""
+        length = (self.last[1] - self.first[1]) / (self.last[0] - self.first[0])
+        return self.last[1] + (ticks - self.last[0]) * length
