@@ -57,7 +57,8 @@ package enum WholeFile {
     private static func place(of path: String) throws -> String {
         let place = FileSystem.realPath(of: path) ?? path
         if let status = try FileSystem.status(of: place), status.kind != .regular {
-            throw CommandError(.inputOutput, "'\(path)' is no regular file: nothing is written there.")
+            throw CommandError(
+                .inputOutput, "'\(path)' is not a regular file: nothing is written there.")
         }
         return place
     }

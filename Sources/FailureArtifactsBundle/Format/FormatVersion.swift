@@ -43,7 +43,7 @@ extension FormatVersion: Codable {
         guard let version = FormatVersion(text) else {
             throw DecodingError.dataCorruptedError(
                 in: container,
-                debugDescription: "'\(text)' is no version such as \(FormatVersion.current)")
+                debugDescription: "'\(text)' is not a version such as \(FormatVersion.current)")
         }
         self = version
     }

@@ -36,10 +36,10 @@ enum HelpText {
         return """
             Usage: failure-artifacts COMMAND …
 
-            Runs tests and reads the bundles that they leave when they fail: the SQLite stores
-            as they were at the failure, in a zip that any unzip opens.
+            Runs tests, and reads the bundles that failing tests leave: zip files with the
+            SQLite stores as they were at the failure.
 
-            To begin with:
+            Start with:
               failure-artifacts run -- swift test
               failure-artifacts explain failure-artifacts
               failure-artifacts report failure-artifacts
@@ -48,14 +48,14 @@ enum HelpText {
             \(list)
 
             Options:
-            \(definitions([("-h, --help", "Show this."), ("--version", "Show the version.")]))
+            \(definitions([("-h, --help", "Show this help."), ("--version", "Show the version.")]))
 
-            'failure-artifacts COMMAND --help' says more. Results go to standard output, all
-            else to standard error.
+            'failure-artifacts COMMAND --help' describes a command. Results go to standard
+            output, everything else to standard error.
 
-            Exit status: 0 done, 1 the check found something, 64 usage, 65 a file that is not
-            what it should be, 66 no such file, 74 input/output. 'run' and 'open' exit with
-            the status of what they have run.
+            Exit status: 0 done, 1 the check found something, 64 wrong usage, 65 malformed
+            file, 66 no such file, 74 input or output error. 'run' and 'open' exit with the
+            status of the program that they ran.
 
             """
     }

@@ -91,7 +91,7 @@ extension Syntax {
         let takesMore = positionals.last?.isRepeated ?? false
         if given.count > positionals.count, !takesMore {
             let hint = needsRest ? " before '--'" : ""
-            throw usageError("'\(command)' has no use for '\(given[positionals.count])'\(hint).")
+            throw usageError("'\(command)' does not expect '\(given[positionals.count])'\(hint).")
         }
         if let empty = zip(given, positionals).first(where: { $0.0.isEmpty }) {
             throw usageError("\(empty.1.name) is empty.")

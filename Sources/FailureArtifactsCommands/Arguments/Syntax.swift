@@ -100,7 +100,7 @@ package struct Syntax: Sendable {
         self.command = command
         self.summary = summary
         self.positionals = positionals
-        self.options = options + [Option("--help", short: "-h", help: "Show this.")]
+        self.options = options + [Option("--help", short: "-h", help: "Show this help.")]
         self.rest = rest
         self.needsRest = needsRest
         self.discussion = discussion
@@ -119,23 +119,23 @@ extension Syntax.Option {
     static let store = Syntax.Option(
         "--store", value: "NAME",
         help:
-            "The store: its name, NAME.committed for what was committed where a transaction was open, or "
-            + "the name of an entry. By default the first.")
+            "The store, by its name or entry. NAME.committed is the committed state of a store with an open "
+            + "transaction. By default, the first store.")
 }
 
 extension Syntax.Option {
     static let redactions = Syntax.Option(
         "--redactions", value: "FILE",
         help:
-            "What must not get into bundles, as JSON: tables, columns and attachments. By default the file "
-            + "that FAILURE_ARTIFACTS_REDACTIONS names.")
+            "Leave out the data that a JSON file with redaction rules names: tables, columns and attachments. By "
+            + "default, the file is the one that FAILURE_ARTIFACTS_REDACTIONS names.")
 
     static let commit = Syntax.Option(
-        "--at", value: "COMMIT",
+        "--at", value: "N",
         help:
-            "The state after a transaction, of a store that has a history: 0 is the state before the first "
-            + "one, N the state after the Nth, -1 or last the one at the failure, -2 the one a transaction "
-            + "earlier. 'failure-artifacts history' lists them.")
+            "The state of the store's history: 0 is the state before the first transaction, N the one after the "
+            + "Nth. -1 or 'last' is the state at the failure, -2 the one before the last transaction. "
+            + "'failure-artifacts history' lists the transactions.")
 }
 
 extension ParsedArguments {
@@ -154,7 +154,7 @@ extension ParsedArguments {
         for text in values(of: "--at") {
             guard let commit = CommitReference(text) else {
                 throw syntax.usageError(
-                    "'\(text)' is no commit: give a number such as 0, 3 or -2, or 'last'.")
+                    "'\(text)' is not a state: give a number such as 0, 3 or -2, or 'last'.")
             }
             commits.append(commit)
         }
@@ -166,9 +166,9 @@ extension Syntax.Positional {
     static let bundle = Syntax.Positional(
         "BUNDLE",
         help:
-            "A bundle, or a directory or a zip that holds exactly one. DIR/PART and OUTER.zip/PART name "
-            + "one of several, where PART is a part of its name that no other has. The bundle of a failure is "
-            + "preferred to those of passing runs.")
+            "A bundle, or a directory or zip that contains exactly one. To choose one of several, add a part of "
+            + "its name that no other has: DIR/PART or OUTER.zip/PART. A failure is preferred to passing runs."
+    )
 
     static let paths = Syntax.Positional(
         "PATH", isRepeated: true,
@@ -183,7 +183,7 @@ extension ReadingLimits {
         self = arguments.has("--no-limits") ? .none : .standard
         guard let text = arguments.value(of: "--time-limit") else { return }
         guard let seconds = Int32(text), seconds > 0 else {
-            throw syntax.usageError("'\(text)' is no number of seconds.")
+            throw syntax.usageError("'\(text)' is not a number of seconds.")
         }
         store.seconds = Double(seconds)
         // A bundle can have several stores.
@@ -195,11 +195,12 @@ extension Syntax.Option {
     static let noLimits = Syntax.Option(
         "--no-limits",
         help:
-            "For bundles that you trust: lift the limits on unpacked sizes, on SQLite's memory and values, and "
-            + "on time.")
+            "Lift the limits on unpacked sizes, on SQLite's memory and values, and on time. Use it only for "
+            + "bundles that you trust.")
 
     static let timeLimit = Syntax.Option(
         "--time-limit", value: "SECONDS",
         help:
-            "How long SQLite may be at work on a store, in seconds of the processor: 60 by default.")
+            "The processor time that SQLite may take for one store, in seconds; five times that for a bundle. By "
+            + "default, 60.")
 }

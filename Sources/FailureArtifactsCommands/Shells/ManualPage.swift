@@ -12,14 +12,13 @@ struct ManualPage {
         .Os
         .Sh NAME
         .Nm failure-artifacts
-        .Nd read the SQLite stores that failing tests have left
+        .Nd run tests and read the SQLite stores of those that failed
         .Sh SYNOPSIS
         \(commands.map { Self.usage(of: $0, name: ".Nm\n") }.joined(separator: "\n"))
         .Sh DESCRIPTION
         \(Self.paragraph("""
-            Runs tests and reads the bundles that they leave when they fail: the SQLite stores as they were at \
-            the failure, in a zip that any unzip opens. Results go to standard output, all else to standard \
-            error.
+            Runs tests, and reads the bundles that failing tests leave: zip files with the SQLite stores as they \
+            were at the failure. Results go to standard output, everything else to standard error.
             """))
         .Sh COMMANDS
         .Bl -tag -width Ds
@@ -37,13 +36,13 @@ struct ManualPage {
         .Cm run
         and
         .Cm open
-        exit with the status of what they have run.
+        exit with the status of the program that they ran.
         .Sh EXAMPLES
-        Run tests, and leave bundles of those that fail, crash or hang:
+        Run tests, and make bundles for those that fail, crash or hang:
         .Pp
         .Dl failure\\-artifacts run \\-\\-timeout 20m \\-\\- swift test \\-\\-parallel
         .Pp
-        Look at the latest failures, and into the store of one of them:
+        List the latest failures first, and open the store of one of them:
         .Pp
         .Dl failure\\-artifacts list \\-\\-sort \\-time failure\\-artifacts
         .Dl failure\\-artifacts open failure\\-artifacts/1a2b3c4d
@@ -57,21 +56,20 @@ struct ManualPage {
     private static let variables: [(name: String, meaning: String)] = [
         (
             "FAILURE_ARTIFACTS_DIR",
-            "Where bundles go; by default failure-artifacts in the working directory. If that can't be written, they "
-                + "go to failure-artifacts in the temporary directory."
+            "The directory for bundles; by default failure-artifacts in the working directory. If it can't be "
+                + "written, bundles go to failure-artifacts in the temporary directory."
         ),
         (
             "FAILURE_ARTIFACTS_CACHE",
-            "Where large stores that were taken out are kept for the next time: a directory, or off."
+            "The directory in which unpacked large stores are kept for the next time, or off."
         ),
-        ("NO_COLOR", "Not empty: no colours."),
-        ("TMPDIR", "Where scratch copies are made; by default /tmp."),
+        ("NO_COLOR", "If it isn't empty, the output has no colours."),
+        ("TMPDIR", "The directory for scratch copies; by default /tmp."),
     ]
 
     private static let statuses: [(status: Int, meaning: String)] = [
-        (0, "Done."), (1, "The check found something."), (64, "The command line makes no sense."),
-        (65, "A file is not what it should be."), (66, "There is no such file."),
-        (74, "Reading or writing failed."),
+        (0, "Done."), (1, "The check found something."), (64, "Wrong usage."),
+        (65, "A malformed file."), (66, "No such file."), (74, "An input or output error."),
     ]
 
     // MARK: - Parts

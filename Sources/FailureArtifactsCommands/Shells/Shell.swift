@@ -42,13 +42,16 @@ struct CompletionsCommand: Command {
         command: "completions", summary: "Print the completions for a shell",
         positionals: [
             Syntax.Positional(
-                "SHELL", kind: .words(Shell.allCases.map(\.rawValue)), help: "bash, zsh or fish.")
+                "SHELL", kind: .words(Shell.allCases.map(\.rawValue)),
+                help: "The shell: bash, zsh or fish.")
         ],
         discussion: """
-            For this session: source <(failure-artifacts completions bash), the same with zsh, or \
-            failure-artifacts completions fish | source. For all, write it to \
-            ~/.local/share/bash-completion/completions/failure-artifacts, to _failure-artifacts in a \
-            directory of zsh's fpath, or to ~/.config/fish/completions/failure-artifacts.fish.
+            For this session, run: source <(failure-artifacts completions bash), the same with zsh, or \
+            failure-artifacts completions fish | source.
+
+            For all sessions, write the output to a file: \
+            ~/.local/share/bash-completion/completions/failure-artifacts for bash, _failure-artifacts in a directory \
+            of fpath for zsh, or ~/.config/fish/completions/failure-artifacts.fish for fish.
             """)
 
     private let shell: Shell
@@ -74,7 +77,7 @@ struct ManualCommand: Command {
     static let syntax = Syntax(
         command: "manual", summary: "Print the manual page, for man", positionals: [],
         discussion: """
-            It is in the mdoc language, which man reads on Linux, macOS and the BSDs: \
+            The page is in the mdoc language, which 'man' reads on Linux, macOS and the BSDs: \
             failure-artifacts manual > failure-artifacts.1 && man ./failure-artifacts.1
             """)
 

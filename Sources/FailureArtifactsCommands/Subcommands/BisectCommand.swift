@@ -6,35 +6,35 @@ internal import FailureArtifactsSQLite
 /// `bisect`: finds the first transaction after which a query returns a row, or another result than before.
 struct BisectCommand: Command {
     static let syntax = Syntax(
-        command: "bisect", summary: "Find the transaction after which a query first returns a row",
+        command: "bisect", summary: "Find the first transaction after which a query returns a row",
         positionals: [
             .bundle,
             Syntax.Positional(
-                "SQL", help: "A query that returns rows where something is wrong, and otherwise none."),
+                "SQL", help: "A query that returns rows only while something is wrong."),
         ],
         options: [
             Syntax.Option(
                 "--changed",
                 help:
-                    "Find the first transaction after which the result differs, and list all that changed it."
+                    "Find the first transaction after which the query's result differs, and list all that changed it."
             ),
             .store,
             .json(
-                "An object: store, sql, changed, transactionCount, result (transaction, open-transaction, "
-                    + "before-first-transaction or none), states (ranges of --at numbers) and, where there is one, "
+                "Print a JSON object: store, sql, changed, transactionCount, result (transaction, open-transaction, "
+                    + "before-first-transaction or none), states (ranges of --at numbers) and, if they apply, "
                     + "transaction, healedBy, changedAfter, query, changes, rows and statements."),
             .timeLimit, .noLimits,
         ],
         discussion: """
-            Every state of the store's history is tested, because what is wrong can heal. The last one is that of the \
-            transaction that was open at the failure, if there was one. In a state without a table or a column that \
-            the query names, it returns no row.
+            Tests every state of the store's history, because a later transaction may repair the data. If a \
+            transaction was open at the failure, it counts as the last one. If a state lacks a table or column that \
+            the query names, the query returns no row there.
 
-            With --changed, results are compared with that of the first state in which the query can run. The order \
-            of their rows counts.
+            With --changed, each result is compared with that of the first state in which the query can run. The \
+            order of rows matters.
 
-            The exit status is 0 if there is such a transaction, or if the query returns a row before the first one, \
-            and 1 otherwise.
+            The exit status is 0 if there is such a transaction, or if the query returns a row even before the first \
+            one. Otherwise it is 1.
             """)
 
     private let path: String

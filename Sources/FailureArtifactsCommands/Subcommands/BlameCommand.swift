@@ -8,30 +8,31 @@ struct BlameCommand: Command {
     static let syntax = Syntax(
         command: "blame", summary: "List the transactions that touched a row, with statement and line",
         positionals: [
-            .bundle, Syntax.Positional("TABLE", help: "The table."),
+            .bundle, Syntax.Positional("TABLE", help: "The table of the row."),
             Syntax.Positional(
                 "KEY", isRepeated: true, isOptional: true,
                 help:
-                    "The values of the primary key, or the rowid of a table without one: 31, Paris, X'0A1B'. "
-                    + "Also COLUMN=VALUE, for any columns or rowid, or WHERE and a condition in SQL."),
+                    "The value of each column of the primary key, or the rowid if the table has no key: 31, Paris, "
+                    + "X'0A1B'. Other ways to name rows: COLUMN=VALUE, for any columns or the rowid, or WHERE and a "
+                    + "condition in SQL."),
         ],
         options: [
             .store,
             .json(
-                "An object: store, table, transactionCount, reason, rows (each with its key, and its values at the "
-                    + "failure, which are null if it didn't exist then) and transactions, each with transaction or "
-                    + "open, rows and statements."),
+                "Print a JSON object: store, table, transactionCount, reason, rows (each with its key, and its values "
+                    + "at the failure, or null if it didn't exist then), and transactions (each with transaction or "
+                    + "open, rows and statements)."),
             .timeLimit, .noLimits,
         ],
         discussion: """
-            The rows are those that match in any state of the store's history, so a row may no longer exist. Each one \
-            is then followed by its key, whether it still matches or not. The last transaction listed is the one \
-            that was open at the failure, if it touched a row.
+            Finds the rows that match in any state of the store's history, even if they no longer exist, and follows \
+            each by its key, whether it still matches or not. If the transaction that was open at the failure touched \
+            a row, it is listed last.
 
-            The statements are those of the transaction that can have made the change. If there is more than one, \
-            the log leaves open which of them did.
+            Each transaction has the statements that can have made the change. If there are several, the log doesn't \
+            show which of them did.
 
-            Text in single quotes is always text: 'a=b', '31'. A condition may be one argument: \
+            Text in single quotes is always text: 'a=b', '31'. A condition can be a single argument: \
             failure-artifacts blame BUNDLE posting 'WHERE transferID = 9'
             """)
 

@@ -9,45 +9,48 @@ struct DiffCommand: Command {
         command: "diff", summary: "Compare two stores: schema and rows",
         positionals: [
             Syntax.Positional(
-                "A", help: "What there was: a bundle, as other commands take it, or an SQLite database."),
+                "A",
+                help:
+                    "The store to compare: a bundle, named as for other commands, or a SQLite database."),
             Syntax.Positional(
                 "B", isOptional: true,
                 help:
-                    "What it became. Without it two stores of A are compared: those that --store names, or "
-                    + "what was committed and what the test saw inside its transaction, or what there was when "
-                    + "the test began to use the store, or else before and after the last transaction; or two "
-                    + "states, with --at."
+                    "The store to compare it with. Without B, two states of A are compared: those that --store or "
+                    + "--at names; else the committed state and the test's own inside its transaction; else the states "
+                    + "at the test's first use of the store and at the failure; else those before and after the last "
+                    + "transaction."
             ),
         ],
         options: [
             Syntax.Option(
                 "--store", value: "NAME",
                 help:
-                    "The store of a bundle, as in 'query'; given twice, first for A and then for B. "
-                    + "By default the first of A, and the one of the same name of B."),
+                    "The store of a bundle, as for 'query'. Given twice, the first is for A and the second for B. "
+                    + "By default, the first store of A, and the store of the same name in B."),
             Syntax.Option(
-                "--at", value: "COMMIT",
+                "--at", value: "N",
                 help:
-                    "A state of a store that has a history, as in 'query'; given twice, first for A and "
-                    + "then for B. Without B two states of one store are compared, by default with the "
-                    + "one at the failure."),
-            Syntax.Option("--all", help: "All rows; otherwise the first 100 of a table."),
-            .json("An object: a, b, schema, tables with the changes of all rows, equal."),
+                    "A state of the store's history, as for 'query'. Given twice, the first is for A and the second "
+                    + "for B. Without B, two states of one store are compared; the second is by default the one at "
+                    + "the failure."),
+            Syntax.Option("--all", help: "Show all rows. By default, the first 100 of each table."),
+            .json("Print a JSON object: a, b, schema, tables (with the changes of all rows), equal."),
             Syntax.Option(
-                "--sql", help: "A script for sqlite3 that turns A into B, schema and all rows."),
+                "--sql", help: "Print a script for sqlite3 that turns A into B: its schema and all rows."
+            ),
             .timeLimit, .noLimits,
         ],
         discussion: """
-            Rows are found in the other store by primary key, or by rowid where there is none or it holds \
-            NULL. A line begins with + for what only B has, - for what only A has, and ~ for what differs. \
-            1, 1.0 and '1' are different values. What ANALYZE left is not compared.
+            Rows are matched by primary key, or by rowid if there is no key or it contains NULL. A line begins \
+            with + for a row that only B has, - for one that only A has, and ~ for one that differs. 1, 1.0 and \
+            '1' are different values. The statistics of ANALYZE are not compared.
 
-            In stores of Core Data rows are objects: Fruit with its attributes, references such as Basket/p2, dates \
-            in UTC. Z_OPT, which counts changes, is left out.
+            The rows of a Core Data store are shown as objects, such as Fruit with its attributes, references such \
+            as Basket/p2, and dates in UTC. Z_OPT, which counts the changes of an object, is left out.
 
-            In JSON texts and BLOBs of more than 4096 bytes are cut, and have "bytes", their size.
+            In JSON, texts and BLOBs of more than 4096 bytes are cut; "bytes" is their full size.
 
-            The exit status is 0 where there is no difference, and 1 where there is one.
+            The exit status is 0 if there is no difference, and 1 if there is one.
             """)
 
     private let paths: [String]

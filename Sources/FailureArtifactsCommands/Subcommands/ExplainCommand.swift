@@ -13,35 +13,36 @@ struct ExplainCommand: Command {
         positionals: [.bundle],
         options: [
             Syntax.Option(
-                "--all", help: "All findings; otherwise the first \(Explanation.standardCount)."),
+                "--all", help: "Show all findings. By default, the first \(Explanation.standardCount)."),
             .json(
-                "An object: bundle, test, failure and findings, each with code, title, confidence (certain, likely or "
-                    + "possible), explanation and, where they are known, store, rows, transaction, statement and source; "
-                    + "and the changes of watched files (files), with their different lines."
+                "Print a JSON object: bundle, test, failure, findings and, if there are any, files (the changes of watched "
+                    + "files), incomplete (the codes of rules that ran out of time) and notes. A finding has code, title, "
+                    + "confidence, explanation and, if they are known, store, rows, transaction, statement and source."
             ),
             Syntax.Option(
                 "--against", value: "BUNDLE",
-                help: "A bundle of the same test that passed; otherwise one that lies beside the bundle."
+                help:
+                    "Compare with this bundle of the same test, which passed. By default, one in the same directory."
             ),
             Syntax.Option(
                 "--invariants", value: "DIR",
                 help:
-                    "SQL files, each with a SELECT that must return no rows; otherwise those in the directory "
-                    + "that \(Invariant.variable) names."),
+                    "Check invariants: SQL files in DIR, each with a SELECT that must return no rows. By default, DIR "
+                    + "is the value of \(Invariant.variable)."),
             Syntax.Option(
                 "--markdown",
-                help: "Markdown for a coding agent, with everything that was stored marked as data."),
+                help: "Print Markdown for a coding agent, with all text from the bundle marked as data."),
             Syntax.Option(
                 "--max-tokens", value: "N",
                 help:
-                    "The maximum length of the Markdown, \(FindingMarkdown.leastTokens) or more; by default "
+                    "The maximum length of the Markdown, at least \(FindingMarkdown.leastTokens). By default, "
                     + "\(FindingMarkdown.standardTokens). Three bytes count as one token."),
             .timeLimit, .noLimits,
         ],
         discussion: """
-            A finding is certain if it follows from the data. A likely cause agrees with the failed assertion, and a \
-            possible one may be unrelated. Findings are listed best first. The transaction's number is what --at \
-            takes in 'open', 'query' and 'extract'.
+            A 'certain' finding follows from the data. A 'likely' one agrees with the failed assertion. A 'possible' \
+            one may be unrelated. The best finding comes first. To look at the store after a transaction, pass its \
+            number as --at to 'open', 'query', 'diff' or 'extract'.
             """)
 
     private let path: String
@@ -59,7 +60,7 @@ struct ExplainCommand: Command {
         guard (FindingMarkdown.leastTokens...1_000_000).contains(number)
         else {
             throw Self.syntax.usageError(
-                "'\(tokens ?? "")' is no number for '--max-tokens': it is at least "
+                "'\(tokens ?? "")' is not a number for '--max-tokens': it is at least "
                     + "\(FindingMarkdown.leastTokens) and at most 1000000.")
         }
         maximumTokens = number

@@ -13,18 +13,18 @@ struct HistoryCommand: Command {
         options: [
             .store,
             .json(
-                "An object: store, reason, and transactions with number, pages, size, changes and, where they are "
-                    + "known, statements."),
+                "Print a JSON object: store, reason, and transactions, each with number, pages, size, changes and, if "
+                    + "they are known, statements."),
             .timeLimit, .noLimits,
         ],
         discussion: """
-            Each transaction has the pages it wrote, the size of the store after it, for each table the rows it \
-            inserted, updated and deleted, and the statements that made it, where the log of the last statements \
-            reaches back and leaves no doubt. Its number is what --at takes in 'open', 'query' and \
-            'extract' to go to the state after it.
+            Each transaction has the number of pages that it wrote, the size of the store after it, and the number \
+            of rows inserted, updated and deleted in each table. Its statements are listed if the log reaches back \
+            that far and leaves no doubt. To go to the state after a transaction, pass its number as --at to 'open', \
+            'query', 'diff' or 'extract'.
 
-            A history goes back to the last checkpoint, at most. It has what was committed: what a \
-            transaction had not committed at the failure is in no history.
+            A history goes back to the last checkpoint at most. It contains only committed transactions, so not the \
+            one that was open at the failure.
             """)
 
     private let path: String

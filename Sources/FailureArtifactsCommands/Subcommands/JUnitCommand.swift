@@ -17,22 +17,24 @@ struct JUnitCommand: Command {
             Syntax.Option(
                 "--log", value: "FILE",
                 help:
-                    "What the tests printed, for those of XCTest. May be given several times, in order."),
+                    "The output of the tests, for the results of XCTest. Can be repeated, in the order of the runs."
+            ),
             Syntax.Option(
                 "--events", value: "FILE",
                 help:
-                    "What swift test --event-stream-output-path wrote, for those of Swift Testing. May be given "
-                    + "several times, in order."),
+                    "The file that 'swift test --event-stream-output-path' wrote, for the results of Swift Testing. "
+                    + "Can be repeated, in the order of the runs."),
             Syntax.Option(
                 "--output", short: "-o", value: "FILE",
-                help: "The file, written over one that is there. By default standard output."),
+                help:
+                    "The file for the XML, which is replaced if it exists. By default, standard output."),
         ],
         discussion: """
-            Bundles tell of tests that failed, and nothing of others: 'failure-artifacts run --junit FILE' \
-            writes of the whole run. Logs and event streams that were kept give the same afterwards.
+            From bundles alone, only failed tests are known. For all tests of a run, use 'failure-artifacts run \
+            --junit FILE', or pass its logs and event streams afterwards.
 
-            A test that was run several times is one, with what its runs gave told apart: it has passed when \
-            the last one did. Attachments are named from the working directory, and on GitLab from \
+            A test that ran several times is one test case, which passed if the last run did; the results of the \
+            other runs are listed in it. Paths of attachments are relative to the working directory, on GitLab to \
             CI_PROJECT_DIR.
             """)
 

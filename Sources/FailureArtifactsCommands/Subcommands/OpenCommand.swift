@@ -8,25 +8,25 @@ internal import FailureArtifactsTestRun
 /// `open`: runs the `sqlite3` shell on a scratch copy of a store.
 struct OpenCommand: Command {
     static let syntax = Syntax(
-        command: "open", summary: "Open a store in sqlite3, on a scratch copy", positionals: [.bundle],
+        command: "open", summary: "Open a scratch copy of a store in sqlite3", positionals: [.bundle],
         options: [
             .store, .commit,
-            Syntax.Option("--gui", help: "In DB Browser for SQLite instead of sqlite3."),
+            Syntax.Option("--gui", help: "Open the store in DB Browser for SQLite instead of sqlite3."),
             .noLimits,
         ],
         rest: Syntax.Positional(
-            "ARGS", help: "Passed on to sqlite3, such as -box or a statement to run."),
+            "ARGS", help: "Arguments for sqlite3, such as -box or a statement to run."),
         discussion: """
-            The copy is removed when sqlite3 ends: what is changed in it is lost, and the bundle stays as \
-            it is. A large copy in which nothing was changed is kept for the next time, as query does. The \
-            exit status is that of sqlite3, or of DB Browser, which is waited for.
+            When sqlite3 ends, the copy is removed, with all changes made to it. The bundle never changes. A large \
+            copy that was not changed is kept in a cache for the next time, as for 'query'. The exit status is that \
+            of sqlite3 or DB Browser; the tool waits for it.
 
-            sqlite3 is told not to trust what the store brings along: its views, triggers and computed \
-            columns call no function with side effects, and '.dbconfig defensive' is on. What you type has \
-            all that sqlite3 can do.
+            sqlite3 doesn't trust the schema of the store: its views, triggers and computed columns can't call \
+            functions with side effects, and '.dbconfig defensive' is on. Statements that you type can do all that \
+            sqlite3 can.
 
-            To run one statement and have the rows as JSON or CSV use 'failure-artifacts query', which \
-            needs no sqlite3.
+            To run one statement and get its rows as JSON or CSV, use 'failure-artifacts query', which doesn't \
+            need sqlite3.
             """)
 
     private let path: String

@@ -6,7 +6,7 @@ internal import FailureArtifactsSQLite
 /// `query`: runs one read-only statement on a store.
 struct QueryCommand: Command {
     static let syntax = Syntax(
-        command: "query", summary: "Run one statement on a store, reading only",
+        command: "query", summary: "Run one read-only statement on a store",
         positionals: [
             .bundle, Syntax.Positional("SQL", help: "A statement that changes nothing."),
         ],
@@ -15,28 +15,28 @@ struct QueryCommand: Command {
             Syntax.Option(
                 "--entities",
                 help:
-                    "Of a store of Core Data: entities as tables, with names and dates as the model has them."
-            ),
-            Syntax.Option("--csv", help: "CSV by RFC 4180 with a header line, even on a terminal."),
-            .json("An array of objects, a row a line."), .timeLimit, .noLimits,
+                    "Query the entities of a Core Data store as tables, with the names of the model and readable "
+                    + "dates."),
+            Syntax.Option(
+                "--csv", help: "Print CSV (RFC 4180) with a header line, even on a terminal."),
+            .json("Print a JSON array of objects, one row per line."), .timeLimit, .noLimits,
         ],
         discussion: """
-            The rows are a table on a terminal, where what does not fit is cut, and CSV elsewhere.
+            On a terminal, prints a table, in which long values are cut; elsewhere CSV.
 
-            In CSV NULL is an empty field, empty text is "", and a BLOB is X'0A1B'. In JSON a BLOB is \
-            {"base64": "Chs="}, integers are exact, infinities are 1e999, and columns of the same name get \
-            a number: id, id_2.
+            In CSV, NULL is an empty field, an empty text is "", and a BLOB is X'0A1B'. In JSON, a BLOB is \
+            {"base64": "Chs="}, integers are exact, infinities are 1e999, and columns of the same name get a number: \
+            id, id_2.
 
-            A store of more than 8 MB is kept in a cache of 2 GiB, in FAILURE_ARTIFACTS_CACHE ('off' for \
-            none) or where the system has its caches, so that the next query starts at once.
+            Unpacked stores of more than 8 MB stay in a cache of up to 2 GiB, so that later queries start at once. \
+            FAILURE_ARTIFACTS_CACHE names its directory; 'off' turns it off.
 
-            With --entities a store of Core Data has a table Fruit with _id, the attributes, for a relationship to \
-            one object its _id and for one to many a list of them; and Album.assets for the pairs of a \
-            relationship of many to many. Attributes have their names from the model in the store. If it can't \
-            be read, the names are in lower case; SQL ignores case. UUIDs and dates are text.
+            With --entities, each entity of a Core Data store, such as Fruit, is a table. It has the column _id, the \
+            attributes, and a column for each relationship: the _id of one object, or a list of them. A table such as \
+            Album.assets has the pairs of a many-to-many relationship. UUIDs and dates are text. If the store's model \
+            can't be read, names are in lower case; SQL ignores case.
 
-            A statement that starts with a comment goes after --: \
-            failure-artifacts query BUNDLE -- '-- all of it …'
+            Put a statement that starts with a comment after --: failure-artifacts query BUNDLE -- '-- all of it …'
             """)
 
     private let path: String

@@ -12,23 +12,24 @@ struct ReplayCommand: Command {
         options: [
             .store,
             Syntax.Option(
-                "--output", short: "-o", value: "FILE", help: "Keep the replayed store, as a new file."),
+                "--output", short: "-o", value: "FILE",
+                help: "Write the replayed store to FILE, which must not exist."),
             .json(
-                "An object: store, start (history, baseline or empty), transactions, replayed, result (same, different "
-                    + "or incomplete), skipped and, if there is one, firstDifference."),
+                "Print a JSON object: store, start (history, baseline or empty), transactions, replayed, result (same, "
+                    + "different or incomplete), skipped and, if there is one, firstDifference."),
             .timeLimit, .noLimits,
         ],
         discussion: """
-            The statements begin with the state before the first transaction of the store's history. Without a \
-            history they begin with the baseline that the test's configuration asked for, or else with an empty store. \
-            With a history, the result of each transaction is compared with the recorded one; otherwise only the last \
-            result is.
+            The replay starts with the state before the first transaction of the store's history. Without a history, \
+            it starts with the baseline that the test's configuration asked for, or else with an empty store. With a \
+            history, the result of each transaction is compared with the recorded one; otherwise only the last result \
+            is compared.
 
-            A difference means that something else wrote to the store: a statement that is not in the log, another \
-            process, or a statement whose result depends on the time or on chance.
+            If the results differ, a statement that is not in the log or another process wrote to the store, or a \
+            statement's result depends on the time or on chance.
 
-            The log has the values of ? only if CaptureConfiguration.recordsBoundValues is set. A transaction without \
-            them is skipped, and the next one begins with the recorded state.
+            The log has the values of parameters (?) only if CaptureConfiguration.recordsBoundValues is set. A \
+            transaction without them is skipped, and the next one starts with the recorded state.
 
             The exit status is 0 if the result is the captured store, and 1 otherwise.
             """)

@@ -12,21 +12,22 @@ struct ReportCommand: Command {
             Syntax.Option(
                 "--output", short: "-o", value: "FILE",
                 help:
-                    "The page, written over one that is there; - for standard output. By default "
+                    "The file for the page, which is replaced if it exists; - for standard output. By default, "
                     + "\(defaultOutput)."),
             Syntax.Option(
                 "--max-bytes", value: "BYTES",
                 help:
-                    "The size on the page of all rows, changes and statements, 10MB by default: 500000, or 64KB, "
-                    + "20MB, in steps of 1,024. A failure has at most a fifth of it."), .noLimits,
+                    "The maximum size of all rows, changes and statements on the page: 500000, 64KB or 20MB. By "
+                    + "default, 10MB. A KB has 1,024 bytes. One failure gets at most a fifth."),
+            .noLimits,
         ],
         discussion: """
-            The page needs no network and no other file. Failures of one cause, as the bundles' fingerprints \
-            have it, are one entry with all its occurrences, and the stores of the first. Bundles of tests that \
-            passed are beside the failures of the same tests, with what differs.
+            The page needs no network and no other file. Failures with the same fingerprint are one entry, which \
+            lists all of them and shows the stores of the first. If a test passed in another bundle, the page \
+            compares it with the failure.
 
-            Its size is bounded: the newest changes and the rows that they concern are on it first, and where \
-            something is left out it says so.
+            If the data doesn't fit, the newest changes and the rows that they concern come first. The page says \
+            what it leaves out.
             """)
 
     static let defaultOutput = "failure-artifacts.html"
@@ -42,7 +43,7 @@ struct ReportCommand: Command {
         let size = arguments.value(of: "--max-bytes")
         guard let bytes = size.map(SizeText.bytes) ?? ReportLimits.standardBytes else {
             throw Self.syntax.usageError(
-                "'\(size ?? "")' is no size for '--max-bytes': it is written 500000, 64KB or 20MB.")
+                "'\(size ?? "")' is not a size for '--max-bytes': it is written 500000, 64KB or 20MB.")
         }
         maximumBytes = bytes
     }

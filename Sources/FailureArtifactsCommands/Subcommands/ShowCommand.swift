@@ -11,17 +11,21 @@ struct ShowCommand: Command {
         positionals: [.bundle],
         options: [
             Syntax.Option(
-                "--all", help: "Also list framework databases that were open and not captured."),
+                "--all", help: "Also list databases of frameworks that were open but not captured."),
             Syntax.Option(
-                "--statements", help: "All statements that were kept; otherwise the last 5 of a store."),
+                "--statements",
+                help:
+                    "Show all recorded statements. By default, the last \(standardStatements) of each store."
+            ),
             Syntax.Option(
-                "--schema", help: "The statements that created tables, indexes, triggers and views."),
+                "--schema", help: "Show the SQL that creates tables, indexes, triggers and views."),
             .json(
-                "An object: bundle, metadata, the first findings (findings, as in explain) and, by the name of the store, where a transaction was open, "
-                    + "what it had changed (uncommitted), what the last transaction had changed "
-                    + "(lastTransaction: changes, statements), the entities of a store of Core Data (coreData), "
-                    + "and the last statements (statements). The changes of watched files are in changedFiles, with their different lines. The last lines of attached texts have the keys of their "
-                    + "entries (attachedLines: lines, earlierLines)."),
+                "Print a JSON object. It has the bundle's path (bundle), its metadata, the first findings as in "
+                    + "'explain' (findings), and the changes of watched files with the lines that differ "
+                    + "(changedFiles). By the name of the store, it has the changes of the open transaction "
+                    + "(uncommitted), those of the last one (lastTransaction: changes, statements), the entities of a "
+                    + "Core Data store (coreData), and the statements (statements). By entry, it has the last lines of "
+                    + "attached texts (attachedLines: lines, earlierLines)."),
             .timeLimit, .noLimits,
         ])
 

@@ -5,27 +5,27 @@ internal import FailureArtifactsSystem
 /// `summary`: prints the failures as Markdown, for a CI page.
 struct SummaryCommand: Command {
     static let syntax = Syntax(
-        command: "summary", summary: "Summarise failures in Markdown, for the page of a CI run",
+        command: "summary", summary: "Summarize failures in Markdown, for the page of a CI run",
         positionals: [.paths],
         options: [
             Syntax.Option(
                 "--output", short: "-o", value: "FILE",
                 help:
-                    "Where the Markdown goes, over a file that is there; - for standard output. By default it "
-                    + "is added to the file that GITHUB_STEP_SUMMARY names, else it goes to standard output."
+                    "The file for the Markdown, which is replaced if it exists; - for standard output. By default, "
+                    + "the text is added to the file that GITHUB_STEP_SUMMARY names, or else goes to standard output."
             ),
             Syntax.Option(
                 "--annotations",
                 help:
-                    "Print GitHub's ::error lines besides, on standard error, which mark the failures in the "
-                    + "source: ten at most."),
+                    "Also print GitHub's ::error lines on standard error, at most ten. They mark the failures in the "
+                    + "source."),
         ],
         discussion: """
-            Failures of one cause, as the bundles' fingerprints have it, are told once. The first are told in \
-            full, the next in a line each, and the rest is counted: the text has 1 MiB at most, with what is \
-            in GitHub's file already.
+            Failures with the same fingerprint are listed once. The first are described in full, the next get one \
+            line each, and the rest are counted, so that the text has at most 1 MiB, including what GitHub's file \
+            contains already.
 
-            `failure-artifacts run` does all this by itself on GitHub.
+            On GitHub, 'failure-artifacts run' does all this by itself.
             """)
 
     private let paths: [String]

@@ -8,17 +8,17 @@ struct SweepCommand: Command {
     static let syntax = Syntax(
         command: "sweep", summary: "Make the bundles of tests whose process died",
         positionals: [Syntax.Positional("DIR", help: "The artifacts directory.")],
-        options: [.redactions, .json("One object a line: bundle.")],
+        options: [.redactions, .json("Print one JSON object per line, with the key bundle.")],
         discussion: """
-            Looks in the artifacts directory DIR for what processes have left that died in the middle of a \
-            test, or before their bundles were written, and makes these bundles. The stores' files are read \
-            where they are, and left as they are. What living processes are at work on is left alone.
+            Looks in DIR for the journals and copies of processes that died in the middle of a test, or before \
+            their bundles were written, and makes these bundles. The files of the stores are only read. Data of \
+            running processes is left alone.
 
-            A line for each new bundle. Doing it twice gives nothing new. `failure-artifacts run` does it \
-            by itself.
+            Prints a line for each new bundle. Sweeping a directory twice makes no bundle twice. \
+            'failure-artifacts run' does the same at its start and its end.
 
-            DIR has to be of runs on this machine, not one that was downloaded: whatever files its journals \
-            name are copied.
+            DIR must belong to runs on this machine. Never sweep a downloaded directory: the files that its \
+            journals name are copied.
             """)
 
     private let directory: String

@@ -7,14 +7,16 @@ struct VerifyCommand: Command {
     static let syntax = Syntax(
         command: "verify", summary: "Check archives, checksums, metadata and the integrity of stores",
         positionals: [.paths],
-        options: [.json("One object a line: bundle, ok, problems, notes."), .timeLimit, .noLimits],
+        options: [
+            .json("Print one JSON object per line, with the keys bundle, ok, problems and notes."),
+            .timeLimit, .noLimits,
+        ],
         discussion: """
-            A line a bundle: ok, or bad with what is wrong with it.
+            Prints one line per bundle: 'ok', or 'bad' and the problems.
 
-            The exit status is 1 where a bundle is bad. A path that does not exist gives 66, and a file, \
-            named as PATH, that is no zip or no bundle at all 65; such a zip that is found in a directory \
-            is a bad bundle. A zip in a directory that has no metadata.json and no bundles in it is passed \
-            over with a warning.
+            The exit status is 1 if a bundle is bad, 66 if a PATH doesn't exist, and 65 if a PATH is a file that \
+            is not a zip or not a bundle. In a directory, such a zip counts as a bad bundle. Only a zip that \
+            contains neither a metadata.json nor bundles is skipped, with a warning.
             """)
 
     private let paths: [String]

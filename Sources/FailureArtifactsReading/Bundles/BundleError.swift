@@ -58,7 +58,7 @@ package struct BundleError: Error, Equatable, Sendable, CustomStringConvertible 
             "'\(path)' stands for \(paths.count) bundles, and this takes one: choose "
                 + Self.enumeration(paths.map { "'\($0)'" }, last: "or") + "."
         case .noMetadata:
-            "'\(path)' is no bundle: it is a zip, but has no metadata.json and no bundles in it."
+            "'\(path)' is not a bundle: it is a zip, but has no metadata.json and no bundles in it."
         case .badMetadata(let clause):
             "The metadata.json of '\(path)' cannot be read: \(clause)."
         case .newerVersion(let version):
@@ -85,7 +85,7 @@ package struct BundleError: Error, Equatable, Sendable, CustomStringConvertible 
             "'\(path)' has no '\(shared.entry)': an older version left it in another bundle. Read "
                 + "'\(shared.bundleEntry)' of '\(shared.bundle)' instead."
         case .statements(let entry):
-            "The statements '\(entry)' of '\(path)' cannot be read: a line of them is no statement."
+            "The statements '\(entry)' of '\(path)' cannot be read: a line is not a statement."
         case .archive(let error):
             error.description
         case .system(let error):

@@ -42,7 +42,7 @@ package struct HistoryError: Error, Equatable, Sendable, CustomStringConvertible
         case .foreignCopy(let clause):
             "The history \(name) belongs to another copy of the store: \(clause)."
         case .noSuchCommit(let commit, let count):
-            "There is no commit '\(commit)': the history \(name) has "
+            "There is no state '\(commit)': the history \(name) has "
                 + (count == 1 ? "one transaction" : "\(count) transactions")
                 + ", which makes 0 to \(count), -1 to -\(count + 1) and 'last'."
         case .system(let error):

@@ -55,7 +55,7 @@ extension FileSnapshot {
                 )
             }
             guard let header = try DatabaseHeader(of: try File(reading: committed)) else {
-                return leaveOutHistory("The copy is no plain SQLite database.")
+                return leaveOutHistory("The copy is not a plain SQLite database.")
             }
             let origin = HistorySource(
                 database: try File(sharing: files.database), wal: try File(sharing: files.wal),

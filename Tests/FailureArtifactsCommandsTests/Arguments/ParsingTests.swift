@@ -77,7 +77,7 @@ import Testing
         (["a", "b", "--store", "--"], "'--store' needs a value: --store NAME."),
         (["a"], "'query' needs SQL."),
         ([], "'query' needs BUNDLE."),
-        (["a", "b", "c"], "'query' has no use for 'c'."),
+        (["a", "b", "c"], "'query' does not expect 'c'."),
         (["", "b"], "BUNDLE is empty."),
     ])
     func whatMakesNoSenseIsSaid(_ arguments: [String], _ sentence: String) {

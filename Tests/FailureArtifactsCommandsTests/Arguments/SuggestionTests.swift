@@ -67,7 +67,7 @@ import Testing
 
     @Test func helpBeginsWithThreeCommands() throws {
         let help = run("--help").output
-        let start = try #require(help.firstRange(of: "To begin with:\n"))
+        let start = try #require(help.firstRange(of: "Start with:\n"))
         let lines = help[start.upperBound...].prefix(while: { $0 != "C" }).split(separator: "\n")
         #expect(
             lines == [

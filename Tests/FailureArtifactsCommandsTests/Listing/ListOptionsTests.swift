@@ -84,11 +84,11 @@ import Testing
 
     @Test(arguments: [
         (["--sort", "age"], "can't be sorted by 'age'"),
-        (["--outcome", "won"], "'won' is no outcome"),
-        (["--since", "yesterday"], "'yesterday' is no time"),
-        (["--since", "2026"], "'2026' is no time"),
-        (["--since", "2026-13-01"], "'2026-13-01' is no time"),
-        (["--since", "-3d"], "'-3d' is no time"),
+        (["--outcome", "won"], "'won' is not an outcome"),
+        (["--since", "yesterday"], "'yesterday' is not a time"),
+        (["--since", "2026"], "'2026' is not a time"),
+        (["--since", "2026-13-01"], "'2026-13-01' is not a time"),
+        (["--since", "-3d"], "'-3d' is not a time"),
     ])
     func `What makes no sense is said`(options: [String], message: String) {
         let result = run(["list", "x"] + options)

@@ -228,16 +228,18 @@ import Testing
 
     @Test(arguments: [
         ([], "'prune' has to be told what to keep"), (["--dry-run"], "has to be told what to keep"),
-        (["--max-bundles", "-1"], "'-1' is no number of bundles"),
-        (["--max-bundles", ""], "'' is no number"),
-        (["--max-bundles", "1e3"], "no number of bundles"),
-        (["--max-bundles", "+1"], "no number of bundles"),
-        (["--max-age", "30"], "'30' is no age"), (["--max-age", "d"], "'d' is no age"),
-        (["--max-age", "-1d"], "no age"), (["--max-age", "0d"], "no age"),
-        (["--max-age", ""], "no age"),
-        (["--max-total-bytes", "1XB"], "'1XB' is no size"), (["--max-total-bytes", ""], "no size"),
-        (["--max-total-bytes", "1.5"], "no size"), (["--max-total-bytes", "99999999TB"], "no size"),
-        (["--max-total-bytes", "-5"], "no size"),
+        (["--max-bundles", "-1"], "'-1' is not a number of bundles"),
+        (["--max-bundles", ""], "'' is not a number"),
+        (["--max-bundles", "1e3"], "is not a number of bundles"),
+        (["--max-bundles", "+1"], "is not a number of bundles"),
+        (["--max-age", "30"], "'30' is not an age"), (["--max-age", "d"], "'d' is not an age"),
+        (["--max-age", "-1d"], "is not an age"), (["--max-age", "0d"], "is not an age"),
+        (["--max-age", ""], "is not an age"),
+        (["--max-total-bytes", "1XB"], "'1XB' is not a size"),
+        (["--max-total-bytes", ""], "is not a size"),
+        (["--max-total-bytes", "1.5"], "is not a size"),
+        (["--max-total-bytes", "99999999TB"], "is not a size"),
+        (["--max-total-bytes", "-5"], "is not a size"),
     ])
     func `What makes no sense is refused`(options: [String], text: String) throws {
         let fixture = try Fixture()

@@ -64,12 +64,12 @@ import Testing
     @Test(arguments: [
         ([], "'run' needs CMD after '--'."), (["--"], "'run' needs CMD after '--'."),
         (["--", ""], "'run' needs CMD after '--'."),
-        (["swift", "test"], "'run' has no use for 'swift' before '--'."),
+        (["swift", "test"], "'run' does not expect 'swift' before '--'."),
         (["--json", "--", "true"], "'run' has no option '--json'."),
         (["--timeout", "--", "true"], "'--timeout' needs a value: --timeout D."),
         (
             ["--timeout", "soon", "--", "true"],
-            "'soon' is no time for '--timeout': it is written 90, 90s, 10m or 1h30m, and is a year at most."
+            "'soon' is not a time for '--timeout': it is written 90, 90s, 10m or 1h30m, and is a year at most."
         ),
     ])
     func usageErrors(_ arguments: [String], _ sentence: String) throws {

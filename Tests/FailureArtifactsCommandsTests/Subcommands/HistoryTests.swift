@@ -118,14 +118,14 @@ import Testing
                 == Outcome(
                     status: 66, output: "",
                     error:
-                        "error: There is no commit '4': the history 'history/ledger.wal-history' of '\(path)' "
+                        "error: There is no state '4': the history 'history/ledger.wal-history' of '\(path)' "
                         + "has 3 transactions, which makes 0 to 3, -1 to -4 and 'last'.\n"))
         #expect(
             run("query", path, "SELECT 1", "--at", "first")
                 == Outcome(
                     status: 64, output: "",
                     error:
-                        "error: 'first' is no commit: give a number such as 0, 3 or -2, or 'last'. See "
+                        "error: 'first' is not a state: give a number such as 0, 3 or -2, or 'last'. See "
                         + "'failure-artifacts query --help'.\n"))
         let ledger = try fixture.ledger("other/a.zip")
         for command in [["history", ledger], ["open", ledger, "--at", "0"]] {

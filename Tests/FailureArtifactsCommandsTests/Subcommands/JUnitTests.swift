@@ -80,12 +80,12 @@ import Testing
             for place in ["pipe", "there"] {
                 let outcome = run(command + [bundle, "-o", fixture.path(place)])
                 #expect(outcome.status == 74)
-                #expect(outcome.error.contains("is no regular file"))
+                #expect(outcome.error.contains("is not a regular file"))
             }
         }
         let ran = try Program.tool(
             "run", "--junit", "pipe", "--", "true", directory: fixture.directory)
         #expect(ran.status == 0)
-        #expect(ran.error.contains("'pipe' is no regular file"))
+        #expect(ran.error.contains("'pipe' is not a regular file"))
     }
 }

@@ -108,11 +108,11 @@ import Testing
         #expect(
             outcome.error
                 == "warning: The statements of store 'ledger' are not shown: The statements "
-                + "'statements/ledger.jsonl' of '\(path)' cannot be read: a line of them is no statement.\n"
+                + "'statements/ledger.jsonl' of '\(path)' cannot be read: a line is not a statement.\n"
         )
         #expect(run("history", path).status == 0)
         let verified = run("verify", path)
-        #expect(verified.status == 1 && verified.output.contains("a line of them is no statement."))
+        #expect(verified.status == 1 && verified.output.contains("a line is not a statement."))
     }
 
     @Test func whatStatementsSayIsSafeForATerminal() throws {

@@ -13,8 +13,8 @@ struct ExtractCommand: Command {
             Syntax.Option(
                 "--output", short: "-o", value: "DIR",
                 help:
-                    "A directory that is empty or does not exist. By default the bundle's name without "
-                    + ".zip, in the working directory."),
+                    "A directory that is empty or doesn't exist. By default, the bundle's name without .zip, in the "
+                    + "working directory."),
             .commit, .store,
             Syntax.Option(
                 "--fixture",
@@ -24,35 +24,37 @@ struct ExtractCommand: Command {
             Syntax.Option(
                 "--framework", value: "NAME", kind: .words(["xctest", "testing"]),
                 help:
-                    "The framework of the fixture's test: xctest or testing. By default the failed test's."
+                    "The test framework of the fixture: xctest or testing. By default, that of the failed test."
             ),
             Syntax.Option(
                 "--store-type", value: "TYPE",
                 help:
-                    "The type with which the fixture's test opens its store: SQLiteTestStore, DatabaseQueue, DatabasePool, "
-                    + "or your own type that conforms to TestStore. By default the only type of the package in the "
-                    + "working directory that conforms, or the one that the failed test used."),
+                    "The type that opens the fixture's store: SQLiteTestStore, DatabaseQueue, DatabasePool, or your "
+                    + "own type that conforms to TestStore. By default, the only type that conforms to it in the "
+                    + "package of the working directory, or else the one that the failed test used."),
             Syntax.Option(
                 "--whole",
-                help: "Keep all rows of the fixture, also those that have nothing to do with it."),
+                help: "Keep all rows in the fixture, not only those that the failure needs."),
             Syntax.Option(
                 "--redactions", value: "FILE",
                 help:
-                    "What must not be in the files, as JSON: tables, columns and attachments."),
-            .json("One object a line: path, bytes."), .noLimits,
+                    "Leave out the data that a JSON file with redaction rules names: tables, columns and attachments."
+            ),
+            .json("Print one JSON object per line, with the keys path and bytes."), .noLimits,
         ],
         discussion: """
-            Prints the path of each file. Nothing is ever written over or outside of DIR.
+            Prints the path of each file. Existing files are never overwritten, and nothing is written outside of \
+            DIR.
 
-            With --at the only file is the store as it was at that commit, such as ledger.at-2.sqlite.
+            With --at, only the store is written, in that state, to a file such as ledger.at-2.sqlite.
 
-            With --fixture there is a Swift file and a store, as SQL if it is small, in the directory Fixtures. DIR \
-            can be a test target's directory. The store has few rows: those that the transaction changed, those that \
-            the best finding of 'explain' names, and those that they refer to. Without such a finding, and with --at, \
-            all rows are kept. The test fails until it is completed.
+            With --fixture, a Swift file is written, and a store in the directory Fixtures, as SQL if it is small. DIR \
+            can be the directory of a test target. The store contains only the rows that the transaction changed, \
+            those that the best finding of 'explain' names, and those that they refer to. With --at, or without such \
+            a finding, it contains all rows. The test fails until you complete it.
 
-            With --redactions the stores are written anew without what FILE names, the statements without \
-            values; histories and raw copies are left out.
+            With --redactions, stores are rewritten without the data that FILE names, and statements without their \
+            values. Histories and raw copies are left out.
             """)
 
     private let path: String
@@ -82,7 +84,7 @@ struct ExtractCommand: Command {
         fixture.isWhole = arguments.has("--whole")
         fixture.framework = try arguments.value(of: "--framework").map { name in
             if let framework = FixtureTest.Framework(rawValue: name) { return framework }
-            throw Self.syntax.usageError("'\(name)' is no framework: give 'xctest' or 'testing'.")
+            throw Self.syntax.usageError("'\(name)' is not a framework: give 'xctest' or 'testing'.")
         }
         fixture.storeType = try arguments.value(of: "--store-type").map { name in
             if let type = FixtureStoreType(named: name) { return type }

@@ -6,38 +6,36 @@ internal import FailureArtifactsSystem
 /// `list`: prints one line for each bundle.
 struct ListCommand: Command {
     static let syntax = Syntax(
-        command: "list", summary: "List bundles, one a line", positionals: [.paths],
+        command: "list", summary: "List bundles, one per line", positionals: [.paths],
         options: [
             Syntax.Option(
                 "--suite", value: "SUITE",
-                help:
-                    "Only those of this suite; * stands for any characters. May be given several times."),
+                help: "List only bundles of this suite; * matches any characters. Can be repeated."),
             Syntax.Option(
                 "--outcome", value: "OUTCOME",
                 kind: .words(BundleMetadata.Outcome.allCases.map(\.rawValue)),
                 help:
-                    "Only those that failed, crashed, timedOut, terminated or passed. May be given several "
-                    + "times."),
+                    "List only bundles with this outcome: failed, crashed, timedOut, terminated or passed. Can be "
+                    + "repeated."),
             Syntax.Option(
                 "--since", value: "TIME",
                 help:
-                    "Only those captured since a date, 2026-11-21 or 2026-11-21T07:08 (UTC), or in the last 90m, "
-                    + "12h or 3d."),
+                    "List only bundles captured since a time in UTC (2026-11-21 or 2026-11-21T07:08), or within the "
+                    + "last 90m, 12h or 3d."),
             Syntax.Option(
                 "--sort", value: "KEY", kind: .words(ListOrder.words),
                 help:
-                    "By time, suite, test, outcome, size or name; the other way round with a dash before "
-                    + "it: -time has the latest first. By default by the paths."),
-            .json("One object a line: bundle, bytes, metadata."), .noLimits,
+                    "Sort by time, suite, test, outcome, size or name. A dash before the key reverses the order: "
+                    + "-time lists the latest first. By default, bundles are sorted by path."),
+            .json("Print one JSON object per line, with the keys bundle, bytes and metadata."),
+            .noLimits,
         ],
         discussion: """
-            A line has the outcome, the test, its first failure, how many stores there are, the bundle's \
-            size and its name; with --since and --sort time also when it was captured. On a terminal the \
-            line is cut to fit. The eight digits at the end of a name are enough to name a bundle: \
-            failure-artifacts show DIR/1a2b3c4d
+            A line has the outcome, the test, its first failure, the number of stores, the bundle's size and its \
+            name, with --since or --sort time also the time of the capture. On a terminal, lines are cut to fit. The \
+            eight digits at the end of a name identify a bundle: failure-artifacts show DIR/1a2b3c4d
 
-            In a directory, a zip that has no metadata.json and no bundles in it is passed over with a \
-            warning.
+            In a directory, a zip that contains neither a metadata.json nor bundles is skipped with a warning.
             """)
 
     private let paths: [String]

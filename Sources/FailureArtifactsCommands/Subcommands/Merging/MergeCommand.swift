@@ -14,18 +14,19 @@ struct MergeCommand: Command {
         options: [
             Syntax.Option(
                 "--output", short: "-o", value: "DIR",
-                help: "The directory, which is created where it is missing. What is in it stays."),
-            .json("An object: directory, bundles, added, renamed, identical, report."),
+                help:
+                    "The directory, which is required. It is created if it doesn't exist; its content stays."
+            ),
+            .json("Print a JSON object: directory, bundles, added, renamed, identical, report."),
         ],
         discussion: """
-            Nothing is overwritten: of two bundles of one name the second gets another random part, and one \
-            that is there already, byte for byte, is not put there twice. So the same may be merged again, \
-            and more later. Where each bundle comes from is in \(MergeLog.name).
+            Bundles are never overwritten. If two have the same name, the second gets another random part. A \
+            bundle that the directory already contains, byte for byte, is not added again. So you can repeat a merge, \
+            and add more bundles later. \(MergeLog.name) lists the origin of each bundle.
 
-            The report is \(Report.fileName) in that directory. Attempts of one test are side by \
-            side in it, with what differs between them: attempts within a process, and those of the run \
-            where the CI counts them. Of an attempt that passed there is a bundle where \
-            FAILURE_ARTIFACTS_PASSING asked for it.
+            The report is \(Report.fileName) in that directory. It shows the attempts of one test side by side, with \
+            their differences: attempts within a process, and attempts of the run if the CI counts them. An attempt \
+            that passed left a bundle only if FAILURE_ARTIFACTS_PASSING asked for it.
             """)
 
     private let paths: [String]

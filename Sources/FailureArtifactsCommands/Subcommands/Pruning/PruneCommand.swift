@@ -7,23 +7,26 @@ internal import FailureArtifactsSystem
 /// `prune`: removes old bundles.
 struct PruneCommand: Command {
     static let syntax = Syntax(
-        command: "prune", summary: "Remove old bundles: keep a count, an age, a size",
+        command: "prune", summary: "Remove the oldest bundles, by number, age or total size",
         positionals: [Syntax.Positional("DIR", help: "The directory of bundles.")],
         options: PruneLimits.options + [
-            Syntax.Option("--dry-run", help: "Say what would be removed, and remove nothing."),
-            .json("One object: dryRun, removed and kept, each with bundles and bytes, and the bundles."),
+            Syntax.Option(
+                "--dry-run", help: "List the bundles that would be removed, and remove nothing."),
+            .json(
+                "Print a JSON object: dryRun, removed and kept (each with bundles and bytes), and the bundles."
+            ),
             .noLimits,
         ],
         discussion: """
-            Removes bundles from DIR and the folders in it, the oldest first, until what is left is within \
-            all limits that are given; at least one has to be. A bundle's age is that of its capture, not of \
-            its file. A line for each that is removed, as list has it, and then how many were and what is left.
+            Removes bundles from DIR and its subdirectories, the oldest first, until the rest is within all given \
+            limits. At least one limit is required. The age of a bundle is the time since its capture, not the age of \
+            its file. Prints a line for each removed bundle, as 'list' does, and then the totals.
 
-            Nothing else is touched: zips that are no bundles, or are damaged, of which a warning tells, other \
-            files, links and what they lead to, and hidden folders. Tests may be running: bundles that they \
-            make meanwhile stay, and there is room for as many more as were removed.
+            Everything else stays: other files, zips that are not bundles, symbolic links and their targets, and \
+            hidden directories. A damaged zip stays too, with a warning. Tests may run at the same time: their new \
+            bundles stay, and the space of the removed ones is free for them.
 
-            The exit status is 74 where a bundle could not be removed; the others are removed all the same.
+            The exit status is 74 if a bundle could not be removed; the others are removed nevertheless.
             """)
 
     private let directory: String

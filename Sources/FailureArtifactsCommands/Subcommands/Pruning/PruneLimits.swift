@@ -11,14 +11,15 @@ struct PruneLimits: Sendable {
 
     static let options = [
         Syntax.Option(
-            "--max-bundles", value: "N", help: "Keep so many bundles at most, the newest ones."),
+            "--max-bundles", value: "N", help: "Keep at most N bundles, the newest."),
         Syntax.Option(
-            "--max-age", value: "D", help: "Keep what is not older than that: 90m, 12h, 30d."),
+            "--max-age", value: "D",
+            help: "Remove bundles that are older than 90m, 12h or 30d, for example."),
         Syntax.Option(
             "--max-total-bytes", value: "BYTES",
             help:
-                "Keep the newest bundles that have so many bytes at most together: 500000000, or 64KB, "
-                + "500MB, 2GB, in steps of 1,024."),
+                "Keep the newest bundles up to this total size: 500000000, 64KB, 500MB or 2GB. A KB has 1,024 "
+                + "bytes."),
     ]
 
     init(bundles: Int? = nil, age: Double? = nil, totalBytes: UInt64? = nil) {
@@ -33,21 +34,22 @@ struct PruneLimits: Sendable {
     init(_ arguments: ParsedArguments, _ syntax: Syntax) throws(CommandError) {
         if let text = arguments.value(of: "--max-bundles") {
             guard let number = Int(text), number >= 0, text.first != "+" else {
-                throw syntax.usageError("'\(text)' is no number of bundles for '--max-bundles'.")
+                throw syntax.usageError("'\(text)' is not a number of bundles for '--max-bundles'.")
             }
             bundles = number
         }
         if let text = arguments.value(of: "--max-age") {
             guard let age = DurationText.age(text) else {
                 throw syntax.usageError(
-                    "'\(text)' is no age for '--max-age': it is written 90m, 12h or 30d, with its unit.")
+                    "'\(text)' is not an age for '--max-age': it is written 90m, 12h or 30d, with its unit."
+                )
             }
             self.age = age
         }
         if let text = arguments.value(of: "--max-total-bytes") {
             guard let bytes = SizeText.bytes(text) else {
                 throw syntax.usageError(
-                    "'\(text)' is no size for '--max-total-bytes': it is written 500000000, 64KB, 500MB or "
+                    "'\(text)' is not a size for '--max-total-bytes': it is written 500000000, 64KB, 500MB or "
                         + "2GB.")
             }
             totalBytes = bytes

@@ -13,43 +13,49 @@ struct ReduceCommand: Command {
         options: [
             Syntax.Option(
                 "--check", value: "SQL",
-                help: "A query that returns rows where something is wrong, and otherwise none."),
+                help: "A query that returns rows only while something is wrong."),
             Syntax.Option(
                 "--output", short: "-o", value: "FILE",
                 help:
-                    "The reduced store, a new file. By default the store's name with .reduced.sqlite, in the "
-                    + "working directory. If it is small, its SQL goes to a file with the extension .sql beside it."
+                    "The file of the reduced store, which must not exist. By default, the store's name with "
+                    + ".reduced.sqlite, in the working directory. The SQL of a small store is written beside it, with "
+                    + "the extension .sql."
             ),
             .commit, .store,
             Syntax.Option(
                 "--keep-schema", help: "Keep all tables, indexes, views and triggers."),
             Syntax.Option(
                 "--max-runs", value: "N",
-                help: "How often the check may run. By default 60 for CMD, and no limit for --check."),
+                help:
+                    "The maximum number of runs of the check. By default, 60 for CMD, and no limit for --check."
+            ),
             Syntax.Option(
                 "--timeout", value: "DURATION",
-                help: "How long one run of CMD may take, as in 90, 90s or 10m. Then it has failed."),
+                help:
+                    "The time limit for one run of CMD: 90, 90s or 10m. A run that exceeds it counts as failed."
+            ),
             .json(
-                "An object: store, end (complete, run-limit, time-limit or interrupted), isReliable, runs, "
+                "Print a JSON object: store, end (complete, run-limit, time-limit or interrupted), isReliable, runs, "
                     + "before and after (rows, tables with their rows, bytes), files."),
             .timeLimit, .noLimits,
         ],
         rest: Syntax.Positional(
             "CMD",
             help:
-                "A command that fails because of the store, such as: swift test --filter LedgerTests. It gets the "
-                + "store's path in FAILURE_ARTIFACTS_FIXTURE, and may change the store."),
+                "A command that fails because of the store, such as: swift test --filter LedgerTests. The variable "
+                + "FAILURE_ARTIFACTS_FIXTURE has the path of the store, which the command may change."),
         discussion: """
-            Rows are left out first, then values, then tables, indexes, views and triggers. A row that another \
-            one refers to stays, by a foreign key or a name such as transferID, and all constraints hold. So the \
-            result is a store that the application could have made.
+            Removes rows first, then values, then tables, indexes, views and triggers. The result is a store that \
+            the application could have made: all constraints hold, and a row stays if another one refers to it, by a \
+            foreign key or by a column name such as transferID.
 
-            A failure counts if it is at one of the lines at which CMD fails with the whole store. If CMD prints no \
-            such line, its exit status counts. FAILURE_ARTIFACTS is off for CMD if it is not set.
+            A run of CMD counts as failed if it fails at one of the lines at which it fails with the whole store. If \
+            CMD prints no such lines, its exit status decides. FAILURE_ARTIFACTS is set to 'off' for CMD unless it is \
+            already set.
 
-            Ctrl-C ends the search. What it has found so far is written.
+            Ctrl-C ends the search and writes the smallest store found so far.
 
-            The exit status is 1 if the check does not hold for the whole store, or not each time.
+            The exit status is 1 if the whole store doesn't fail the check, or not every time.
             """)
 
     /// The maximum size of a script, in bytes.
@@ -83,14 +89,14 @@ struct ReduceCommand: Command {
         options.maximumRuns = sql == nil ? 60 : nil
         if let text = arguments.value(of: "--max-runs") {
             guard let count = Int32(text), count > 3 else {
-                throw Self.syntax.usageError("'\(text)' is no number of runs: give 4 or more.")
+                throw Self.syntax.usageError("'\(text)' is not a number of runs: give 4 or more.")
             }
             options.maximumRuns = Int(count)
         }
         timeLimit = try arguments.value(of: "--timeout").map { text in
             if let seconds = DurationText.seconds(text) { return seconds }
             throw Self.syntax.usageError(
-                "'\(text)' is no time for '--timeout': it is written 90, 90s, 10m or 1h30m.")
+                "'\(text)' is not a time for '--timeout': it is written 90, 90s, 10m or 1h30m.")
         }
     }
 

@@ -8,67 +8,65 @@ internal import FailureArtifactsTestRun
 /// `run`: runs tests, and recovers the bundles of tests that crashed or hung.
 struct RunCommand: Command {
     static let syntax = Syntax(
-        command: "run", summary: "Run tests, and make bundles for what crashed or hung",
+        command: "run", summary: "Run tests, and make bundles for those that crash or hang",
         positionals: [],
         options: [
             Syntax.Option(
                 "--timeout", value: "D",
                 help:
-                    "End the command, and all it has started, when it has taken so long: 90, 90s, 10m, "
-                    + "1h30m. What hangs is captured before."),
+                    "End the command and all processes that it started after this time: 90 (seconds), 90s, 10m or "
+                    + "1h30m. The stores of hanging tests are captured first."),
             Syntax.Option(
                 "--until-failure", value: "N",
                 help:
-                    "Repeat the command until it fails, at most N times, and explain the failure by comparing it with the "
-                    + "last run in which the test passed."),
+                    "Repeat the command until it fails, at most N times. The failure is then compared with the last "
+                    + "run in which the test passed."),
             Syntax.Option(
                 "--report",
                 help:
-                    "Write report.html beside the new bundles, where there are some: one self-contained page "
-                    + "about them. A test that has passed now, and left a bundle, is there with its earlier "
-                    + "attempts."),
+                    "Write a self-contained page about the new bundles, report.html, beside them. It also shows the "
+                    + "earlier attempts of a test that has now passed and left a bundle."),
             Syntax.Option(
                 "--junit", value: "FILE",
                 help:
-                    "Write the results of all tests as JUnit XML, with the bundles as attachments, over a file "
-                    + "that is there."),
+                    "Write the results of all tests as JUnit XML, with the bundles as attachments. An existing file "
+                    + "is replaced."),
             Syntax.Option(
                 "--events", value: "FILE",
                 help:
-                    "Where CMD writes Swift Testing's event stream. Of use where CMD is not swift "
-                    + "test itself, which is asked for one. May be given several times."),
+                    "The file to which CMD writes Swift Testing's event stream, if CMD isn't 'swift test' itself. Can "
+                    + "be repeated."),
             Syntax.Option(
                 "--stop-commands",
                 help:
-                    "On GitHub: have the runner obey nothing of what CMD prints, such as a failure's text."
+                    "On GitHub, prevent the output of CMD, such as a failure's text, from running workflow commands."
             ),
             .redactions,
         ],
-        rest: Syntax.Positional("CMD", help: "The command, such as: swift test --parallel"),
+        rest: Syntax.Positional("CMD", help: "The command to run, such as: swift test --parallel"),
         needsRest: true,
         discussion: """
-            The command has this terminal, its input and outputs and the working directory, and gets the \
-            signals that are sent to this process. FAILURE_ARTIFACTS_DIR says where bundles go, by default \
-            to failure-artifacts in the working directory; the command gets it as an absolute path. If that \
-            directory can't be written, they go to failure-artifacts in the temporary directory.
+            The command runs in this terminal and working directory, with the same input and output. Signals that \
+            this process gets are passed on to it. Bundles go to the directory that FAILURE_ARTIFACTS_DIR names, by \
+            default failure-artifacts in the working directory; the command gets it as an absolute path. If it can't \
+            be written, they go to failure-artifacts in the temporary directory.
 
-            At the end the new bundles are counted on standard error. Nothing is printed where there are none. \
-            On GitHub they are in the step's summary, and marked in the source. On GitLab they are in \
+            At the end, the number of new bundles is printed on standard error, or nothing if there are none. On \
+            GitHub, the failures are also in the step's summary, and marked in the source. On GitLab, they are in \
             gl-code-quality-report.json beside the bundles, for the merge request.
 
-            `swift test` is asked for Swift Testing's results by an option of its own. Failed tests that lack \
-            the trait, and so left no bundle, are named at the end.
+            'swift test' gets an additional option to report the results of Swift Testing. Failed tests that left no \
+            bundle because they lack the trait are named at the end.
 
-            For --junit XCTest's results are read from what passes by; where that goes to a terminal, CMD gets \
-            another one like it. With --parallel, `swift test` is asked for SwiftPM's report.
+            For --junit, the results of XCTest are read from the command's output. If that is a terminal, the command \
+            gets a pseudo-terminal instead. With --parallel, SwiftPM's own report is used too.
 
-            With --until-failure FAILURE_ARTIFACTS_PASSING is always for the command, if it is not set. The bundle of a \
-            test that passed is replaced when it passes again. --timeout is the time of all runs together; --report, \
-            --junit and the host's annotations are about the last run.
+            With --until-failure, FAILURE_ARTIFACTS_PASSING is set to 'always' for the command unless it is already \
+            set. When a test passes again, its new bundle replaces the previous one. --timeout limits the time of all \
+            runs together. --report, --junit and the annotations on GitHub or GitLab cover the last run.
 
-            The exit status is the command's own, 128 plus the signal's number where a signal ended it, 124 \
-            where it took longer than --timeout, 126 where it cannot be run and 127 where there is no such \
-            program.
+            The exit status is the command's own. It is 128 plus the signal's number if a signal ended the command, \
+            124 if the command exceeded --timeout, 126 if it can't be run, and 127 if there is no such program.
             """)
 
     private let words: [String]
@@ -90,7 +88,7 @@ struct RunCommand: Command {
         stopsCommands = arguments.has("--stop-commands")
         maximumRuns = try arguments.value(of: "--until-failure").map { text in
             guard let count = Int32(text), count > 0 else {
-                throw Self.syntax.usageError("'\(text)' is no number of runs: give 1 or more.")
+                throw Self.syntax.usageError("'\(text)' is not a number of runs: give 1 or more.")
             }
             return Int(count)
         }
@@ -101,7 +99,7 @@ struct RunCommand: Command {
         }
         guard let seconds = DurationText.seconds(text) else {
             throw Self.syntax.usageError(
-                "'\(text)' is no time for '--timeout': it is written 90, 90s, 10m or 1h30m, and is a year "
+                "'\(text)' is not a time for '--timeout': it is written 90, 90s, 10m or 1h30m, and is a year "
                     + "at most.")
         }
         timeLimit = seconds
