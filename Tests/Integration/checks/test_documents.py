@@ -34,6 +34,17 @@ class Documents(unittest.TestCase):
             self.assertLessEqual(targets, set(articles), name)
         self.assertEqual(links["FailureArtifacts"], set(articles) - {"FailureArtifacts"})
 
+    def test_links_to_sections_lead_somewhere(self):
+        articles = {path.stem: path.read_text() for path in ARTICLES.glob("*.md")}
+        found = 0
+        for name, text in articles.items():
+            links = [(name, anchor) for anchor in re.findall(r"\]\(#([^)]+)\)", text)]
+            for target, anchor in links + re.findall(r"<doc:(\w+)#([^>]+)>", text):
+                headings = re.findall(r"^##+ (.+)$", articles[target], re.MULTILINE)
+                self.assertIn(anchor, {re.sub(r"[^\w-]+", "-", heading) for heading in headings}, name)
+                found += 1
+        self.assertGreater(found, 10)
+
     def test_every_variable_is_in_the_readme(self):
         described = set(re.findall(r"^\| `(FAILURE_ARTIFACTS\w*)` \|", README.read_text(), re.MULTILINE))
         read = set()
@@ -57,6 +68,15 @@ class Documents(unittest.TestCase):
         described = re.findall(r"^\| (`.+?) \|", table, re.MULTILINE)
         words = {word for row in described for word in re.findall(r"`([a-z]+)", row)}
         self.assertEqual(words, set(commands))
+
+    def test_every_code_of_a_finding_is_in_the_article(self):
+        source = (ROOT / "Sources/FailureArtifactsAnalysis/Evidence/Finding.swift").read_text()
+        cases = re.search(r"enum Code\b.*?\n    }\n", source, re.DOTALL)[0]
+        codes = [text or name for name, text in re.findall(r'^ +case (\w+)(?: = "([\w-]+)")?$', cases, re.MULTILINE)]
+        self.assertGreater(len(codes), 20)
+        table = (ARTICLES / "Findings.md").read_text().split("### Codes")[1].split("\n### ")[0]
+        rows = re.findall(r"^\| (`.+?) \|", table, re.MULTILINE)
+        self.assertEqual(sorted(code for row in rows for code in re.findall(r"`([a-z-]+)`", row)), sorted(codes))
 
     def test_code_of_the_article_about_core_data_is_tested(self):
         # `test_kit` runs the code for SQLite, and `Tests/AppleShim/check` checks the types of the code for Core Data.
