@@ -24,7 +24,7 @@ struct ExtractCommand: Command {
             Syntax.Option(
                 "--framework", value: "NAME", kind: .words(["xctest", "testing"]),
                 help:
-                    "The test framework of the fixture: xctest or testing. By default, that of the failed test."
+                    "The test framework of the fixture: xctest or testing. By default, the framework of the failed test."
             ),
             Syntax.Option(
                 "--store-type", value: "TYPE",
