@@ -13,7 +13,8 @@ enum HelpText {
             usage += positional.isOptional ? " [\(name)]" : " " + name
         }
         for option in syntax.options where option.name != "--help" {
-            usage += " [\(option.short ?? option.name)\(option.value.map { " " + $0 } ?? "")]"
+            let text = (option.short ?? option.name) + (option.value.map { " " + $0 } ?? "")
+            usage += option.isRequired ? " " + text : " [\(text)]"
         }
         if let rest = syntax.rest {
             usage += syntax.needsRest ? " -- \(rest.name)…" : " [-- \(rest.name)…]"

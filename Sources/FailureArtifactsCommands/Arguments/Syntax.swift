@@ -41,16 +41,21 @@ package struct Syntax: Sendable {
         package let value: String?
         /// The kind of the value, for shell completion.
         package let kind: ValueKind
+        /// True if the command can't do without the option.
+        ///
+        /// The command itself checks it; usage lines show it without brackets.
+        package let isRequired: Bool
         package let help: String
 
         package init(
             _ name: String, short: String? = nil, value: String? = nil, kind: ValueKind? = nil,
-            help: String
+            isRequired: Bool = false, help: String
         ) {
             self.name = name
             self.short = short
             self.value = value
             self.kind = kind ?? ValueKind(of: value ?? "")
+            self.isRequired = isRequired
             self.help = help
         }
     }

@@ -63,7 +63,7 @@ struct ManualPage {
             "FAILURE_ARTIFACTS_CACHE",
             "The directory in which unpacked large stores are kept for the next time, or off."
         ),
-        ("NO_COLOR", "If it isn't empty, the output has no colours."),
+        ("NO_COLOR", "If it isn't empty, the output has no colors."),
         ("TMPDIR", "The directory for scratch copies; by default /tmp."),
     ]
 
@@ -77,7 +77,7 @@ struct ManualPage {
     private static func usage(of syntax: Syntax, name: String) -> String {
         var lines = [name + ".Cm " + syntax.command]
         for option in syntax.options where option.name != "--help" {
-            lines.append(".Op " + flags(option, separator: " | "))
+            lines.append((option.isRequired ? "." : ".Op ") + flags(option, separator: " | "))
         }
         for positional in syntax.positionals {
             let dots = positional.isRepeated ? " ..." : ""

@@ -29,6 +29,13 @@ import Testing
         #expect(run("--version").output == "failure-artifacts \(ToolVersion.number)\n")
     }
 
+    @Test func requiredOptionsHaveNoBrackets() {
+        #expect(
+            run("merge", "--help").output.hasPrefix(
+                "Usage: failure-artifacts merge PATH… -o DIR [--json]\n"))
+        #expect(run("manual").output.contains(".Cm merge\n.Fl o | Fl -output Ar DIR\n.Op Fl -json\n"))
+    }
+
     @Test func withoutACommandTheHelpIsAnError() {
         let outcome = run()
         #expect(outcome.status == 64)

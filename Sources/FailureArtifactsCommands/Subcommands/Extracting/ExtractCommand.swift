@@ -13,8 +13,8 @@ struct ExtractCommand: Command {
             Syntax.Option(
                 "--output", short: "-o", value: "DIR",
                 help:
-                    "A directory that is empty or doesn't exist. By default, the bundle's name without .zip, in the "
-                    + "working directory."),
+                    "A directory that is empty or doesn't exist; with --fixture, any directory. By default, the "
+                    + "bundle's name without .zip, in the working directory."),
             .commit, .store,
             Syntax.Option(
                 "--fixture",

@@ -13,10 +13,8 @@ struct MergeCommand: Command {
         positionals: [.paths],
         options: [
             Syntax.Option(
-                "--output", short: "-o", value: "DIR",
-                help:
-                    "The directory, which is required. It is created if it doesn't exist; its content stays."
-            ),
+                "--output", short: "-o", value: "DIR", isRequired: true,
+                help: "The directory. It is created if it doesn't exist; its content stays."),
             .json("Print a JSON object: directory, bundles, added, renamed, identical, report."),
         ],
         discussion: """
