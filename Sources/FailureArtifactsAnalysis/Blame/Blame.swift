@@ -144,7 +144,10 @@ extension Blame {
         isOnly: Bool = false
     ) -> [StatementRecord] {
         let outlined = statements.map { (record: $0, outline: StatementOutline($0.sql)) }
-            .filter { $0.record.error == nil && $0.record.changes != 0 }
+            .filter {
+                // SQLite counts no rows of a table that is dropped or gets another name.
+                $0.record.error == nil && ($0.record.changes != 0 || $0.outline.kind == .definition)
+            }
         func fits(_ outline: StatementOutline) -> Bool {
             switch outline.kind {
             // REPLACE and ON CONFLICT update and delete rows.

@@ -1,4 +1,5 @@
 internal import FailureArtifactsBundle
+internal import FailureArtifactsSQLite
 
 extension LoggedTransactions {
     /// A transaction of a history.
@@ -87,16 +88,11 @@ extension LoggedTransactions.Group {
     /// True if the group's statements can have caused the changes.
     private func fits(_ changes: StateChanges) -> Bool {
         // What a savepoint undid, or an update to the same value in an index, changes pages but no row.
-        if isMeasured, outlines.allSatisfy(\.mayHaveNoEffect), changes == StateChanges() {
+        if isMeasured, outlines.allSatisfy(\.mayHaveNoEffect), changes.isEmpty {
             return true
         }
         let definitions = outlines.indices.filter { outlines[$0].kind == .definition }
-        let text = definitions.map { records[$0].sql }.joined(separator: "\n").lowercased()
-        let analyzes = outlines.contains { $0.kind == .maintenance }
-        let isExplained = changes.schema.allSatisfy { object in
-            text.contains(object.name.lowercased()) || analyzes && object.name.hasPrefix("sqlite_stat")
-        }
-        guard isExplained else { return false }
+        guard changes.schema.allSatisfy({ isExplained($0, by: definitions) }) else { return false }
         // Objects that are created and dropped again leave the schema unchanged.
         let passing = definitions.filter { index in
             guard let name = outlines[index].table else { return false }
@@ -112,8 +108,11 @@ extension LoggedTransactions.Group {
             guard isSet else { return false }
         }
         let writes = outlines.indices.filter { (records[$0].changes ?? 1) > 0 && outlines[$0].isWrite }
+        // A virtual table is created and dropped with its shadow tables.
         let tables = changes.tables.filter { table in
-            !changes.schema.contains { $0.type == "table" && $0.name == table.name }
+            !changes.schema.contains {
+                $0.type == "table" && ($0.name == table.name || table.name.hasPrefix($0.name + "_"))
+            }
         }
         if writes.isEmpty {
             let isSeen = !changes.schema.isEmpty || changes.userVersion != nil
@@ -129,25 +128,26 @@ extension LoggedTransactions.Group {
             let table = table.lowercased()
             return table == target || table.hasPrefix(target + "_")
         }
+        func hasSideEffects(_ target: String) -> Bool {
+            changes.withSideEffects.contains(folded(target))
+        }
         // A migration fills a new table and then gives it another's name.
         let created = Set(definitions.filter { outlines[$0].creates }.compactMap { outlines[$0].table })
         let touched = targets.map { target in
             target.map { target in
-                created.contains(target) || changes.tables.contains { touches(target, $0.name) }
+                created.contains(target) || hasSideEffects(target)
+                    || changes.tables.contains { touches(target, $0.name) }
             } ?? true
         }
         // A single statement must have changed its table. Of several statements, one may undo another.
         let isUndone = isMeasured && (certain.isEmpty || tables.isEmpty)
         guard touched.count == 1 ? touched[0] : touched.contains(true) || isUndone else { return false }
-        if writes.count == 1, let target = outlines[writes[0]].table,
+        if writes.count == 1, let target = outlines[writes[0]].table, !hasSideEffects(target),
             let table = tables.first(where: { $0.name.lowercased() == target }), table.problem == nil
         {
             switch outlines[writes[0]].kind {
             case .insert:
-                // A trigger may have deleted the row; SQLite counts its changes, too.
-                let total = table.inserted + table.updated + table.deleted
-                let isUndone = Int64(records[writes[0]].changes ?? 0) > total
-                if !outlines[writes[0]].mayHaveNoEffect, table.inserted == 0, !isUndone { return false }
+                if !outlines[writes[0]].mayHaveNoEffect, table.inserted == 0 { return false }
             case .update:
                 if table.updated == 0, table.inserted == 0 || table.deleted == 0 { return false }
             case .delete: if table.deleted == 0 { return false }
@@ -155,11 +155,42 @@ extension LoggedTransactions.Group {
             }
         }
         // SQLite's change count doesn't include rows that REPLACE removes.
-        guard !outlines.contains(where: { $0.kind == .insert && $0.mayHaveNoEffect }),
-            records.allSatisfy({ $0.changes != nil })
-        else { return true }
+        let mayReplace = outlines.indices.contains { index in
+            if outlines[index].table.map(hasSideEffects) == true { return true }
+            return switch outlines[index].kind {
+            case .insert: outlines[index].mayHaveNoEffect
+            case .update: folded(records[index].sql).contains("replace")
+            default: false
+            }
+        }
+        guard !mayReplace, records.allSatisfy({ $0.changes != nil }) else { return true }
         let counted = records.reduce(Int64(commitChanges ?? 0)) { $0 + Int64($1.changes ?? 0) }
-        return counted >= tables.reduce(0) { $0 + $1.inserted + $1.updated + $1.deleted }
+        // A row that gets another key is a deleted one and an inserted one, which SQLite counts once.
+        let mayChangeKeys = outlines.contains { [.update, .other].contains($0.kind) }
+        return counted
+            >= tables.reduce(0) { total, table in
+                total + table.updated
+                    + (mayChangeKeys
+                        ? max(table.inserted, table.deleted) : table.inserted + table.deleted)
+            }
+    }
+
+    /// True if one of the definitions can have changed an object of the schema.
+    private func isExplained(_ object: StateChanges.Object, by definitions: [Int]) -> Bool {
+        let name = folded(object.name)
+        if name.hasPrefix("sqlite_stat"), outlines.contains(where: { $0.kind == .maintenance }) {
+            return true
+        }
+        return definitions.contains { index in
+            let outline = outlines[index]
+            let sql = folded(records[index].sql)
+            // A virtual table has shadow tables. A new name of a table or a column changes the text of every object
+            // that mentions it. With a table, its indexes and triggers are dropped.
+            return sql.contains(name) || outline.table.map { name.hasPrefix(folded($0) + "_") } ?? false
+                || outline.alters && object.change == .changed
+                || outline.drops && object.change == .dropped
+                    && ["index", "trigger"].contains(object.type)
+        }
     }
 }
 

@@ -34,6 +34,15 @@ package struct StateChanges: Encodable, Equatable, Sendable {
     package var schema: [Object] = []
     /// The new `PRAGMA user_version`; nil if it wasn't changed.
     package var userVersion: Int64?
+    /// The folded names of the tables and views whose statements can change other rows than they name, in both states.
+    var withSideEffects: Set<String> = []
+
+    /// True if neither rows nor the schema nor the version differ.
+    var isEmpty: Bool { tables.isEmpty && schema.isEmpty && userVersion == nil }
+
+    private enum CodingKeys: String, CodingKey {
+        case tables, schema, userVersion
+    }
 }
 
 /// The rows of a table that differ between two states.
@@ -63,6 +72,7 @@ extension StateChanges {
         _ comparison: borrowing StoreComparison, changed: ChangedRows? = nil,
         _ visit: (borrowing StoreComparison, ComparedTable) throws -> RowCounts
     ) throws {
+        withSideEffects = comparison.a.withSideEffects.union(comparison.b.withSideEffects)
         for change in comparison.schemaChanges() { add(change) }
         schema.sort { ($0.type, $0.name) < ($1.type, $1.name) }
         for table in try comparison.tables(changed: changed) {

@@ -23,6 +23,8 @@ struct StatementOutline: Equatable {
     let table: String?
     /// True if the statement creates or drops ``table``; otherwise false.
     let creates, drops: Bool
+    /// True if the statement changes or renames ``table``; otherwise false.
+    let alters: Bool
     /// True if the statement writes to another database of the connection.
     let isElsewhere: Bool
     /// True if the statement may have had no effect.
@@ -105,6 +107,7 @@ struct StatementOutline: Equatable {
         self.table = table
         creates = kind == .definition && word(0) == "create"
         drops = kind == .definition && word(0) == "drop"
+        alters = kind == .definition && word(0) == "alter"
         self.mayHaveNoEffect = mayHaveNoEffect
         beginsWriting = kind == .begin && (word(1) == "immediate" || word(1) == "exclusive")
         isQuery = ["select", "explain", "values", ""].contains(word(0))

@@ -44,6 +44,65 @@ import Testing
         #expect(try found([(insert, 1)], []) == [])
     }
 
+    /// The number of rows of a statement, and whether the history is whole, don't matter.
+    @Test(arguments: [true, false]) func twoTransactionsAreEnough(isWhole: Bool) throws {
+        let rows = "INSERT INTO t VALUES (1), (2), (3)"
+        let transactions = [changes("t", inserted: 3), changes("t", updated: 1)]
+        #expect(
+            try found([(rows, 3), (update, 1)], transactions, isWhole: isWhole) == [[rows], [update]])
+        #expect(
+            try found([(rows, nil), (update, nil)], transactions, isWhole: isWhole)
+                == [[rows], [update]])
+        // The log doesn't agree with the history.
+        #expect(try found([(rows, 2), (update, 1)], transactions, isWhole: isWhole) == [[], []])
+        // A row that a trigger deletes at once leaves no change, but its pages are written.
+        var undone = StateChanges()
+        undone.withSideEffects = ["t"]
+        #expect(
+            try found([(insert, 2), (update, 1)], [undone, transactions[1]]) == [[insert], [update]])
+    }
+
+    @Test func aRowWithAnotherKeyCountsOnce() throws {
+        let moved = changes("t", inserted: 2, deleted: 2)
+        let wal = "PRAGMA journal_mode=WAL"
+        #expect(try found([(wal, 0), (update, 2)], [moved]) == [[update]])
+        #expect(try found([(wal, 0), (update, 1)], [moved]) == [[]])
+        #expect(try found([(wal, 0), (insert, 2)], [moved]) == [[]])
+    }
+
+    /// Triggers and the actions of foreign keys change other tables, and can leave the statement's own one unchanged.
+    @Test func tablesWithSideEffectsMayBeUnchanged() throws {
+        var audited = changes("audit", inserted: 1)
+        #expect(try found([(insert, 2)], [audited]) == [[]])
+        audited.withSideEffects = ["t"]
+        #expect(try found([(insert, 2)], [audited]) == [[insert]])
+        #expect(try found([("INSERT INTO other VALUES (1)", 2)], [audited]) == [[]])
+        var marked = changes("t", updated: 1)
+        #expect(try found([("DELETE FROM t", 1)], [marked]) == [[]])
+        marked.withSideEffects = ["t"]
+        #expect(try found([("DELETE FROM t", 1)], [marked]) == [["DELETE FROM t"]])
+    }
+
+    @Test func definitionsChangeOtherObjects() throws {
+        func schema(_ change: StateChanges.Object.Change, _ type: String, _ names: String...)
+            -> StateChanges
+        {
+            StateChanges(schema: names.map { .init(change: change, type: type, name: $0) })
+        }
+        let rename = "ALTER TABLE t RENAME COLUMN a TO b"
+        #expect(try found([(rename, 0)], [schema(.changed, "trigger", "t", "x")]) == [[rename]])
+        #expect(try found([(rename, 0)], [schema(.dropped, "trigger", "t", "x")]) == [[]])
+        let drop = "DROP TABLE t"
+        #expect(try found([(drop, 0)], [schema(.dropped, "index", "t", "x")]) == [[drop]])
+        #expect(try found([(drop, 0)], [schema(.dropped, "table", "t", "x")]) == [[]])
+        let create = "CREATE VIRTUAL TABLE t USING fts5(a)"
+        var created = schema(.created, "table", "t")
+        created.tables = changes("t_data", inserted: 2).tables
+        #expect(try found([(create, 2)], [created]) == [[create]])
+        created.tables = changes("u_data", inserted: 2).tables
+        #expect(try found([(create, 2)], [created]) == [[]])
+    }
+
     /// An update to the same value may write nothing, but SQLite counts its rows as changed.
     @Test func whatMayHaveWrittenNothingLeavesDoubt() throws {
         let updated = changes("t", updated: 1)

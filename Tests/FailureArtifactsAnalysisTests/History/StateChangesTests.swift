@@ -51,6 +51,19 @@ import Testing
         #expect(result.tables == [.init(name: "c", inserted: 2)])
     }
 
+    @Test func tablesWithSideEffectsAreNoted() throws {
+        let result = try changes(
+            """
+            CREATE TABLE "Parent"(id INTEGER PRIMARY KEY); CREATE TABLE other(id INTEGER PRIMARY KEY);
+            CREATE TABLE child(a REFERENCES PARENT ON DELETE SET NULL, b REFERENCES other ON DELETE RESTRICT);
+            CREATE TABLE noted(a); CREATE TABLE single(a UNIQUE ON CONFLICT REPLACE); CREATE VIEW seen AS SELECT 1 AS a;
+            CREATE TRIGGER t INSTEAD OF INSERT ON seen BEGIN INSERT INTO other VALUES (new.a); END
+            """, "CREATE TRIGGER u AFTER INSERT ON noted BEGIN SELECT 1; END")
+        #expect(result.withSideEffects == ["parent", "seen", "noted", "single"])
+        #expect(!result.isEmpty && StateChanges().isEmpty)
+        #expect(try changes("CREATE TABLE t(x)", "").isEmpty)
+    }
+
     /// `Scripts/fuzz` found this with a view that had infinitely many rows.
     @Test(arguments: ["t", "T"]) func theRowsOfAViewAreNotThoseOfATable(view: String) throws {
         let table = "CREATE TABLE t(x); INSERT INTO t VALUES (1), (2), (3)"
