@@ -118,7 +118,7 @@ package struct Finding: Equatable, Sendable {
 
 extension Finding: Encodable {
     private enum CodingKeys: String, CodingKey {
-        case code, title, confidence, store, rows, transaction, statement, source, explanation
+        case code, title, confidence, store, rows, transaction, statement, source, caller, explanation
     }
 
     private struct Statement: Encodable {
@@ -142,6 +142,7 @@ extension Finding: Encodable {
                 forKey: .statement)
         }
         try container.encodeIfPresent(source, forKey: .source)
+        try container.encodeIfPresent(statement?.callerInAnotherFile, forKey: .caller)
         try container.encode(explanation, forKey: .explanation)
     }
 }

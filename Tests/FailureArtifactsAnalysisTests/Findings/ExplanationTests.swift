@@ -32,7 +32,10 @@ import Testing
                 ("DELETE FROM account WHERE id = 2", 1), ("COMMIT", 0),
             ],
             facts: [
-                5: #""source":{"file":"Sources/Ledger.swift","line":42,"function":"Ledger.remove(_:)"}"#
+                5: """
+                "source":{"file":"Sources/Ledger.swift","line":42,"function":"Ledger.remove(_:)"},\
+                "callers":[{"file":"Sources/Ledger.swift","line":7},{"file":"Tests/A.swift","line":8}]
+                """
             ])
         let first = try #require(found.findings.first)
         #expect(first.code == .orphan && first.confidence == .likely && first.transaction == 2)
@@ -47,8 +50,10 @@ import Testing
         #expect(
             Set(finding.keys) == [
                 "code", "title", "confidence", "store", "rows", "transaction", "statement", "source",
-                "explanation",
+                "caller", "explanation",
             ])
+        let caller = finding["caller"] as? [String: Any]
+        #expect(caller?["file"] as? String == "Tests/A.swift" && caller?["line"] as? Int == 8)
         let row = try #require((finding["rows"] as? [[String: Any]])?.first)
         #expect((row["key"] as? [String: Int]) == ["id": 2] && row["change"] as? String == "present")
         let column = (row["columns"] as? [String: [String: Any]])?["accountID"]
