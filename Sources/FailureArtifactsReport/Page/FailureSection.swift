@@ -58,7 +58,8 @@ struct FailureSection {
                 + "not shown here: see 'failure-artifacts show'.</p>\n"
         }
         return text + snapshots(of: detail.metadata) + attachments(of: detail) + reportedBundles
-            + environment(of: detail.metadata) + "</div>\n</article>\n"
+            + otherStores(of: detail.metadata) + environment(of: detail.metadata)
+            + "</div>\n</article>\n"
     }
 
     /// The line with the place of the assertion, the outcome and the bundle.
@@ -237,6 +238,20 @@ struct FailureSection {
         case .picture(let address): return "<br><img alt=\"\(name)\" src=\"\(address)\">"
         case nil: return ""
         }
+    }
+
+    /// The databases of frameworks, which have no copies in the bundle.
+    private func otherStores(of metadata: BundleMetadata) -> String {
+        guard let others = metadata.otherStores, !others.isEmpty else { return "" }
+        let items = others.prefix(50).map { store in
+            "<li><code>\(HTMLText.line(store.path))</code> "
+                + "<span class=\"dim\">\(HTMLText.line(store.reason))</span></li>"
+        }
+        return "<details class=\"part\"><summary><h3>"
+            + "\(Counted.items(Int64(others.count), "framework database")) not captured"
+            + "</h3></summary>\n<ul>" + items.joined() + "</ul>\n"
+            + (others.count > 50 ? "<p class=\"cut\">\(others.count - 50) more.</p>\n" : "")
+            + "</details>\n"
     }
 
     private func environment(of metadata: BundleMetadata) -> String {

@@ -44,6 +44,33 @@ struct ReportTests {
             try FileSystem.contents(ofDirectory: fixture.directory).filter { $0.hasPrefix(".") }.isEmpty)
     }
 
+    @Test func `Databases of frameworks are listed, with the reason`() throws {
+        let fixture = try Fixture()
+        try plain(["a"], in: fixture)
+        #expect(run("report", fixture.path("bundles"), "-o", fixture.path("page.html")).status == 0)
+        #expect(!(try page(fixture)).contains("not captured"))
+        let metadata = Metadata.plain(test: "testB", message: "m").replacing(
+            "\"stores\": []",
+            with: """
+                "stores": [], "otherStores": [
+                {"path": "~/Caches/<b>/Cache.db", "reason": "It belongs to URLSession."},
+                {"path": "/tmp/Cookies.db", "reason": "It belongs to WebKit."}]
+                """)
+        try fixture.zip("bundles/T.t-00000001.zip", [("metadata.json", Array(metadata.utf8))])
+        #expect(
+            run("report", fixture.path("bundles/T.t-00000001.zip"), "-o", fixture.path("page.html"))
+                .status == 0)
+        let page = try page(fixture)
+        let part = try #require(page.firstRange(of: "<h3>2 framework databases not captured</h3>"))
+        // It is closed, among the last parts.
+        #expect(page[..<part.lowerBound].hasSuffix("<details class=\"part\"><summary>"))
+        #expect(
+            page[part.upperBound...].contains(
+                "<li><code>~/Caches/&lt;b&gt;/Cache.db</code> <span class=\"dim\">It belongs to URLSession.</span></li>"
+            ))
+        #expect(page[part.upperBound...].contains("<h3>Environment</h3>"))
+    }
+
     @Test func `ReportedBundles of one cause are one failure`() throws {
         let fixture = try Fixture()
         try plain(["a", "b", "b", "c", "b"], in: fixture)
