@@ -166,7 +166,9 @@ extension StoreDetail {
         guard let size = bundle.size(ofEntry: name), size > limit else { return true }
         let note =
             "The copy has \(Counted.bytes(size)): too much for all of it to be shown here. "
-            + "'failure-artifacts open' and 'history' have all of it."
+            + (store.history?.entry == nil
+                ? "'failure-artifacts open' has all of it."
+                : "'failure-artifacts open' and 'history' have all of it.")
         if !notes.contains(note) { notes.append(note) }
         return false
     }

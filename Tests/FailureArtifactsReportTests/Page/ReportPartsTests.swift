@@ -11,6 +11,31 @@ import Testing
 
 @Suite("Parts of the report")
 struct ReportPartsTests {
+    // MARK: - Limits
+
+    @Test func `The note about a large copy names the history of a store that has one`() throws {
+        let fixture = try Fixture()
+        let content = try fixture.store("CREATE TABLE t(x)")
+        let plain = try fixture.zip(
+            "Plain.zip",
+            [
+                ("metadata.json", Array(Metadata.store("plain").utf8)), ("stores/plain.sqlite", content),
+            ])
+        var limits = ReportLimits(causes: 1)
+        limits.storeBytes = 100
+        limits.historyStoreBytes = 100
+        for (path, commands) in [
+            (plain, "'failure-artifacts open' has all of it."),
+            (try fixture.walBundle(), "'failure-artifacts open' and 'history' have all of it."),
+        ] {
+            let detail = try FailureDetail(
+                reading: BundleLocation(path: path), scratch: fixture.directory, limits,
+                archive: .standard)
+            let note = try #require(detail.stores.first?.notes.first)
+            #expect(note.hasPrefix("The copy has ") && note.hasSuffix("to be shown here. " + commands))
+        }
+    }
+
     // MARK: - Escaping
 
     @Test func `Text is no markup`() {
