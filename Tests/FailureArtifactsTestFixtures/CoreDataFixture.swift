@@ -17,10 +17,14 @@ extension Fixture {
     }
 
     /// Creates a store with the model that Core Data keeps in a store, and returns its path.
-    package func modelStore(after: Bool = false, sql: String = "") throws -> String {
+    ///
+    /// With `namesakes`, the entity Tag has attributes `label` and `Label`.
+    package func modelStore(
+        after: Bool = false, namesakes: Bool = false, sql: String = ""
+    ) throws -> String {
         try store(
             at: path(after ? "model-after.sqlite" : "model-before.sqlite"), by: makerWithModel,
-            after ? ["after"] : [], sql: sql)
+            (after ? ["after"] : []) + (namesakes ? ["namesakes"] : []), sql: sql)
     }
 
     private func store(

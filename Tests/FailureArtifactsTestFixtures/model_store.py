@@ -1,6 +1,6 @@
 """Makes a store as Core Data does, with the model in Z_MODELCACHE; see CoreDataStores.md for where that is known from.
 
-    model_store.py PATH [after]
+    model_store.py PATH [after] [namesakes]
 """
 
 import plistlib
@@ -179,8 +179,13 @@ def blob(uuid):
     return bytes.fromhex(uuid.replace("-", ""))
 
 
-def build(path, after=False):
-    """Makes the store; with `after`, as it is after a test has changed it."""
+def build(path, after=False, namesakes=False):
+    """Makes the store; with `after`, as it is after a test has changed it.
+
+    With `namesakes`, the entity Tag has a second attribute, whose name differs from the first one's only in case.
+    """
+    if namesakes:
+        MODEL["Tag"][1]["Label"] = INTEGER32
     database = sqlite3.connect(path)
     for name, count in (("NSCoreDataNow", 0), ("NSCoreDataDATriggerUpdatedAffectedObjectValue", 5)):
         database.create_function(name, count, lambda *values: DATE + 60 if not values else None)
@@ -223,9 +228,11 @@ def build(path, after=False):
             (blob("AA" * 16), EARLY))
         database.execute("DELETE FROM Z_4TAGS WHERE Z_6TAGS = 2")
         database.execute("INSERT INTO ACHANGE VALUES (3, 16001, NULL, 2, ?, 7, 1, NULL, ?)", (NUMBERS["Tag"], b"tag"))
+    if namesakes:
+        database.execute("ALTER TABLE ZTAG ADD COLUMN ZLABEL1 INTEGER")
     database.commit()
     database.close()
 
 
 if __name__ == "__main__":
-    build(sys.argv[1], "after" in sys.argv[2:])
+    build(sys.argv[1], "after" in sys.argv[2:], "namesakes" in sys.argv[2:])

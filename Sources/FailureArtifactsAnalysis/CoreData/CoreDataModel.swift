@@ -92,9 +92,17 @@ struct CoreDataModel {
         return (properties[entity] ?? [:]).filter { inherited[$0.key] == nil }.map(\.value)
     }
 
-    /// Returns the property of an entity with a name in capitals; nil if it has none.
+    /// Returns the property of an entity with a name in capitals; nil unless it has exactly one.
     func property(_ capitals: String, of entity: String) -> Property? {
-        properties[entity]?.values.first { $0.name.uppercased() == capitals }
+        let found = properties[entity]?.values.filter { $0.name.uppercased() == capitals } ?? []
+        return found.count == 1 ? found[0] : nil
+    }
+
+    /// Returns the properties that an entity declares and whose names differ only in case, in alphabetical order.
+    func namesakes(in entity: String) -> [[String]] {
+        let names = declared(by: entity).filter(\.hasColumn).map(\.name)
+        return Dictionary(grouping: names) { $0.uppercased() }.filter { $0.value.count > 1 }
+            .sorted { $0.key < $1.key }.map { $0.value.sorted() }
     }
 
     /// Returns the property of an entity; nil if it has none with that name.
@@ -103,7 +111,8 @@ struct CoreDataModel {
     /// Returns the properties of the columns of a table.
     ///
     /// A column has the name of its property in capitals. If several entities of a table have properties of the same
-    /// name, those after the first are numbered, in the order of the entities' numbers: `ZSIZE`, `ZSIZE1`.
+    /// name, those after the first are numbered, in the order of the entities' numbers: `ZSIZE`, `ZSIZE1`. The order of
+    /// properties of one entity whose names differ only in case is unknown, so they are left out.
     ///
     /// - Parameter entities: The names of the table's entities, in the order of their numbers.
     /// - Returns: The properties with the entities that declare them, by columns.
@@ -111,11 +120,14 @@ struct CoreDataModel {
         var counts: [String: Int] = [:]
         var result: [String: (property: Property, entity: String)] = [:]
         for entity in entities {
-            for property in declared(by: entity) where property.hasColumn {
-                let capitals = property.name.uppercased()
+            let own = Dictionary(grouping: declared(by: entity).filter(\.hasColumn)) {
+                $0.name.uppercased()
+            }
+            for (capitals, namesakes) in own {
                 let count = counts[capitals, default: 0]
-                counts[capitals] = count + 1
-                result["Z" + capitals + (count > 0 ? String(count) : "")] = (property, entity)
+                counts[capitals] = count + namesakes.count
+                guard namesakes.count == 1 else { continue }
+                result["Z" + capitals + (count > 0 ? String(count) : "")] = (namesakes[0], entity)
             }
         }
         return result

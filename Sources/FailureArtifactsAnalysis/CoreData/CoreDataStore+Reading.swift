@@ -157,6 +157,15 @@ extension CoreDataStore {
         let known =
             isHistory
             ? [:] : model?.columns(of: entities.filter { $0.table == table }.map(\.name)) ?? [:]
+        if !isHistory, let model {
+            for entity in entities where entity.table == table {
+                notes += model.namesakes(in: entity.name).map { names in
+                    "The properties \(names.map { "'\($0)'" }.joined(separator: " and ")) of the entity "
+                        + "'\(entity.name)' differ only in case, so their columns can't be told apart. "
+                        + "They have the names of the columns here, in lower case."
+                }
+            }
+        }
         let columns = try Self.columns(of: table, connection)
         let names = Set(columns.map(\.name))
         // If a relationship's target entity has subentities, a second column contains the target's entity.

@@ -131,6 +131,8 @@ package struct CoreDataStore: Encodable, Equatable {
     package var links: [Link] = []
     /// The names of all tables and views.
     package var objectNames: [String] = []
+    /// The parts of the model that can't be told apart, as full sentences.
+    package var notes: [String] = []
 
     private enum CodingKeys: String, CodingKey {
         case uuid, modelHashes, modelIdentifiers, entities, links

@@ -8,7 +8,8 @@ package import FailureArtifactsSQLite
 package struct CoreDataViews {
     /// The names of the views, by the names of the tables that they show in full.
     package private(set) var names: [String: String] = [:]
-    private var statements: [String] = []
+    /// The statements, with the names of the views.
+    private var statements: [(name: String, sql: String)] = []
     private var taken: Set<String>
 
     /// Creates the statements for the views.
@@ -45,9 +46,12 @@ package struct CoreDataViews {
             }
             let numbers = family.map { String($0.number) }.joined(separator: ", ")
             statements.append(
-                "CREATE TEMP VIEW \(quotedIdentifier(name)) AS SELECT \(columns.text) FROM main."
-                    + quotedIdentifier(table) + " AS e"
-                    + (entity.number == root.number ? "" : " WHERE e.Z_ENT IN (\(numbers))"))
+                (
+                    name,
+                    "CREATE TEMP VIEW \(quotedIdentifier(name)) AS SELECT \(columns.text) FROM main."
+                        + quotedIdentifier(table) + " AS e"
+                        + (entity.number == root.number ? "" : " WHERE e.Z_ENT IN (\(numbers))")
+                ))
             if entity.number == root.number { names[table] = name }
         }
         for link in store.links {
@@ -57,20 +61,38 @@ package struct CoreDataViews {
             columns.add(quotedIdentifier(link.target.column), link.target.name)
             if let order = link.orderColumn { columns.add(quotedIdentifier(order), "_order") }
             statements.append(
-                "CREATE TEMP VIEW \(quotedIdentifier(name)) AS SELECT \(columns.text) FROM main."
-                    + quotedIdentifier(link.table))
+                (
+                    name,
+                    "CREATE TEMP VIEW \(quotedIdentifier(name)) AS SELECT \(columns.text) FROM main."
+                        + quotedIdentifier(link.table)
+                ))
             names[link.table] = name
         }
     }
 
     /// Creates the views, visible only to this connection.
     ///
+    /// A view that SQLite refuses is left out, also from ``names``.
+    ///
     /// - Parameter connection: A reading connection. The file isn't changed.
-    /// - Throws: An error if SQLite can't create a view.
-    package func create(on connection: borrowing Connection) throws(SQLiteError) {
+    /// - Returns: The views that are left out, as full sentences with the reasons.
+    /// - Throws: An error if the store is damaged or the time is up.
+    package mutating func create(
+        on connection: borrowing Connection
+    ) throws(SQLiteError) -> [String] {
         try connection.execute("PRAGMA query_only = 0; PRAGMA temp_store = 2")
         defer { try? connection.execute("PRAGMA query_only = 1") }
-        for statement in statements { try connection.execute(statement) }
+        var refused: [String] = []
+        for (name, sql) in statements {
+            do throws(SQLiteError) {
+                try connection.execute(sql)
+            } catch {
+                if error.isInterrupted || error.isDatabaseDamaged { throw error }
+                names = names.filter { $0.value != name }
+                refused.append("The entity or relationship '\(name)' can't be shown: \(error.message).")
+            }
+        }
+        return refused
     }
 
     private mutating func claim(_ name: String) -> String? {

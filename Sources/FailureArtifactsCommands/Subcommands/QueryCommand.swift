@@ -68,7 +68,11 @@ struct QueryCommand: Command {
                 do {
                     let connection = try Connection.untrusted(
                         file.path, limits: console.limits.store)
-                    if hasEntities { try addEntities(to: connection, of: choice, in: bundle.location) }
+                    if hasEntities {
+                        let warnings = try addEntities(
+                            to: connection, of: choice, in: bundle.location)
+                        for warning in warnings { try console.warn(SafeText.line(warning)) }
+                    }
                     let statement = try connection.prepare(sql)
                     guard statement.isReadOnly else {
                         throw CommandError(
@@ -87,16 +91,20 @@ struct QueryCommand: Command {
         }
     }
 
+    /// Adds the views of entities to the connection.
+    ///
+    /// - Returns: The parts of the model that are missing in them, as full sentences.
     private func addEntities(
         to connection: borrowing Connection, of choice: StoreChoice, in bundle: BundleLocation
-    ) throws {
+    ) throws -> [String] {
         guard let store = try CoreDataStore.read(connection) else {
             throw CommandError(
                 .usage,
                 "The store '\(choice.name)' of '\(bundle)' is not a Core Data store: it has no entities."
             )
         }
-        try CoreDataViews(store).create(on: connection)
+        var views = CoreDataViews(store)
+        return try store.notes + views.create(on: connection)
     }
 
     private func renderer(for output: TextOutput) -> any RowRenderer {

@@ -78,12 +78,12 @@ extension StoreDetail {
     /// Replaces Core Data's tables with views that show entities.
     ///
     /// - Returns: The table of each view, by the view's name.
-    private func useViews(
+    private mutating func useViews(
         in names: inout [String], of connection: borrowing Connection
     ) throws(SQLiteError) -> [String: String] {
         guard let coreData else { return [:] }
-        let views = CoreDataViews(coreData)
-        try views.create(on: connection)
+        var views = CoreDataViews(coreData)
+        notes += try coreData.notes + views.create(on: connection)
         // Core Data's own tables come last.
         names = names.filter { views.names[$0] != nil } + names.filter { views.names[$0] == nil }
         names = names.map { views.names[$0] ?? $0 }

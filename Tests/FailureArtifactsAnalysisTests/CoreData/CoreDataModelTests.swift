@@ -149,12 +149,49 @@ import Testing
         }
         let path = try fixture.write(try fixture.store(sql), to: "many.sqlite")
         let connection = try Connection(path: path, mode: .readWrite)
-        try CoreDataViews(store).create(on: connection)
+        var views = CoreDataViews(store)
+        #expect(try views.create(on: connection).isEmpty)
         let statement = try connection.prepare(
             "SELECT count(*), sum(size = _id - 1 AND name = 'n' || size) FROM Root")
         #expect(try statement.step())
         #expect(statement.value(at: 0) == .integer(Int64(count)))
         #expect(statement.value(at: 1) == .integer(Int64(count)))
+    }
+
+    /// It isn't known which column belongs to which.
+    @Test func propertiesThatDifferOnlyInCaseHaveTheNamesOfTheirColumns() throws {
+        let fixture = try Fixture()
+        let connection = try Connection(
+            path: fixture.modelStore(namesakes: true), mode: .immutable)
+        let store = try #require(try CoreDataStore.read(connection))
+        let tags = try #require(store.root(ofTable: "ZTAG"))
+        #expect(tags.attributes.map(\.name) == ["label", "label1"])
+        #expect(tags.attributes.allSatisfy { $0.kind == nil })
+        #expect(store.notes.count == 1)
+        #expect(
+            store.notes[0].hasPrefix("The properties 'Label' and 'label' of the entity 'Tag' differ"))
+        // The other entities have their names and types from the model.
+        #expect(try attributes(store, "ZITEM")["ZISHIDDEN"]?.kind == .boolean)
+        #expect(try read(Fixture()).notes.isEmpty)
+    }
+
+    @Test func aViewThatSQLiteRefusesIsLeftOut() throws {
+        var store = CoreDataStore()
+        store.entities = [
+            .init(name: "Good", number: 1, table: "ZGOOD"), .init(name: "Bad", number: 2, table: "ZBAD"),
+        ]
+        store.entities[1].attributes = [.init(name: "a\0b", column: "ZA", type: "")]
+        let fixture = try Fixture()
+        let sql = "CREATE TABLE ZGOOD(Z_PK); CREATE TABLE ZBAD(Z_PK, ZA); INSERT INTO ZGOOD VALUES (7)"
+        let path = try fixture.write(try fixture.store(sql), to: "refused.sqlite")
+        let connection = try Connection(path: path, mode: .readWrite)
+        var views = CoreDataViews(store)
+        let refused = try views.create(on: connection)
+        #expect(
+            refused.count == 1
+                && refused[0].hasPrefix("The entity or relationship 'Bad' can't be shown: "))
+        #expect(views.names == ["ZGOOD": "Good"])
+        #expect(try connection.integer(of: "SELECT _id FROM Good") == 7)
     }
 
     @Test func relationshipsHaveTheirTargetsAndInverses() throws {

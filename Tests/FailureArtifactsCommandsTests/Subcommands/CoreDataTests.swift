@@ -57,6 +57,26 @@ private func bundle(
         #expect(page.contains("<caption><code>CHANGE</code> 3 inserted"))
     }
 
+    /// The statement of its view is too long.
+    @Test func anEntityThatCannotBeShownIsAWarning() throws {
+        let fixture = try Fixture()
+        let columns = (0..<1100).map { "Z\(String(repeating: "X", count: 2000))\($0)" }
+        let path = try bundle(
+            fixture,
+            sql: "INSERT INTO Z_PRIMARYKEY VALUES (99, 'Wide', 0, 0); "
+                + "CREATE TABLE ZWIDE(Z_PK INTEGER PRIMARY KEY, Z_ENT, Z_OPT, \(columns.joined(separator: ", ")))"
+        )
+        let queried = run("query", path, "SELECT count(*) AS n FROM Fruit", "--entities")
+        #expect(queried.status == 0 && queried.output.hasPrefix("n\r\n"), "\(queried.error.prefix(500))")
+        let warning = "The entity or relationship 'Wide' can't be shown: "
+        #expect(queried.error.contains("warning: " + warning), "\(queried.error.prefix(500))")
+        let file = fixture.path("r.html")
+        #expect(run("report", path, "-o", file).status == 0)
+        let page = String(decoding: try FileSystem.contents(ofFile: file), as: UTF8.self)
+        #expect(page.contains("&#39;Wide&#39; can&#39;t be shown: "))
+        #expect(page.contains("Fruit"))
+    }
+
     @Test func showTellsEntities() throws {
         let fixture = try Fixture()
         let path = try bundle(fixture)
@@ -227,6 +247,20 @@ private func bundle(
         try FailureArtifactsCommandsTests.bundle(
             fixture, store: "albums", table: "ZITEM", at: fixture.modelStore(after: true, sql: sql),
             committedAt: fixture.modelStore())
+    }
+
+    @Test func propertiesThatDifferOnlyInCaseAreAWarning() throws {
+        let fixture = try Fixture()
+        let path = try FailureArtifactsCommandsTests.bundle(
+            fixture, store: "albums", table: "ZITEM", at: fixture.modelStore(namesakes: true),
+            committedAt: fixture.modelStore(after: true))
+        let queried = run("query", path, "SELECT label, label1 FROM Tag", "--entities")
+        #expect(queried.output == "label,label1\r\nmountain,\r\nsnow,\r\n")
+        #expect(
+            queried.error.contains(
+                "warning: The properties 'Label' and 'label' of the entity 'Tag' differ only in case"))
+        #expect(
+            run("query", path, "SELECT 1", "--entities", "--store", "albums.committed").error.isEmpty)
     }
 
     @Test func showTellsTheModel() throws {
