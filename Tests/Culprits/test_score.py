@@ -77,6 +77,8 @@ class ScoreTests(unittest.TestCase):
         self.assertEqual(scored("orphan; posting id=3", finding("orphan", rows=[wrong, right])), score.Score(1))
         self.assertEqual(scored("orphan; posting id=3", finding("null-outlier", rows=[right])), score.Score(1))
         self.assertEqual(scored("orphan; receipt id=3", finding("orphan", rows=[right])), score.Score())
+        self.assertTrue(scored("orphan; posting id=3", finding("orphan", rows=[right])).has_rows)
+        self.assertFalse(scored("orphan; posting id=3", finding("orphan")).has_rows)
 
     def test_composite_and_text_keys(self):
         row = ("budget", {"accountID": 1, "month": "2025-06"})
