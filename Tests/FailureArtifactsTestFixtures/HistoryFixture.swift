@@ -12,7 +12,7 @@ extension Fixture {
     package func walBundle(
         _ transactions: [String] = Self.transactions, uncommitted: String? = nil,
         log: [(sql: String, changes: Int?)]? = nil, facts: [Int: String] = [:], missing: Bool = false,
-        passed: Bool = false
+        passed: Bool = false, message: String? = nil
     ) throws -> String {
         let live = path("live-\(UInt32.random(in: 0 ... .max)).sqlite")
         let connection = try Connection(path: live, mode: .create)
@@ -50,7 +50,7 @@ extension Fixture {
             entries.append(("statements/ledger.jsonl", Array(lines.joined().utf8)))
         }
         entries.append(("history/ledger.wal-history", try FileSystem.contents(ofFile: history)))
-        let metadata = Metadata.store("ledger").replacing(
+        var metadata = Metadata.store("ledger").replacing(
             "\"bytes\": {}",
             with: """
                 "bytes": {}, \(log == nil ? "" : "\"statements\": {\"entry\": \"statements/ledger.jsonl\", \"count\": 1\(missing ? ", \"reason\": \"Some are missing.\"" : "")},")
@@ -58,6 +58,10 @@ extension Fixture {
                 "history": {"entry": "history/ledger.wal-history", "transactions": \(summary.transactions),
                 "bytes": \(summary.bytes)}
                 """)
+        if let message {
+            let escaped = message.replacing("\"", with: "\\\"")
+            metadata.replace("\"message\": \"m\"", with: "\"message\": \"\(escaped)\"")
+        }
         let outcome = metadata.replacing("\"outcome\": \"failed\"", with: "\"outcome\": \"passed\"")
         return try zip(
             passed ? "PlainTests.testStore-passed-1a2b3c4d.zip" : "LedgerTests.testWAL-1a2b3c4d.zip",

@@ -73,7 +73,8 @@ package struct Explanation: Encodable {
             InvariantBroken.self, DifferenceFromPass.self, ForeignKeyViolation.self, Integrity.self,
             ConstraintFailed.self, Busy.self,
             OpenTransaction.self, RolledBack.self, SchemaErrors.self, NoEffect.self, LostUpdate.self,
-            BroadWrite.self, EmptiedTable.self, Orphan.self, TypeMismatch.self, NullOutlier.self,
+            BroadWrite.self, PartialDelete.self, EmptiedTable.self, Orphan.self, TypeMismatch.self,
+            NullOutlier.self,
             PatternOutlier.self, DuplicateRows.self, UnexpectedDelete.self, Leftover.self, FullScan.self,
             MessageValues.self,
         ]

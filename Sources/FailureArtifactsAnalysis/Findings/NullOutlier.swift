@@ -1,3 +1,4 @@
+internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 
@@ -20,6 +21,7 @@ enum NullOutlier: FindingRule {
             for (column, count) in zip(columns, row.dropFirst()) {
                 let nulls = total - (count.number ?? 0)
                 guard nulls > 0, nulls * 3 <= total else { continue }
+                let isAboutNull = failure.message.mentionsNil && !hasDeletedRows(table, of: store)
                 let finding = try Outliers.finding(
                     code, where: "\(quotedIdentifier(column.name)) IS NULL", column: column, of: table,
                     in: store,
@@ -27,11 +29,23 @@ enum NullOutlier: FindingRule {
                         "\(Counted.items($0, "row")) of \(table.name) \($0 == 1 ? "has" : "have") no \(column.name)"
                     },
                     explanation: "\(Int(nulls)) of \(Int(total)) rows have NULL in \(column.name).",
-                    relevance: 12 + (failure.message.mentionsNil ? 30 : 0),
-                    likelyFrom: failure.message.mentionsNil ? 85 : nil)
+                    relevance: 12 + (isAboutNull ? 30 : 0),
+                    likelyFrom: isAboutNull ? 85 : nil)
                 if let finding { findings.append(finding) }
             }
         }
         return findings
+    }
+
+    /// True if the test deleted rows of a table, so that a message about nil may concern a row that is missing.
+    private static func hasDeletedRows(_ table: TableShape, of store: StoreEvidence) -> Bool {
+        let hasSteps = store.steps.contains {
+            !$0.isEarlier && $0.counts(of: table.name)?.deleted ?? 0 > 0
+        }
+        return hasSteps
+            || store.testStatements.contains {
+                $0.outline.kind == .delete && $0.outline.table == folded(table.name)
+                    && $0.record.changes ?? 0 > 0
+            }
     }
 }

@@ -81,6 +81,16 @@ package final class Clinic: Sendable {
         }
     }
 
+    /// Removes the cancelled appointments before a time.
+    package func removeCancelledAppointments(before time: Int) throws {
+        try db.write { db in
+            let old = Appointment.filter(Column("starts_at") < time)
+            let cancelled = Appointment.filter(Column("status") == "cancelled")
+            guard try cancelled.fetchCount(db) > 0 else { return }
+            try old.deleteAll(db)  // Culprit: testAppointmentsOfTheWeek
+        }
+    }
+
     package func agenda(of doctor: String) throws -> [String] {
         try db.read { db in
             try String.fetchAll(
@@ -108,6 +118,15 @@ package final class Clinic: Sendable {
         try db.write { db in
             try Prescription(id: nil, patientId: patient, drugId: drug, dailyMg: dailyMg, issuedOn: date)
                 .insert(db)
+        }
+    }
+
+    /// Removes the prescriptions that were issued before a date.
+    package func removePrescriptions(issuedBefore date: String) throws {
+        try db.write { db in
+            for prescription in try Prescription.fetchAll(db) where prescription.issuedOn > date {
+                try prescription.delete(db)  // Culprit: testExpiredPrescriptions
+            }
         }
     }
 

@@ -110,6 +110,35 @@ package final class Inventory: Sendable {
         }
     }
 
+    /// Corrects the stock after a stocktake, without a delivery note.
+    package func correct(_ quantity: Int, of sku: String, in warehouse: String) throws {
+        try db.write { db in
+            try db.execute(
+                sql: "INSERT INTO movements (sku, warehouse_code, quantity) VALUES (?, ?, ?)",
+                arguments: [sku, warehouse, quantity])
+        }
+    }
+
+    /// Removes the old movements of a warehouse.
+    package func forgetMovements(of warehouse: String, before id: Int64) throws {
+        try db.write { db in
+            try db.execute(  // Culprit: testMovementsOfOtherWarehouse, testOldMovement
+                sql: "DELETE FROM movements WHERE warehouse_code = ? OR id < ?",
+                arguments: [warehouse, id])
+        }
+    }
+
+    package func movementCount() throws -> Int {
+        try db.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM movements") ?? 0 }
+    }
+
+    /// The quantity and the delivery note of a movement.
+    package func movement(_ id: Int64) throws -> Row? {
+        try db.read {
+            try Row.fetchOne($0, sql: "SELECT * FROM movements WHERE id = ?", arguments: [id])
+        }
+    }
+
     package func level(of sku: String, in warehouse: String) throws -> StockLevel? {
         try db.read { try StockLevel.fetchOne($0, key: ["sku": sku, "warehouse_code": warehouse]) }
     }

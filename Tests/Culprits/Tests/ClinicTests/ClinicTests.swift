@@ -113,4 +113,26 @@ final class ClinicTests: ClinicTestCase {
         try clinic.invoice(1)
         XCTAssertEqual(try clinic.patient(patients[4])?.insuranceCode, "K70452")
     }
+
+    // Expected: broad-write; prescriptions id=5; prescriptions id=6; prescriptions id=7; prescriptions id=8
+    func testExpiredPrescriptions() throws {
+        let clinic = try clinic(DatabasePool(path: path))
+        try clinic.removePrescriptions(issuedBefore: "2026-02-13")
+        try clinic.addNote("Plan was printed", to: 5)
+        XCTAssertEqual(try clinic.plan(of: patients[0]), ["Bisoprolol 35"])
+    }
+
+    // Expected: broad-write; appointments id=1; appointments id=2; appointments id=3; appointments id=4; appointments id=5
+    func testAppointmentsOfTheWeek() throws {
+        let clinic = try clinic(DatabasePool(path: path))
+        try clinic.register(Patient(id: "guest-1", fullName: "Yuki Tan", birthDate: "1999-09-09"))
+        let visit = try clinic.book("guest-1", with: "ADL", at: monday + 86_400)
+        try clinic.db.write { db in
+            try db.execute(
+                sql: "UPDATE appointments SET status = 'cancelled' WHERE id = ?", arguments: [visit])
+        }
+        try clinic.removeCancelledAppointments(before: monday + 3 * 86_400)
+        let count = try clinic.db.read { try Appointment.fetchCount($0) }
+        XCTAssertEqual(count, 12)
+    }
 }

@@ -45,4 +45,16 @@ final class HealthyInventoryTests: InventoryTestCase {
         let used = try inventory.total() * 100 / capacity
         XCTAssertEqual(Double(used), 73.3, accuracy: 0.05)
     }
+
+    // Expected: nothing
+    func testMovementsOfTheYear() throws {
+        let inventory = try inventory(DatabasePool(path: path))
+        try inventory.correct(2, of: "IT-204", in: "HH")
+        try inventory.forgetMovements(of: "nowhere", before: 5)
+        // Each movement has a delivery note or was a correction.
+        let notes = try (5...11).map { number -> String in
+            try inventory.movement(number)?["delivery_note"] ?? "correction"
+        }
+        XCTAssertEqual(notes.joined(separator: ","), "N-36, N-37, N-38, N-39, N-40, N-41, correction")
+    }
 }

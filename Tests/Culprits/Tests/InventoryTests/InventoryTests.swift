@@ -103,4 +103,26 @@ final class InventoryTests: InventoryTestCase {
             try inventory.counted(on: "2026-04-30", below: 30),
             ["IT-201", "IT-202", "IT-204", "IT-205", "IT-206"])
     }
+
+    // Expected: broad-write; movements id=2; movements id=4; movements id=7; movements id=9
+    func testMovementsOfOtherWarehouse() throws {
+        let inventory = try inventory(DatabasePool(path: path))
+        try inventory.receive(6, of: "IT-202", in: "HH", note: "N-70")
+        try inventory.correct(-1, of: "IT-204", in: "HH")
+        try inventory.receive(9, of: "IT-206", in: "HH", note: "N-71")
+        try inventory.receive(5, of: "IT-208", in: "HH", note: "N-72")
+        try inventory.forgetMovements(of: "MUC", before: 6)
+        XCTAssertEqual(try inventory.movementCount(), 11)
+    }
+
+    // Expected: broad-write; movements id=7; movements id=9; movements id=11
+    func testOldMovement() throws {
+        let inventory = try inventory(DatabasePool(path: path))
+        try inventory.receive(6, of: "IT-202", in: "MUC", note: "N-70")
+        try inventory.correct(-1, of: "IT-204", in: "HH")
+        try inventory.forgetMovements(of: "MUC", before: 4)
+        try inventory.receive(5, of: "IT-208", in: "HH", note: "N-72")
+        let movement = try XCTUnwrap(inventory.movement(11))
+        XCTAssertEqual(movement["delivery_note"], "N-70")
+    }
 }
