@@ -24,7 +24,8 @@ extension Syntax {
     /// Parses the arguments that follow the command's name.
     ///
     /// `--name value` and `--name=value` are equivalent. A value may start with a dash unless it is another option of
-    /// this command. `--` ends the options. A negative number isn't an option. With `--help`, arguments may be missing.
+    /// this command, but it isn't empty. `--` ends the options. Negative numbers aren't options, and neither are statements
+    /// that start with a comment. With `--help`, arguments may be missing.
     ///
     /// - Throws: A usage error for an unexpected or missing argument.
     package func parse(_ arguments: [String]) throws(CommandError) -> ParsedArguments {
@@ -39,12 +40,11 @@ extension Syntax {
                 }
                 break
             }
-            let isNumber = argument.dropFirst().first?.isWholeNumber ?? false
-            guard argument.hasPrefix("-"), argument != "-", !isNumber else {
+            let (name, attached) = Self.split(argument)
+            guard Self.looksLikeOption(name) else {
                 result.positionals.append(argument)
                 continue
             }
-            let (name, attached) = Self.split(argument)
             guard let option = option(named: name) else {
                 throw usageError(
                     "'\(command)' has no option '\(name)'"
@@ -62,6 +62,12 @@ extension Syntax {
         return result
     }
 
+    /// True for a word that starts with a dash, but not for `-`, `-1` or `-- a comment`.
+    private static func looksLikeOption(_ name: String) -> Bool {
+        guard name.hasPrefix("-"), let next = name.dropFirst().first else { return false }
+        return !next.isWholeNumber && !name.contains(where: \.isWhitespace)
+    }
+
     /// Splits `--store=a=b` into `("--store", "a=b")`.
     private static func split(_ argument: String) -> (name: String, value: String?) {
         guard argument.hasPrefix("--"), let equals = argument.firstIndex(of: "=") else {
@@ -77,9 +83,14 @@ extension Syntax {
             guard attached == nil else { throw usageError("'\(option.name)' takes no value.") }
             return ""
         }
-        if let attached { return attached }
-        guard let next = remaining.first, next != "--", self.option(named: Self.split(next).name) == nil
-        else { throw usageError("'\(option.name)' needs a value: \(option.name) \(name).") }
+        let missing = usageError("'\(option.name)' needs a value: \(option.name) \(name).")
+        if let attached {
+            guard !attached.isEmpty else { throw missing }
+            return attached
+        }
+        guard let next = remaining.first, !next.isEmpty, next != "--",
+            self.option(named: Self.split(next).name) == nil
+        else { throw missing }
         remaining.removeFirst()
         return next
     }
@@ -101,40 +112,5 @@ extension Syntax {
     /// Returns a usage error that points to the command's help.
     func usageError(_ sentence: String) -> CommandError {
         CommandError(.usage, "\(sentence) See 'failure-artifacts \(command) --help'.")
-    }
-}
-
-/// Parses sizes from the command line.
-enum SizeText {
-    /// Parses a size such as `500000000`, `64KB`, `500 MB`, `1.5GB`, `2G` or `2GiB`.
-    ///
-    /// - Parameter text: A number, optionally followed by `B`, `KB`, `MB`, `GB` or `TB`; `K` and `KiB` also work. A
-    ///   number without a unit is in bytes. Each unit is 1,024 times the previous one, as in ``Counted/bytes(_:)``.
-    /// - Returns: The size in bytes; nil for other text and for sizes beyond 64 bits.
-    static func bytes(_ text: String) -> UInt64? {
-        let isOfNumber: (Character) -> Bool = { ("0"..."9").contains($0) || $0 == "." }
-        let digits = text.prefix(while: isOfNumber)
-        var unit = text.dropFirst(digits.count)[...]
-        if unit.first == " " { unit.removeFirst() }
-        guard let exponent = exponent(of: unit.uppercased()) else { return nil }
-        if !digits.contains("."), let whole = UInt64(digits) {
-            let (bytes, overflow) = whole.multipliedReportingOverflow(by: 1 << (10 * exponent))
-            return overflow ? nil : bytes
-        }
-        // A fraction needs a unit larger than a byte.
-        let parts = digits.split(separator: ".", omittingEmptySubsequences: false)
-        guard exponent > 0, parts.count == 2, parts.allSatisfy({ !$0.isEmpty }),
-            let number = Double(digits)
-        else { return nil }
-        return UInt64(exactly: (number * Double(UInt64(1) << (10 * exponent))).rounded())
-    }
-
-    private static func exponent(of unit: String) -> UInt64? {
-        if ["", "B"].contains(unit) { return 0 }
-        for (index, prefix) in ["K", "M", "G", "T"].enumerated()
-        where [prefix, prefix + "B", prefix + "IB"].contains(unit) {
-            return UInt64(index + 1)
-        }
-        return nil
     }
 }

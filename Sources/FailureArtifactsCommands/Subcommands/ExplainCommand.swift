@@ -56,15 +56,9 @@ struct ExplainCommand: Command {
 
     init(_ arguments: ParsedArguments) throws {
         isMarkdown = arguments.has("--markdown")
-        let tokens = arguments.value(of: "--max-tokens")
-        let number = tokens.map { Int($0) ?? 0 } ?? FindingMarkdown.standardTokens
-        guard (FindingMarkdown.leastTokens...1_000_000).contains(number)
-        else {
-            throw Self.syntax.usageError(
-                "'\(tokens ?? "")' is not a number for '--max-tokens': it is at least "
-                    + "\(FindingMarkdown.leastTokens) and at most 1000000.")
-        }
-        maximumTokens = number
+        let tokens = try arguments.number(
+            of: "--max-tokens", in: FindingMarkdown.leastTokens...1_000_000, Self.syntax)
+        maximumTokens = tokens ?? FindingMarkdown.standardTokens
         if tokens != nil, !isMarkdown {
             throw Self.syntax.usageError("'--max-tokens' needs --markdown.")
         }

@@ -48,7 +48,6 @@ struct JUnitCommand: Command {
         logs = arguments.values(of: "--log")
         events = arguments.values(of: "--events")
         output = arguments.value(of: "--output")
-        if output?.isEmpty == true { throw Self.syntax.usageError("'-o' needs a file.") }
         guard !paths.isEmpty || !logs.isEmpty || !events.isEmpty else {
             throw Self.syntax.usageError("'junit' needs PATH, --log or --events.")
         }

@@ -35,8 +35,6 @@ struct QueryCommand: Command {
             attributes, and a column for each relationship: the _id of one object, or a list of them. A table such as \
             Album.assets has the pairs of a many-to-many relationship. UUIDs and dates are text. If the store's model \
             can't be read, names are in lower case; SQL ignores case.
-
-            Put a statement that starts with a comment after --: failure-artifacts query BUNDLE -- '-- all of it …'
             """)
 
     private let path: String

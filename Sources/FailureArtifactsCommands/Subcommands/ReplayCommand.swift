@@ -39,12 +39,11 @@ struct ReplayCommand: Command {
     private let output: String?
     private let isJSON: Bool
 
-    init(_ arguments: ParsedArguments) throws {
+    init(_ arguments: ParsedArguments) {
         path = arguments.positionals[0]
         store = arguments.value(of: "--store")
         output = arguments.value(of: "--output")
         isJSON = arguments.has("--json")
-        guard output != "" else { throw Self.syntax.usageError("'-o' needs a file.") }
     }
 
     func run(_ console: Console) throws -> ExitCode {

@@ -39,13 +39,7 @@ struct ReportCommand: Command {
     init(_ arguments: ParsedArguments) throws {
         paths = arguments.positionals
         output = arguments.value(of: "--output") ?? Self.defaultOutput
-        guard !output.isEmpty else { throw Self.syntax.usageError("'-o' needs a file.") }
-        let size = arguments.value(of: "--max-bytes")
-        guard let bytes = size.map(SizeText.bytes) ?? ReportLimits.standardBytes else {
-            throw Self.syntax.usageError(
-                "'\(size ?? "")' is not a size for '--max-bytes': it is written 500000, 64KB or 20MB.")
-        }
-        maximumBytes = bytes
+        maximumBytes = try arguments.size(of: "--max-bytes", Self.syntax) ?? ReportLimits.standardBytes
     }
 
     func run(_ console: Console) throws -> ExitCode {

@@ -32,11 +32,10 @@ struct SummaryCommand: Command {
     private let output: String?
     private let hasAnnotations: Bool
 
-    init(_ arguments: ParsedArguments) throws {
+    init(_ arguments: ParsedArguments) {
         paths = arguments.positionals
         output = arguments.value(of: "--output")
         hasAnnotations = arguments.has("--annotations")
-        if output?.isEmpty == true { throw Self.syntax.usageError("'-o' needs a file.") }
     }
 
     func run(_ console: Console) throws -> ExitCode {

@@ -43,7 +43,6 @@ import Testing
         #expect(try syntax.parse(["a", "b", "--at=-2"]).value(of: "--at") == "-2")
         #expect(try syntax.parse(["a", "b", "--at=--json"]).value(of: "--at") == "--json")
         #expect(try syntax.parse(["a", "b", "--store=k=v"]).value(of: "--store") == "k=v")
-        #expect(try syntax.parse(["a", "b", "--store="]).value(of: "--store")?.isEmpty == true)
     }
 
     @Test func shortAndLongAreOneOption() throws {
@@ -62,6 +61,11 @@ import Testing
         #expect(try syntax.parse(["-", "b"]).positionals == ["-", "b"])
     }
 
+    @Test func aStatementThatStartsWithACommentIsNoOption() throws {
+        #expect(try syntax.parse(["a", "-- all\nSELECT 1"]).positionals == ["a", "-- all\nSELECT 1"])
+        #expect(try syntax.parse(["a", "-- x = 1", "--json"]).positionals == ["a", "-- x = 1"])
+    }
+
     @Test func helpNeedsNothingElse() throws {
         #expect(try syntax.parse(["--help"]).has("--help"))
         #expect(try syntax.parse(["-h"]).has("--help"))
@@ -75,6 +79,8 @@ import Testing
         (["a", "b", "--store"], "'--store' needs a value: --store NAME."),
         (["a", "b", "--store", "--json"], "'--store' needs a value: --store NAME."),
         (["a", "b", "--store", "--"], "'--store' needs a value: --store NAME."),
+        (["a", "b", "--store="], "'--store' needs a value: --store NAME."),
+        (["a", "b", "--store", ""], "'--store' needs a value: --store NAME."),
         (["a"], "'query' needs SQL."),
         ([], "'query' needs BUNDLE."),
         (["a", "b", "c"], "'query' does not expect 'c'."),

@@ -83,12 +83,16 @@ import Testing
     }
 
     @Test(arguments: [
-        (["--sort", "age"], "can't be sorted by 'age'"),
-        (["--outcome", "won"], "'won' is not an outcome"),
-        (["--since", "yesterday"], "'yesterday' is not a time"),
-        (["--since", "2026"], "'2026' is not a time"),
-        (["--since", "2026-13-01"], "'2026-13-01' is not a time"),
-        (["--since", "-3d"], "'-3d' is not a time"),
+        (
+            ["--sort", "age"],
+            "'--sort' needs one of time, suite, test, outcome, size, name, not 'age'."
+        ),
+        (["--outcome", "won"], "'--outcome' needs one of failed, "),
+        (["--outcome", "won"], ", not 'won'."),
+        (["--since", "yesterday"], "'--since' needs a date such as 2026-11-21 or"),
+        (["--since", "yesterday"], ", not 'yesterday'."), (["--since", "2026"], ", not '2026'."),
+        (["--since", "2026-13-01"], ", not '2026-13-01'."), (["--since", "-3d"], ", not '-3d'."),
+        (["--suite", ""], "'--suite' needs a value: --suite SUITE."),
     ])
     func `What makes no sense is said`(options: [String], message: String) {
         let result = run(["list", "x"] + options)

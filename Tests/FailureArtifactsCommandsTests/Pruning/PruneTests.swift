@@ -228,18 +228,23 @@ import Testing
 
     @Test(arguments: [
         ([], "'prune' has to be told what to keep"), (["--dry-run"], "has to be told what to keep"),
-        (["--max-bundles", "-1"], "'-1' is not a number of bundles"),
-        (["--max-bundles", ""], "'' is not a number"),
-        (["--max-bundles", "1e3"], "is not a number of bundles"),
-        (["--max-bundles", "+1"], "is not a number of bundles"),
-        (["--max-age", "30"], "'30' is not an age"), (["--max-age", "d"], "'d' is not an age"),
-        (["--max-age", "-1d"], "is not an age"), (["--max-age", "0d"], "is not an age"),
-        (["--max-age", ""], "is not an age"),
-        (["--max-total-bytes", "1XB"], "'1XB' is not a size"),
-        (["--max-total-bytes", ""], "is not a size"),
-        (["--max-total-bytes", "1.5"], "is not a size"),
-        (["--max-total-bytes", "99999999TB"], "is not a size"),
-        (["--max-total-bytes", "-5"], "is not a size"),
+        (["--max-bundles", "-1"], "'--max-bundles' needs a whole number of 0 or more, not '-1'."),
+        (["--max-bundles", ""], "'--max-bundles' needs a value: --max-bundles N."),
+        (["--max-bundles", "1e3"], "a whole number of 0 or more, not '1e3'."),
+        (["--max-bundles", "+1"], "a whole number of 0 or more, not '+1'."),
+        (
+            ["--max-age", "30"],
+            "'--max-age' needs an age with its unit, such as 90m, 12h or 30d, not '30'."
+        ),
+        (["--max-age", "d"], "not 'd'."), (["--max-age", "-1d"], "not '-1d'."),
+        (["--max-age", "0d"], "not '0d'."), (["--max-age="], "'--max-age' needs a value"),
+        (
+            ["--max-total-bytes", "1XB"],
+            "'--max-total-bytes' needs a size such as 500000, 64KB or 20MB, not '1XB'."
+        ),
+        (["--max-total-bytes", ""], "'--max-total-bytes' needs a value"),
+        (["--max-total-bytes", "1.5"], "not '1.5'."), (["--max-total-bytes", "-5"], "not '-5'."),
+        (["--max-total-bytes", "99999999TB"], "not '99999999TB'."),
     ])
     func `What makes no sense is refused`(options: [String], text: String) throws {
         let fixture = try Fixture()
@@ -252,10 +257,15 @@ import Testing
     @Test func `A directory is needed`() throws {
         let fixture = try Fixture()
         let file = try fixture.plain("a.zip")
-        for path in [file, fixture.path("nowhere")] {
-            let outcome = run("prune", path, "--max-bundles", "0")
-            #expect(outcome.status == 66 && outcome.error.contains("There is no directory '\(path)'."))
-        }
+        let nowhere = fixture.path("nowhere")
+        let next = " Give the directory that holds the bundles.\n"
+        #expect(
+            run("prune", nowhere, "--max-bundles", "0")
+                == Outcome(
+                    status: 66, output: "", error: "error: There is no directory '\(nowhere)'." + next))
+        #expect(
+            run("prune", file, "--max-bundles", "0")
+                == Outcome(status: 66, output: "", error: "error: '\(file)' is not a directory." + next))
         #expect(FileSystem.regularFile(file) != nil)
     }
 

@@ -69,8 +69,13 @@ import Testing
         (["--timeout", "--", "true"], "'--timeout' needs a value: --timeout D."),
         (
             ["--timeout", "soon", "--", "true"],
-            "'soon' is not a time for '--timeout': it is written 90, 90s, 10m or 1h30m, and is a year at most."
+            "'--timeout' needs a duration of a year at most, such as 90, 90s, 10m or 1h30m, not 'soon'."
         ),
+        (
+            ["--until-failure", "0", "--", "true"],
+            "'--until-failure' needs a whole number of 1 or more, not '0'."
+        ),
+        (["--junit", "", "--", "true"], "'--junit' needs a value: --junit FILE."),
     ])
     func usageErrors(_ arguments: [String], _ sentence: String) throws {
         let outcome = try Program.run(Program.tool, ["run"] + arguments)

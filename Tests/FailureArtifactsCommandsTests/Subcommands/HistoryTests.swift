@@ -125,7 +125,7 @@ import Testing
                 == Outcome(
                     status: 64, output: "",
                     error:
-                        "error: 'first' is not a state: give a number such as 0, 3 or -2, or 'last'. See "
+                        "error: '--at' needs a number such as 0, 3 or -2, or 'last', not 'first'. See "
                         + "'failure-artifacts query --help'.\n"))
         let ledger = try fixture.ledger("other/a.zip")
         for command in [["history", ledger], ["open", ledger, "--at", "0"]] {

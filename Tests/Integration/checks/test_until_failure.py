@@ -181,4 +181,4 @@ class UntilFailure(RunCase):
         for text in ("0", "x", "-1"):
             status, _, errors = self.ends(self.supervise(place, "true", options=(f"--until-failure={text}",)))
             self.assertEqual(status, 64)
-            self.assertIn("is not a number of runs", errors)
+            self.assertIn("needs a whole number of 1 or more", errors)

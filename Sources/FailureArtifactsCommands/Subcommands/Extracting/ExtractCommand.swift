@@ -71,7 +71,6 @@ struct ExtractCommand: Command {
         output = arguments.value(of: "--output")
         isJSON = arguments.has("--json")
         redactions = arguments.value(of: "--redactions")
-        guard output != "" else { throw Self.syntax.usageError("'-o' needs a directory.") }
         commit = try arguments.commit(Self.syntax)
         store = arguments.value(of: "--store")
         isFixture = arguments.has("--fixture")
@@ -84,11 +83,11 @@ struct ExtractCommand: Command {
         fixture.isWhole = arguments.has("--whole")
         fixture.framework = try arguments.value(of: "--framework").map { name in
             if let framework = FixtureTest.Framework(rawValue: name) { return framework }
-            throw Self.syntax.usageError("'\(name)' is not a framework: give 'xctest' or 'testing'.")
+            throw Self.syntax.valueError("--framework", name, needs: "'xctest' or 'testing'")
         }
         fixture.storeType = try arguments.value(of: "--store-type").map { name in
             if let type = FixtureStoreType(named: name) { return type }
-            throw Self.syntax.usageError("'\(name)' is not the name of a type.")
+            throw Self.syntax.valueError("--store-type", name, needs: "the name of a type")
         }
         for option in ["--framework", "--store-type", "--whole"]
         where arguments.has(option) && !isFixture {

@@ -50,8 +50,7 @@ struct ListCommand: Command {
         order = try arguments.value(of: "--sort").map { (text) throws(CommandError) in
             guard let order = ListOrder(text) else {
                 let known = ListOrder.Key.allCases.map(\.rawValue).joined(separator: ", ")
-                throw Self.syntax.usageError(
-                    "Bundles can't be sorted by '\(text)': choose one of \(known).")
+                throw Self.syntax.valueError("--sort", text, needs: "one of \(known)")
             }
             return order
         }

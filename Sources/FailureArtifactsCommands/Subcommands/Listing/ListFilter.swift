@@ -26,7 +26,7 @@ struct ListFilter: Sendable {
             guard let outcome = BundleMetadata.Outcome.allCases.first(where: { $0.rawValue == text })
             else {
                 let known = BundleMetadata.Outcome.allCases.map(\.rawValue).joined(separator: ", ")
-                throw syntax.usageError("'\(text)' is not an outcome: choose one of \(known).")
+                throw syntax.valueError("--outcome", text, needs: "one of \(known)")
             }
             outcomes.append(outcome)
         }
@@ -34,9 +34,11 @@ struct ListFilter: Sendable {
         var since: Int64?
         if let text = arguments.value(of: "--since") {
             guard let pointInTime = Self.pointInTime(text, now: now) else {
-                throw syntax.usageError(
-                    "'\(text)' is not a time: give a date such as 2026-11-21 or 2026-11-21T07:08 (UTC), or how "
-                        + "long ago, such as 90m, 12h or 3d.")
+                throw syntax.valueError(
+                    "--since", text,
+                    needs:
+                        "a date such as 2026-11-21 or 2026-11-21T07:08 (UTC), or an age such as 90m, 12h or "
+                        + "3d")
             }
             since = pointInTime
         }

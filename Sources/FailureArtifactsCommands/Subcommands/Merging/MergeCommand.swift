@@ -33,7 +33,7 @@ struct MergeCommand: Command {
 
     init(_ arguments: ParsedArguments) throws {
         paths = arguments.positionals
-        guard let output = arguments.value(of: "--output"), !output.isEmpty else {
+        guard let output = arguments.value(of: "--output") else {
             throw Self.syntax.usageError("'merge' needs a directory: -o DIR.")
         }
         directory = output

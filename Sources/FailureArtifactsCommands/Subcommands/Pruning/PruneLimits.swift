@@ -32,28 +32,9 @@ struct PruneLimits: Sendable {
     ///
     /// - Throws: A usage error for an invalid value, or if no limit is given.
     init(_ arguments: ParsedArguments, _ syntax: Syntax) throws(CommandError) {
-        if let text = arguments.value(of: "--max-bundles") {
-            guard let number = Int(text), number >= 0, text.first != "+" else {
-                throw syntax.usageError("'\(text)' is not a number of bundles for '--max-bundles'.")
-            }
-            bundles = number
-        }
-        if let text = arguments.value(of: "--max-age") {
-            guard let age = DurationText.age(text) else {
-                throw syntax.usageError(
-                    "'\(text)' is not an age for '--max-age': it is written 90m, 12h or 30d, with its unit."
-                )
-            }
-            self.age = age
-        }
-        if let text = arguments.value(of: "--max-total-bytes") {
-            guard let bytes = SizeText.bytes(text) else {
-                throw syntax.usageError(
-                    "'\(text)' is not a size for '--max-total-bytes': it is written 500000000, 64KB, 500MB or "
-                        + "2GB.")
-            }
-            totalBytes = bytes
-        }
+        bundles = try arguments.number(of: "--max-bundles", in: 0...Int.max, syntax)
+        age = try arguments.age(of: "--max-age", syntax)
+        totalBytes = try arguments.size(of: "--max-total-bytes", syntax)
         guard bundles != nil || age != nil || totalBytes != nil else {
             throw syntax.usageError(
                 "'prune' has to be told what to keep: give '--max-bundles', '--max-age' or "

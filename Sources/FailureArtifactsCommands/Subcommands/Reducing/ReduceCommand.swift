@@ -79,25 +79,16 @@ struct ReduceCommand: Command {
         sql = arguments.value(of: "--check")
         words = arguments.rest
         isJSON = arguments.has("--json")
-        guard output != "" else { throw Self.syntax.usageError("'-o' needs a file.") }
         guard (sql == nil) != words.isEmpty else {
             throw Self.syntax.usageError(
                 "Pass either '--check SQL' or a command after '--', which decides whether a store fails."
             )
         }
         options.keepsSchema = arguments.has("--keep-schema")
-        options.maximumRuns = sql == nil ? 60 : nil
-        if let text = arguments.value(of: "--max-runs") {
-            guard let count = Int32(text), count > 3 else {
-                throw Self.syntax.usageError("'\(text)' is not a number of runs: give 4 or more.")
-            }
-            options.maximumRuns = Int(count)
-        }
-        timeLimit = try arguments.value(of: "--timeout").map { text in
-            if let seconds = DurationText.seconds(text) { return seconds }
-            throw Self.syntax.usageError(
-                "'\(text)' is not a time for '--timeout': it is written 90, 90s, 10m or 1h30m.")
-        }
+        options.maximumRuns =
+            try arguments.number(of: "--max-runs", in: 4...Int(Int32.max), Self.syntax)
+            ?? (sql == nil ? 60 : nil)
+        timeLimit = try arguments.duration(of: "--timeout", Self.syntax)
     }
 
     func run(_ console: Console) throws -> ExitCode {

@@ -86,23 +86,9 @@ struct RunCommand: Command {
         junit = arguments.value(of: "--junit")
         events = arguments.values(of: "--events")
         stopsCommands = arguments.has("--stop-commands")
-        maximumRuns = try arguments.value(of: "--until-failure").map { text in
-            guard let count = Int32(text), count > 0 else {
-                throw Self.syntax.usageError("'\(text)' is not a number of runs: give 1 or more.")
-            }
-            return Int(count)
-        }
-        if junit?.isEmpty == true { throw Self.syntax.usageError("'--junit' needs a file.") }
-        guard let text = arguments.value(of: "--timeout") else {
-            timeLimit = nil
-            return
-        }
-        guard let seconds = DurationText.seconds(text) else {
-            throw Self.syntax.usageError(
-                "'\(text)' is not a time for '--timeout': it is written 90, 90s, 10m or 1h30m, and is a year "
-                    + "at most.")
-        }
-        timeLimit = seconds
+        maximumRuns = try arguments.number(
+            of: "--until-failure", in: 1...Int(Int32.max), Self.syntax)
+        timeLimit = try arguments.duration(of: "--timeout", Self.syntax)
     }
 
     func run(_ console: Console) throws -> ExitCode {

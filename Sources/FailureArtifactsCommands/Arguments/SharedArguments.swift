@@ -1,0 +1,49 @@
+/// Options that several commands take.
+extension Syntax.Option {
+    /// Returns the `--json` option.
+    static func json(_ help: String) -> Syntax.Option { Syntax.Option("--json", help: help) }
+
+    static let store = Syntax.Option(
+        "--store", value: "NAME",
+        help:
+            "The store, by its name or entry. NAME.committed is the committed state of a store with an open "
+            + "transaction. By default, the first store.")
+
+    static let redactions = Syntax.Option(
+        "--redactions", value: "FILE",
+        help:
+            "Leave out the data that a JSON file with redaction rules names: tables, columns and attachments. By "
+            + "default, the file is the one that FAILURE_ARTIFACTS_REDACTIONS names.")
+
+    static let commit = Syntax.Option(
+        "--at", value: "N",
+        help:
+            "The state of the store's history: 0 is the state before the first transaction, N the one after the "
+            + "Nth. -1 or 'last' is the state at the failure, -2 the one before the last transaction. "
+            + "'failure-artifacts history' lists the transactions.")
+
+    static let noLimits = Syntax.Option(
+        "--no-limits",
+        help:
+            "Lift the limits on unpacked sizes, on SQLite's memory and values, and on time. Use it only for "
+            + "bundles that you trust.")
+
+    static let timeLimit = Syntax.Option(
+        "--time-limit", value: "SECONDS",
+        help:
+            "The processor time that SQLite may take for one store, in seconds; five times that for a bundle. By "
+            + "default, 60.")
+}
+
+/// Positional arguments that several commands take.
+extension Syntax.Positional {
+    static let bundle = Syntax.Positional(
+        "BUNDLE",
+        help:
+            "A bundle, or a directory or zip that contains exactly one. To choose one of several, add a part of "
+            + "its name that no other has: DIR/PART or OUTER.zip/PART. A failure is preferred to passing runs.")
+
+    static let paths = Syntax.Positional(
+        "PATH", isRepeated: true,
+        help: "A bundle, a directory of bundles, or a zip of bundles.")
+}
