@@ -22,11 +22,11 @@ package struct CommandError: Error, Equatable, Sendable, CustomStringConvertible
         case let error as BundleError:
             self.init(error.exitCode, error.description + (error.isOverLimit ? Self.hint : ""))
         case let error as ZipError:
-            self.init(error.exitCode, error.description + (error.isOverLimit ? Self.hint : ""))
+            self.init(error.exitCode, error.sentence + (error.isOverLimit ? Self.hint : ""))
         case let error as RedactionFileError:
             let code = error.systemError.map { $0.isNotFound ? ExitCode.noInput : .inputOutput }
             self.init(code ?? .badData, error.description)
-        case let error as SystemError: self.init(.inputOutput, Self.sentence("\(error)"))
+        case let error as SystemError: self.init(.inputOutput, error.sentence)
         case let error as SQLiteError:
             self.init(
                 error.isBusy || error.isOverLimit ? .inputOutput : .badData,

@@ -31,4 +31,15 @@ package struct SystemError: Error, Equatable, Sendable, CustomStringConvertible 
     package var reason: String { String(cString: strerror(code)) }
 
     package var description: String { "cannot \(operation) '\(path)': \(reason)" }
+
+    /// The description as full sentences, with what to do where the reason tells it.
+    package var sentence: String {
+        let next =
+            switch code {
+            case EACCES, EPERM: " Check the permissions."
+            case ENOSPC, EDQUOT: " Free some space on the disk, and try again."
+            default: ""
+            }
+        return "Cannot \(operation) '\(path)': \(reason)." + next
+    }
 }

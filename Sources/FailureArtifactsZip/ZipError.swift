@@ -4,6 +4,8 @@ package import FailureArtifactsSystem
 package struct ZipError: Error, Equatable, Sendable, CustomStringConvertible {
     /// The kind of error.
     package enum Reason: Error, Equatable, Sendable {
+        /// The path names a pipe or a device, whose content can be read only once.
+        case notAFile
         /// The file doesn't look like a ZIP archive.
         case notAnArchive
         /// The file or an entry's compressed data ends too early.
@@ -51,6 +53,8 @@ package struct ZipError: Error, Equatable, Sendable, CustomStringConvertible {
     package var description: String {
         let place = entry.map { "entry '\($0)' of '\(archive)'" } ?? "'\(archive)'"
         return switch reason {
+        case .notAFile:
+            "\(place) is a pipe or a device. Write its content to a file, and give that."
         case .notAnArchive:
             "\(place) is not a ZIP archive."
         case .truncated:
@@ -85,6 +89,14 @@ package struct ZipError: Error, Equatable, Sendable, CustomStringConvertible {
 }
 
 extension ZipError {
+    /// The description as full sentences.
+    package var sentence: String {
+        // The file that was read or written is named by the failed call.
+        if case .system(let error) = reason { return error.sentence }
+        let text = description
+        return text.prefix(1).uppercased() + text.dropFirst()
+    }
+
     /// Runs `body` and adds the archive and the entry to an error that it throws.
     package static func naming<Result: ~Copyable>(
         _ archive: String, entry: String? = nil, _ body: () throws(Reason) -> Result

@@ -32,6 +32,9 @@ import Testing
                 error?.description
                     == "'\(missing)' could not be processed: cannot open '\(missing)': "
                     + "No such file or directory.")
+            #expect(error?.sentence == "Cannot open '\(missing)': No such file or directory.")
+            let entry = ZipError(archive: "a.zip", entry: "b", reason: .badChecksum)
+            #expect(entry.sentence.hasPrefix("Entry 'b' of 'a.zip' is damaged"))
         }
     }
 }

@@ -5,7 +5,7 @@ internal import FailureArtifactsSystem
 struct OutputError: Error, CustomStringConvertible {
     let error: SystemError
 
-    var description: String { error.description }
+    var description: String { error.sentence }
 
     /// True if the reader, such as `head`, has closed the pipe.
     var isBrokenPipe: Bool { error.isBrokenPipe }

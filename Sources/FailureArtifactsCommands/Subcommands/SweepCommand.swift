@@ -32,9 +32,7 @@ struct SweepCommand: Command {
     }
 
     func run(_ console: Console) throws -> ExitCode {
-        guard try FileSystem.status(of: directory)?.kind == .directory else {
-            throw CommandError(.noInput, "There is no directory '\(directory)'.")
-        }
+        try PathCheck.directory(directory)
         var reader = EnvironmentReader(ProcessEnvironment.variables)
         let limits = DirectoryLimits(&reader)
         let readers = BundleReaders(&reader)

@@ -19,11 +19,15 @@ struct ArchiveSource: Sendable {
 
     /// Opens a file.
     init(path: String) throws(ZipError.Reason) {
+        let isPipe: Bool
         do throws(SystemError) {
             // Opening a named pipe would block.
-            if let status = try FileSystem.status(of: path), status.kind == .other {
-                throw SystemError("read", path, code: EINVAL)
-            }
+            isPipe = try FileSystem.status(of: path)?.kind == .other
+        } catch {
+            throw .system(error)
+        }
+        guard !isPipe else { throw .notAFile }
+        do throws(SystemError) {
             let file = try File(reading: path)
             size = try file.size()
             shared = SharedFile(file)

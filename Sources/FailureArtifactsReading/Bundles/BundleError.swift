@@ -53,12 +53,14 @@ package struct BundleError: Error, Equatable, Sendable, CustomStringConvertible 
             "There is nothing at '\(path)'. Give the path of a bundle, of a directory of bundles, or of a "
                 + "zip of bundles."
         case .noBundles:
-            "'\(path)' holds no bundles: there is no .zip file with a metadata.json in it."
+            "'\(path)' holds no bundles: there is no .zip file with a metadata.json in it. Give the directory "
+                + "into which failing tests put them; by default it is failure-artifacts."
         case .ambiguous(let paths):
             "'\(path)' stands for \(paths.count) bundles, and this takes one: choose "
                 + Self.enumeration(paths.map { "'\($0)'" }, last: "or") + "."
         case .noMetadata:
-            "'\(path)' is not a bundle: it is a zip, but has no metadata.json and no bundles in it."
+            "'\(path)' is not a bundle: it is a zip, but has no metadata.json and no bundles in it. "
+                + Self.zipHint
         case .badMetadata(let clause):
             "The metadata.json of '\(path)' cannot be read: \(clause)."
         case .newerVersion(let version):
@@ -87,11 +89,13 @@ package struct BundleError: Error, Equatable, Sendable, CustomStringConvertible 
         case .statements(let entry):
             "The statements '\(entry)' of '\(path)' cannot be read: a line is not a statement."
         case .archive(let error):
-            error.description
+            error.sentence + (error.reason == .notAnArchive ? " " + Self.zipHint : "")
         case .system(let error):
-            "The system failed: \(error)."
+            error.sentence
         }
     }
+
+    private static let zipHint = "Give a zip that a failing test has left."
 
     /// Joins items as `a, b or c`; shortens a long list.
     private static func enumeration(_ items: [String], last: String) -> String {

@@ -46,7 +46,7 @@ package struct HistoryError: Error, Equatable, Sendable, CustomStringConvertible
                 + (count == 1 ? "one transaction" : "\(count) transactions")
                 + ", which makes 0 to \(count), -1 to -\(count + 1) and 'last'."
         case .system(let error):
-            "The system failed: \(error)."
+            error.sentence
         }
     }
 }

@@ -38,8 +38,13 @@ import Testing
         try check(command, fixture.path("nowhere/a.zip"), 66, "There is nothing at")
         try FileSystem.createDirectory(fixture.path("empty/.in-flight"))
         try check(command, fixture.path("empty"), 66, "holds no bundles")
+        try check(
+            command, fixture.path("empty"), 66,
+            ". Give the directory into which failing tests put them; by default it is failure-artifacts."
+        )
         try check(command, try fixture.zip("foreign.zip", [("a.txt", [1])]), 65, "has no metadata.json")
         try check(command, try fixture.zip("bare.zip", []), 65, "has no metadata.json")
+        try check(command, fixture.path("bare.zip"), 65, ". Give a zip that a failing test has left.")
         // A path inside a bundle doesn't exist.
         try check(command, try fixture.plain("plain.zip") + "/inner.zip", 66, "There is nothing at")
     }
@@ -52,7 +57,43 @@ import Testing
             command, try fixture.write(Array(repeating: 0x50, count: 70_000), to: "no.zip"), 65,
             "is not a ZIP archive")
         let store = try fixture.write(try fixture.store("CREATE TABLE t(a)"), to: "store.sqlite")
-        try check(command, store, 65, "is not a ZIP archive")
+        try check(
+            command, store, 65, "is not a ZIP archive. Give a zip that a failing test has left.")
+        let pipe = fixture.path("pipe.zip")
+        #expect(try Program.run("/usr/bin/env", ["mkfifo", pipe]).status == 0)
+        try check(
+            command, pipe, 65, "is a pipe or a device. Write its content to a file, and give that.")
+    }
+
+    @Test(arguments: commands)
+    func pathsThatTheSystemRefuses(_ command: [String]) throws {
+        let fixture = try Fixture()
+        let path = fixture.path(String(repeating: "x", count: 300))
+        try check(command, path, 74, "error: Cannot examine '\(path)': File name too long.")
+    }
+
+    /// Root may list every directory, so another user runs the tool.
+    @Test(arguments: [
+        ["list"], ["verify"], ["report", "-o", "/dev/null"], ["sweep"], ["prune", "--max-bundles", "1"],
+    ])
+    func directoriesThatCannotBeListed(_ command: [String]) throws {
+        let fixture = try Fixture()
+        let place = fixture.path("locked")
+        try FileSystem.createDirectory(place)
+        let modes = try Program.run(
+            "/usr/bin/env",
+            ["sh", "-c", "chmod 755 \"$0\" && chmod 000 \"$1\"", fixture.directory, place])
+        #expect(modes.status == 0)
+        let user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+        let outcome = try Program.run(
+            "/usr/bin/env",
+            ["TMPDIR="] + (geteuid() == 0 ? user : []) + [Program.tool, command[0], place]
+                + command.dropFirst())
+        #expect(
+            outcome
+                == Outcome(
+                    status: 74, output: "",
+                    error: "error: Cannot list '\(place)': Permission denied. Check the permissions.\n"))
     }
 
     @Test func bundlesThatAreCutShort() throws {
@@ -120,7 +161,10 @@ import Testing
         let outcome = try Program.run(
             "/bin/sh", ["-c", "\"$0\" show \"$1\" > /dev/full", Program.tool, bundle])
         #expect(outcome.status == 74)
-        #expect(outcome.error == "error: Cannot write to 'standard output': No space left on device.\n")
+        #expect(
+            outcome.error
+                == "error: Cannot write to 'standard output': No space left on device. Free some space on the disk, "
+                + "and try again.\n")
     }
 }
 

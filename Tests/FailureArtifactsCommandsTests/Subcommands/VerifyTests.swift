@@ -40,7 +40,7 @@ import Testing
         #expect(lines[0].hasPrefix("bad  ./corrupt.zip: The store 's' is damaged: "))
         #expect(
             lines[1]
-                == "bad  ./crc.zip: entry 'n.txt' of './crc.zip' is damaged: its content does not have the "
+                == "bad  ./crc.zip: Entry 'n.txt' of './crc.zip' is damaged: its content does not have the "
                 + "recorded CRC-32.")
         #expect(lines[2].hasPrefix("bad  ./cut.zip: "))
         #expect(

@@ -42,9 +42,7 @@ struct PruneCommand: Command {
     }
 
     func run(_ console: Console) throws -> ExitCode {
-        guard try FileSystem.status(of: directory)?.kind == .directory else {
-            throw CommandError(.noInput, "There is no directory '\(directory)'.")
-        }
+        try PathCheck.directory(directory)
         var code = ExitCode.done
         let bundles = try bundles(console, &code)
         let plan = PrunePlan(bundles, within: limits, now: Timestamp.now.nanoseconds / 1_000_000)

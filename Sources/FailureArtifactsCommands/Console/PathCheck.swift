@@ -1,0 +1,28 @@
+internal import FailureArtifactsAnalysis
+internal import FailureArtifactsSystem
+
+/// Checks of paths from the command line, before a command does its work.
+enum PathCheck {
+    /// Checks that a directory of bundles exists and can be listed.
+    ///
+    /// - Throws: An error that says what is at the path instead, or why it can't be listed.
+    static func directory(_ path: String) throws {
+        guard let status = try FileSystem.status(of: path) else {
+            throw CommandError(
+                .noInput, "There is no directory '\(path)'. Give the directory that holds the bundles.")
+        }
+        guard status.kind == .directory else {
+            throw CommandError(
+                .noInput, "'\(path)' is not a directory. Give the directory that holds the bundles.")
+        }
+        _ = try FileSystem.contents(ofDirectory: path)
+    }
+
+    /// Checks that there is nothing at the path of a file that `-o` names.
+    static func newFile(_ path: String) throws {
+        guard try FileSystem.status(of: path) == nil else {
+            throw CommandError(
+                .usage, "'\(path)' exists, and is not written over: choose another file with -o.")
+        }
+    }
+}
