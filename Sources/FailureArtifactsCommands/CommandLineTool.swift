@@ -1,7 +1,6 @@
 internal import CFailureArtifactsProcesses
 package import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
-internal import FailureArtifactsReading
 
 /// The command-line tool, from its arguments to its exit status.
 package enum CommandLineTool {
@@ -31,11 +30,7 @@ package enum CommandLineTool {
         } catch let error as OutputError where error.isBrokenPipe {
             return .done
         } catch {
-            var failure = CommandError(error)
-            if let error = error as? BundleError, case .notFound = error.reason {
-                failure = CommandError(
-                    failure.exitCode, failure.description + BundleSuggestion.sentence(for: error.path))
-            }
+            let failure = CommandError(suggestingBundleFor: error)
             console.report(failure)
             return failure.exitCode
         }

@@ -1,7 +1,6 @@
 internal import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
-internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 extension Console {
@@ -37,76 +36,105 @@ extension Console {
         _ read: @escaping @Sendable (BundleSource, BundleLocation) throws -> Value,
         _ body: (Value) throws -> Void
     ) throws -> ExitCode {
-        var code = ExitCode.done
-        var done = 0
-        var total = 0
+        let plans = paths.map(Plan.init)
+        var batches = BundleBatches(console: self, task: task, total: plans.reduce(0) { $0 + $1.count })
         defer { progress.clear() }
-        func fail(_ error: any Error) {
-            let report = CommandError(error)
-            self.report(report)
-            if code == .done { code = report.exitCode }
+        for plan in plans { try batches.read(plan, read, body) }
+        return batches.code
+    }
+}
+
+/// Bundles that are read in batches, on all cores.
+private struct BundleBatches {
+    /// The number of bundles in a batch: enough to keep all threads busy, and few enough to bound memory.
+    private static let size = 64 * Threads.cores
+
+    let console: Console
+    /// The label of the progress bar; nil for no bar.
+    let task: String?
+    /// The number of bundles found so far.
+    var total: Int
+    private var done = 0
+    /// The first failure's exit code.
+    private(set) var code = ExitCode.done
+
+    init(console: Console, task: String?, total: Int) {
+        self.console = console
+        self.task = task
+        self.total = total
+    }
+
+    /// Reads the bundles at one path of the command line.
+    mutating func read<Value: Sendable>(
+        _ plan: Plan, _ read: @escaping @Sendable (BundleSource, BundleLocation) throws -> Value,
+        _ body: (Value) throws -> Void
+    ) throws {
+        let candidates: [BundleLocation]
+        do {
+            candidates = try plan.candidates.get()
+        } catch {
+            return fail(error)
         }
-        func take(_ results: [Result<Value, any Error>], isDirectory: Bool) throws {
-            for result in results {
-                done += 1
-                if let task { progress.show(task, done: done, total: total) }
-                do {
-                    try body(result.get())
-                } catch let error as OutputError {
-                    throw error
-                } catch let error as UnusableOutput {
-                    throw error.reason
-                } catch let error as BundleError where isDirectory && error.reason == .noMetadata {
-                    try warn("'\(error.path)' is passed over: it is a zip, but no bundle.")
-                } catch {
-                    fail(error)
+        let limits = console.limits.archive
+        for start in stride(from: 0, to: candidates.count, by: Self.size) {
+            console.startReading()
+            let part = Array(candidates[start..<min(start + Self.size, candidates.count)])
+            for opened in Threads.map(part, { Opened($0, limits, read) }) {
+                switch opened {
+                case .one(let result): try take([result], of: plan, body)
+                case .several(let path): try readAll(in: path, of: plan, read, body)
                 }
             }
         }
-        let plans = paths.map(Plan.init)
-        total = plans.reduce(0) { $0 + $1.count }
-        // The batch is large enough to keep all threads busy and small enough to bound memory.
-        let step = 64 * Threads.cores
-        for plan in plans {
-            let candidates: [BundleLocation]
+    }
+
+    /// Reads all bundles in a zip of bundles.
+    private mutating func readAll<Value: Sendable>(
+        in path: String, of plan: Plan,
+        _ read: @escaping @Sendable (BundleSource, BundleLocation) throws -> Value,
+        _ body: (Value) throws -> Void
+    ) throws {
+        let source: BundleSource
+        do {
+            source = try BundleSource(path: path, limits: console.limits.archive)
+        } catch {
+            return fail(error)
+        }
+        total += source.locations.count - 1
+        for start in stride(from: 0, to: source.locations.count, by: Self.size) {
+            console.startReading()
+            let end = min(start + Self.size, source.locations.count)
+            let results = Threads.map(Array(source.locations[start..<end])) { location in
+                Result { try read(source, location) }
+            }
+            try take(results, of: plan, body)
+        }
+    }
+
+    private mutating func take<Value>(
+        _ results: [Result<Value, any Error>], of plan: Plan, _ body: (Value) throws -> Void
+    ) throws {
+        for result in results {
+            done += 1
+            if let task { console.progress.show(task, done: done, total: total) }
             do {
-                candidates = try plan.candidates.get()
+                try body(result.get())
+            } catch let error as OutputError {
+                throw error
+            } catch let error as UnusableOutput {
+                throw error.reason
+            } catch let error as BundleError where plan.isDirectory && error.reason == .noMetadata {
+                try console.warn("'\(error.path)' is passed over: it is a zip, but no bundle.")
             } catch {
                 fail(error)
-                continue
-            }
-            for start in stride(from: 0, to: candidates.count, by: step) {
-                let part = Array(candidates[start..<min(start + step, candidates.count)])
-                startReading()
-                let limits = limits.archive
-                for opened in Threads.map(part, { Opened($0, limits, read) }) {
-                    guard case .several(let path) = opened else {
-                        if case .one(let result) = opened {
-                            try take([result], isDirectory: plan.isDirectory)
-                        }
-                        continue
-                    }
-                    let source: BundleSource
-                    do {
-                        source = try BundleSource(path: path, limits: limits)
-                    } catch {
-                        fail(error)
-                        continue
-                    }
-                    total += source.locations.count - 1
-                    for start in stride(from: 0, to: source.locations.count, by: step) {
-                        let end = min(start + step, source.locations.count)
-                        let part = Array(source.locations[start..<end])
-                        startReading()
-                        let results = Threads.map(part) { location in
-                            Result { try read(source, location) }
-                        }
-                        try take(results, isDirectory: plan.isDirectory)
-                    }
-                }
             }
         }
-        return code
+    }
+
+    private mutating func fail(_ error: any Error) {
+        let failure = CommandError(suggestingBundleFor: error)
+        console.report(failure)
+        if code == .done { code = failure.exitCode }
     }
 }
 
@@ -158,48 +186,6 @@ private enum Opened<Value: Sendable>: Sendable {
             self = .one(Result { try read(source, location) })
         } catch {
             self = .one(.failure(error))
-        }
-    }
-}
-
-extension Console {
-    /// Returns the absolute path of the redaction file to use.
-    ///
-    /// - Parameter given: The path from the command line; nil if the option wasn't given.
-    /// - Returns: The given path or the path from the environment; nil if neither is set.
-    func redactionFile(_ given: String?) -> String? {
-        let file = given ?? environment[RedactionRules.variable, default: ""]
-        return given == nil && file.isEmpty ? nil : Path.join(Path.currentDirectory, file)
-    }
-
-    /// The directory of invariants that the environment names; nil for none.
-    var invariantsDirectory: String? {
-        environment[Invariant.variable].flatMap { $0.isEmpty ? nil : $0 }
-    }
-
-    /// Reads a directory of invariants.
-    ///
-    /// - Parameter given: The path from the command line; nil if the option wasn't given.
-    /// - Returns: The invariants in the given directory or the one that the environment names; otherwise none.
-    /// - Throws: An error if the given directory can't be read. For the environment's directory, there is a warning.
-    func invariants(in given: String?) throws -> [Invariant] {
-        if let given {
-            do {
-                return try Invariant.all(inDirectory: given)
-            } catch {
-                throw CommandError(
-                    error.isNotFound ? .noInput : .inputOutput,
-                    "The invariants in '\(given)' cannot be read: \(error).")
-            }
-        }
-        guard let path = invariantsDirectory else { return [] }
-        do {
-            return try Invariant.all(inDirectory: path)
-        } catch {
-            try warn(
-                "\(Invariant.variable) is '\(path)', which cannot be read: \(error). No invariants are checked."
-            )
-            return []
         }
     }
 }

@@ -29,21 +29,59 @@ struct VerifyCommand: Command {
 
     func run(_ console: Console) throws -> ExitCode {
         try console.withScratchDirectory { scratch in
-            try console.forEachBundle(
-                at: paths, scratch: scratch,
-                damaged: { location, error in
-                    try report(BundleCheck(location, problem: error.description), console)
-                },
-                { location, archive in
-                    try report(
-                        BundleCheck.check(
-                            location, archive: archive(), scratch: scratch,
-                            limits: console.limits.store), console)
-                })
+            var failure: ExitCode?
+            var isBad = false
+            func fail(_ error: any Error) throws {
+                if let error = error as? OutputError { throw error }
+                let report = CommandError(suggestingBundleFor: error)
+                console.report(report)
+                failure = failure ?? report.exitCode
+            }
+            for path in paths {
+                let findings: [BundleLocator.Finding]
+                do {
+                    findings = try BundleLocator.findings(at: path)
+                } catch {
+                    try fail(error)
+                    continue
+                }
+                for finding in findings {
+                    do {
+                        let isGood = try check(finding, scratch: scratch, console)
+                        isBad = isBad || !isGood
+                    } catch {
+                        try fail(error)
+                    }
+                }
+            }
+            return failure ?? (isBad ? .found : .done)
         }
     }
 
-    private func report(_ check: BundleCheck, _ console: Console) throws -> ExitCode {
+    /// Checks one zip and prints the result.
+    ///
+    /// - Returns: False if it is a bad bundle.
+    /// - Throws: An error that isn't caused by the bundle.
+    private func check(
+        _ finding: BundleLocator.Finding, scratch: String, _ console: Console
+    ) throws -> Bool {
+        console.startReading()
+        let location = finding.location
+        if let problem = finding.problem {
+            guard problem.reason != .noMetadata else {
+                try console.warn("'\(location)' is passed over: it is a zip, but no bundle.")
+                return true
+            }
+            return try report(BundleCheck(location, problem: problem.description), console)
+        }
+        let archive = try location.openArchive(
+            scratchDirectory: scratch, limits: console.limits.archive)
+        return try report(
+            BundleCheck.check(
+                location, archive: archive, scratch: scratch, limits: console.limits.store), console)
+    }
+
+    private func report(_ check: BundleCheck, _ console: Console) throws -> Bool {
         let output = console.output
         if isJSON {
             try output.writeLine(JSONText.line(check))
@@ -57,6 +95,6 @@ struct VerifyCommand: Command {
             }
             for note in check.notes { try console.warn("\(check.bundle): \(note)") }
         }
-        return check.ok ? .done : .found
+        return check.ok
     }
 }

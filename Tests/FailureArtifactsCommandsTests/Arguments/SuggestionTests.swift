@@ -28,8 +28,26 @@ import Testing
         let outcome = run("show", fixture.path(name))
         #expect(outcome.status == 66)
         #expect(outcome.error.hasSuffix(" The nearest name is '\(bundle)'.\n"), "\(outcome.error)")
+        for command in ["list", "verify", "report", "merge", "junit", "summary"] {
+            let output = command == "merge" || command == "report" ? ["-o", fixture.path("out")] : []
+            let outcome = run([command, fixture.path(name)] + output)
+            #expect(outcome.status == 66)
+            #expect(outcome.error.hasSuffix(" The nearest name is '\(bundle)'.\n"), "\(outcome.error)")
+        }
         let other = run("show", fixture.path("Something"))
         #expect(other.status == 66 && !other.error.contains("nearest"))
+    }
+
+    /// The name is as short as the given one, and the extension doesn't make names alike.
+    @Test func bundlesInTheWorkingDirectory() throws {
+        let fixture = try Fixture()
+        try fixture.ledger("other.zip")
+        func error(_ name: String) throws -> String {
+            try Program.tool("show", name, directory: fixture.directory).error
+        }
+        #expect(try error("othr.zip").hasSuffix(" The nearest name is 'other.zip'.\n"))
+        #expect(try error("./othr.zip").hasSuffix(" The nearest name is './other.zip'.\n"))
+        #expect(try !error("nowhere.zip").contains("nearest"))
     }
 
     /// Only the tables that the statement names are listed, and all of their columns.

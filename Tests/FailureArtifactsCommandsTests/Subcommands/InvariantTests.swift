@@ -163,7 +163,22 @@ import Testing
             #expect(lines.contains(text), "\(outcome.error)")
         }
         let absent = run("explain", bundle, "--invariants", fixture.path("absent"))
-        #expect(absent.status == 66 && absent.error.contains("absent' cannot be read"))
+        #expect(
+            absent
+                == Outcome(
+                    status: 66, output: "",
+                    error: "error: The invariants in '\(fixture.path("absent"))' cannot be read: "
+                        + "No such file or directory. Give a directory of SQL files.\n"))
+        #expect(
+            run("explain", bundle, "--invariants", bundle).error.contains(
+                "'\(bundle)' cannot be read: Not a directory. Give a directory of SQL files.\n"))
+        try FileSystem.createDirectory(fixture.path("none"))
+        let none = run("explain", bundle, "--invariants", fixture.path("none"))
+        #expect(none.status == 0)
+        #expect(
+            none.error
+                == "warning: '\(fixture.path("none"))' has no .sql files, so no invariants are checked.\n"
+        )
     }
 }
 

@@ -1,0 +1,52 @@
+internal import FailureArtifactsAnalysis
+internal import FailureArtifactsBundle
+internal import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
+
+extension Console {
+    /// Returns the absolute path of the redaction file to use.
+    ///
+    /// - Parameter given: The path from the command line; nil if the option wasn't given.
+    /// - Returns: The given path or the path from the environment; nil if neither is set.
+    func redactionFile(_ given: String?) -> String? {
+        let file = given ?? environment[RedactionRules.variable, default: ""]
+        return given == nil && file.isEmpty ? nil : Path.join(Path.currentDirectory, file)
+    }
+
+    /// The directory of invariants that the environment names; nil for none.
+    var invariantsDirectory: String? {
+        environment[Invariant.variable].flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    /// Reads a directory of invariants.
+    ///
+    /// - Parameter given: The path from the command line; nil if the option wasn't given.
+    /// - Returns: The invariants in the given directory or the one that the environment names; otherwise none.
+    /// - Throws: An error if the given directory can't be read. For the environment's directory, there is a warning.
+    func invariants(in given: String?) throws -> [Invariant] {
+        if let given {
+            let invariants: [Invariant]
+            do {
+                invariants = try Invariant.all(inDirectory: given)
+            } catch {
+                throw CommandError(
+                    error.isNotFound ? .noInput : .inputOutput,
+                    "The invariants in '\(given)' cannot be read: \(error.reason). Give a directory of SQL files."
+                )
+            }
+            if invariants.isEmpty {
+                try warn("'\(given)' has no .sql files, so no invariants are checked.")
+            }
+            return invariants
+        }
+        guard let path = invariantsDirectory else { return [] }
+        do {
+            return try Invariant.all(inDirectory: path)
+        } catch {
+            try warn(
+                "\(Invariant.variable) is '\(path)', which cannot be read: \(error.reason). No invariants are checked."
+            )
+            return []
+        }
+    }
+}
