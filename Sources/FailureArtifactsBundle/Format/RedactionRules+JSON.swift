@@ -28,15 +28,15 @@ extension RedactionRules {
             json = try FileSystem.contents(ofFile: path, limit: 1 << 20)
         } catch {
             throw RedactionFileError(
-                description: "The redactions in '\(path)' cannot be read: \(error).", systemError: error
-            )
+                description: "The redactions in '\(path)' cannot be read: \(error.reason).",
+                systemError: error)
         }
         guard let rules = Self(json: json) else {
             throw RedactionFileError(
                 description:
-                    "'\(path)' holds no redactions: it is to be a JSON object with \"tables\", \"columns\", "
-                    + "\"attachments\", \"homePaths\", \"content\" and \"salt\" as the documentation "
-                    + "describes them, and with nothing else.",
+                    "'\(path)' is not a file of redactions. It must be a JSON object with no other keys than "
+                    + "\"tables\", \"columns\", \"attachments\", \"homePaths\", \"content\" and \"salt\", with values "
+                    + "as the documentation describes them.",
                 systemError: nil)
         }
         self = rules

@@ -135,7 +135,13 @@ import Testing
         ] {
             let outcome = try Program.tool(arguments, directory: fixture.directory)
             #expect(outcome.status == status)
-            #expect(outcome.error.contains("'\(rules)'"), "\(outcome.error)")
+            #expect(
+                outcome.error
+                    == (status == 66
+                        ? "error: The redactions in '\(rules)' cannot be read: No such file or directory.\n"
+                        : "error: '\(rules)' is not a file of redactions. It must be a JSON object with no other "
+                            + "keys than \"tables\", \"columns\", \"attachments\", \"homePaths\", \"content\" and "
+                            + "\"salt\", with values as the documentation describes them.\n"))
         }
         for arguments in [["run", "--", "touch", witness], ["sweep", fixture.path("artifacts")]] {
             let outcome = try Program.tool(
