@@ -60,10 +60,22 @@ struct JUnitCommand: Command {
         var report: [TestAttempt] = []
         for path in logs {
             let log = try XCTestLog(ofFile: path)
+            if log.attempts.isEmpty, log.passed.isEmpty {
+                try console.warn(
+                    "'\(path)' has no results of XCTest. Give a file with what the tests printed.")
+            }
             attempts += log.attempts
             report += log.passed
         }
-        for path in events { attempts += try EventStream(ofFile: path).attempts }
+        for path in events {
+            let stream = try EventStream(ofFile: path)
+            if stream.attempts.isEmpty {
+                try console.warn(
+                    "'\(path)' has no results of Swift Testing. Give a file that "
+                        + "'swift test --event-stream-output-path' has written.")
+            }
+            attempts += stream.attempts
+        }
         let results = TestResults(attempts: attempts, report: report, bundles: bundles)
         let text = JUnitText(
             results: results, attachment: JUnitText.attachment(environment: console.environment))

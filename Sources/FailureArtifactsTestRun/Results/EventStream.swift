@@ -1,5 +1,4 @@
 package import FailureArtifactsAnalysis
-internal import FailureArtifactsSystem
 
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
@@ -179,30 +178,6 @@ package struct EventStream {
         private enum CodingKeys: String, CodingKey {
             case filePath, fileID, line
             case pathOfVersion0 = "_filePath"
-        }
-    }
-}
-
-/// Files with test results, one per line.
-enum ResultFile {
-    /// Calls `body` with each line, without its line end; the file need not fit into memory.
-    ///
-    /// - Throws: An error if the file doesn't exist or can't be read.
-    static func forEachLine(of path: String, _ body: (Slice<UnsafeRawBufferPointer>) -> Void) throws {
-        // Reading a pipe could block for ever.
-        guard FileSystem.regularFile(path) != nil else {
-            throw CommandError(.noInput, "There is no file '\(path)'.")
-        }
-        let file = try File(reading: path)
-        try file.withMappedBytes { bytes in
-            guard let base = bytes.baseAddress else { return }
-            var start = 0
-            while start < bytes.count {
-                let found = memchr(base + start, CInt(UInt8(ascii: "\n")), bytes.count - start)
-                let end = found.map { UnsafeRawPointer($0) - base } ?? bytes.count
-                body(bytes[start..<end])
-                start = end + 1
-            }
         }
     }
 }

@@ -129,33 +129,11 @@ struct RunCommand: Command {
         _ console: Console, _ recorder: RunRecorder?, _ repetition: inout Repetition
     ) throws -> ExitCode? {
         let workingDirectory = Path.currentDirectory
-        let given = console.environment["FAILURE_ARTIFACTS_DIR", default: ""]
-        let output = OutputDirectory(
-            Path.absolute(Path.join(workingDirectory, given.isEmpty ? "failure-artifacts" : given)))
-        output.choose()
+        let output = outputDirectory(in: workingDirectory, console)
         let directory = output.path
-        var environment = console.environment
-        environment["FAILURE_ARTIFACTS_DIR"] = directory
-        let passing = "FAILURE_ARTIFACTS_PASSING"
-        if maximumRuns != nil, environment[passing, default: ""].isEmpty {
-            environment[passing] = "always"
-        }
-        var rules = RedactionRules()
-        if let file = console.redactionFile(redactions) {
-            rules = try RedactionRules(file: file)
-            environment[RedactionRules.variable] = file
-        }
-        var reader = EnvironmentReader(console.environment)
-        let recovery = RunRecovery(
-            directory: directory, readers: BundleReaders(&reader), limits: DirectoryLimits(&reader),
-            redactions: rules, checking: console.invariantsDirectory, timeLimit: timeLimit)
-        for warning in reader.warnings { try console.warn(warning) }
-        let earlier = recovery.beforehand()
-        if !earlier.bundles.isEmpty {
-            let count = Counted.items(Int64(earlier.bundles.count), "bundle")
-            console.say("An earlier run had left something: \(count) made of it.")
-        }
-        for warning in earlier.warnings { try console.warn(warning) }
+        var environment = environment(bundlesIn: directory, console)
+        let recovery = try recovery(in: directory, &environment, console)
+        try recoverEarlierRuns(recovery, console)
         let bundles = NewBundles(
             in: directory, within: environment[ProcessEnvironment.supervisionVariable])
         environment[ProcessEnvironment.supervisionVariable] = bundles.run
@@ -171,47 +149,22 @@ struct RunCommand: Command {
         // Also runs if the command couldn't be started.
         defer { if let brackets { console.say(brackets.end) } }
         let report = try supervisor.run()
-        let result = recovery.afterwards(report)
-        for warning in result.warnings { try console.warn(warning) }
-        let recovered = result.bundles
-        let new = bundles.bundles(and: recovered)
-        var exitStatus = report.exitStatus
-        if maximumRuns != nil {
-            let (step, message) = repetition.endRun(
-                report.cause, exitStatus: exitStatus, new.filter(bundles.isOwn), in: directory)
-            if report.hasOpenLine { console.say("") }
-            console.say(message)
-            switch step {
-            case .again: return nil
-            case .end: break
-            case .timeIsUp:
-                exitStatus = RunReport.timeLimitStatus
-                console.report(
-                    CommandError(
-                        .found,
-                        "'\(words[0])' is not run again: \(RunReport.text(ofTimeLimit: timeLimit)) is up."
-                    ))
-            }
-        }
-        let failed = new.filter { $0.metadata.map { $0.outcome != .passed } ?? false }.map(\.path)
+        let recovered = recovery.afterwards(report)
+        for warning in recovered.warnings { try console.warn(warning) }
+        let new = bundles.bundles(and: recovered.bundles)
+        guard
+            let exitStatus = endRun(
+                report, new.filter(bundles.isOwn), in: directory, &repetition, console)
+        else { return nil }
         if !new.isEmpty, let warning = output.warning { try console.warn(warning) }
+        let failed = new.filter { $0.metadata.map { $0.outcome != .passed } ?? false }.map(\.path)
         let outputs = RunOutputs(
             console: console, bundles: new, earlier: hasReport ? bundles.earlierAttempts(of: new) : [],
             directory: directory, workingDirectory: workingDirectory,
             findings: console.bestFindings(of: failed, comparesPasses: maximumRuns != nil))
-        let page = hasReport ? try outputs.writeReport() : nil
-        let results = recorder.map(outputs.results)
-        if let results, let junit { try outputs.writeResults(results, to: junit) }
-        let leftOut = recovery.failuresLeftOut
-        let hint = isOff(console) ? nil : results.flatMap { outputs.hint($0, leftOut: leftOut) }
-        try outputs.writeStepSummary(report: page, hint: hint)
-        try outputs.writeCodeQuality()
-        let lines = RunSummary.lines(
-            outputs.bundles, recovered: recovered.count, leftOut: leftOut, hint: hint,
-            directory: directory,
-            workingDirectory: workingDirectory, report: page, findings: outputs.findings,
-            passing: maximumRuns == nil ? [:] : console.passingBundles(besides: failed),
-            for: console.error)
+        let lines = try write(
+            outputs, recorder, recovered: recovered.bundles.count, leftOut: recovery.failuresLeftOut,
+            passing: maximumRuns == nil ? [:] : console.passingBundles(besides: failed), console)
         // GitHub recognises a command only at the start of a line.
         if isGitHub, brackets != nil || !lines.isEmpty, report.hasOpenLine { console.say("") }
         if let end = brackets?.end {
@@ -222,5 +175,110 @@ struct RunCommand: Command {
         }
         for line in outputs.annotations { console.say(line) }
         return ExitCode(rawValue: exitStatus)
+    }
+
+    /// Chooses the directory of the bundles.
+    private func outputDirectory(in workingDirectory: String, _ console: Console) -> OutputDirectory {
+        let given = console.environment["FAILURE_ARTIFACTS_DIR", default: ""]
+        let output = OutputDirectory(
+            Path.absolute(Path.join(workingDirectory, given.isEmpty ? "failure-artifacts" : given)))
+        output.choose()
+        return output
+    }
+
+    /// Returns the command's environment variables.
+    private func environment(bundlesIn directory: String, _ console: Console) -> [String: String] {
+        var environment = console.environment
+        environment["FAILURE_ARTIFACTS_DIR"] = directory
+        let passing = "FAILURE_ARTIFACTS_PASSING"
+        if maximumRuns != nil, environment[passing, default: ""].isEmpty {
+            environment[passing] = "always"
+        }
+        return environment
+    }
+
+    /// Prepares the recovery of bundles from dead processes, with the redactions that the command's processes get.
+    private func recovery(
+        in directory: String, _ environment: inout [String: String], _ console: Console
+    ) throws -> RunRecovery {
+        var rules = RedactionRules()
+        if let file = console.redactionFile(redactions) {
+            rules = try RedactionRules(file: file)
+            environment[RedactionRules.variable] = file
+        }
+        var reader = EnvironmentReader(console.environment)
+        let recovery = RunRecovery(
+            directory: directory, readers: BundleReaders(&reader), limits: DirectoryLimits(&reader),
+            redactions: rules, checking: console.invariantsDirectory, timeLimit: timeLimit)
+        for warning in reader.warnings { try console.warn(warning) }
+        return recovery
+    }
+
+    /// Makes the bundles of processes that had died before this run.
+    private func recoverEarlierRuns(_ recovery: RunRecovery, _ console: Console) throws {
+        let earlier = recovery.beforehand()
+        if !earlier.bundles.isEmpty {
+            let count = Counted.items(Int64(earlier.bundles.count), "bundle")
+            console.say("An earlier run had left something: \(count) made of it.")
+        }
+        for warning in earlier.warnings { try console.warn(warning) }
+    }
+
+    /// Determines whether the command is to be run again.
+    ///
+    /// - Returns: The exit status of the last run; nil if the command is to be run again.
+    private func endRun(
+        _ report: RunReport, _ own: [(path: String, metadata: BundleMetadata?)], in directory: String,
+        _ repetition: inout Repetition, _ console: Console
+    ) -> Int32? {
+        guard maximumRuns != nil else { return report.exitStatus }
+        let (step, message) = repetition.endRun(
+            report.cause, exitStatus: report.exitStatus, own, in: directory)
+        if report.hasOpenLine { console.say("") }
+        console.say(message)
+        switch step {
+        case .again: return nil
+        case .end: return report.exitStatus
+        case .timeIsUp:
+            let limit = RunReport.text(ofTimeLimit: timeLimit)
+            console.report(CommandError(.found, "'\(words[0])' is not run again: \(limit) is up."))
+            return RunReport.timeLimitStatus
+        }
+    }
+
+    /// Writes the report, the results and the host's files.
+    ///
+    /// - Parameters:
+    ///   - outputs: The outputs of the run.
+    ///   - recorder: The recorder of the tests' results; nil if none was needed.
+    ///   - recovered: The number of bundles that were made after the command ended.
+    ///   - leftOut: The number of failures without a bundle because of a size or count limit.
+    ///   - passing: The bundles of the same tests that passed, by the path of the failed one's bundle.
+    ///   - console: The destination of warnings.
+    /// - Returns: The lines that end the run's output.
+    /// - Throws: An error if a warning can't be written.
+    private func write(
+        _ outputs: RunOutputs, _ recorder: RunRecorder?, recovered: Int, leftOut: Int,
+        passing: [String: String], _ console: Console
+    ) throws -> [String] {
+        let page = hasReport ? try outputs.writeReport() : nil
+        let results = recorder.map(outputs.results)
+        if results != nil { try warnOfMissingEvents(console) }
+        if let results, let junit { try outputs.writeResults(results, to: junit) }
+        let hint = isOff(console) ? nil : results.flatMap { outputs.hint($0, leftOut: leftOut) }
+        try outputs.writeStepSummary(report: page, hint: hint)
+        try outputs.writeCodeQuality()
+        return RunSummary.lines(
+            outputs.bundles, recovered: recovered, leftOut: leftOut, hint: hint,
+            directory: outputs.directory, workingDirectory: outputs.workingDirectory, report: page,
+            findings: outputs.findings, passing: passing, for: console.error)
+    }
+
+    private func warnOfMissingEvents(_ console: Console) throws {
+        for file in events where FileSystem.regularFile(file) == nil {
+            try console.warn(
+                "The command has written no events to '\(file)', so results of Swift Testing are missing. Check "
+                    + "the path that '--events' gives.")
+        }
     }
 }
