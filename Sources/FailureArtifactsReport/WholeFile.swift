@@ -27,6 +27,7 @@ package enum WholeFile {
         let path = try place(of: path)
         let name = ".\(Path.name(of: path)).\(ProcessEnvironment.processID)"
         let part = Path.join(Path.directory(of: path), name)
+        try checkDirectory(of: path)
         do {
             let file = try File(creating: part, permissions: 0o644)
             var offset: UInt64 = 0
@@ -39,10 +40,25 @@ package enum WholeFile {
             }
             try file.close()
             try FileSystem.rename(part, to: path)
+        } catch let error as SystemError where error.path == part {
+            try? FileSystem.remove(part)
+            // The temporary name says nothing to the user.
+            throw SystemError(error.operation, path, code: error.code)
         } catch {
             try? FileSystem.remove(part)
             throw error
         }
+    }
+
+    /// Checks that a file's directory exists.
+    ///
+    /// - Throws: An error that names the directory.
+    package static func checkDirectory(of path: String) throws {
+        let directory = Path.directory(of: path)
+        guard try FileSystem.status(of: directory)?.kind != .directory else { return }
+        throw CommandError(
+            .inputOutput,
+            "'\(path)' cannot be written: there is no directory '\(directory)'. Create it first.")
     }
 
     /// Removes a file that is to be written anew; never removes anything but a regular file.
@@ -58,7 +74,11 @@ package enum WholeFile {
         let place = FileSystem.realPath(of: path) ?? path
         if let status = try FileSystem.status(of: place), status.kind != .regular {
             throw CommandError(
-                .inputOutput, "'\(path)' is not a regular file: nothing is written there.")
+                .inputOutput,
+                status.kind == .directory
+                    ? "'\(path)' is a directory, and a file is to be written. Give the path of a file."
+                    : "'\(path)' is a pipe or a device, so nothing is written there. Give the path of a file."
+            )
         }
         return place
     }

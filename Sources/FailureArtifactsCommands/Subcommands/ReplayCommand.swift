@@ -1,6 +1,7 @@
 internal import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
+internal import FailureArtifactsReport
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
@@ -49,9 +50,9 @@ struct ReplayCommand: Command {
     func run(_ console: Console) throws -> ExitCode {
         try console.withBundle(at: path) { bundle, scratch in
             let choice = try bundle.store(named: store)
-            if let output, try FileSystem.status(of: output) != nil {
-                throw CommandError(
-                    .usage, "'\(output)' exists, and is not written over: choose another file with -o.")
+            if let output {
+                try PathCheck.newFile(output)
+                try WholeFile.checkDirectory(of: output)
             }
             if let redactions = choice.store.redactions, !redactions.isEmpty {
                 try console.warn(

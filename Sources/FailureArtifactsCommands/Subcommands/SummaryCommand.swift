@@ -48,7 +48,14 @@ struct SummaryCommand: Command {
         if let output, output != "-" {
             try WholeFile.write(summary.text, to: output)
         } else if output == nil, !variable.isEmpty {
-            try summary.append(to: variable)
+            do {
+                try summary.append(to: variable)
+            } catch {
+                throw CommandError(
+                    .inputOutput,
+                    "GITHUB_STEP_SUMMARY is '\(variable)', which cannot be written: \(error.reason). "
+                        + "Give another file with -o.")
+            }
         } else {
             try console.output.write(summary.text)
         }

@@ -239,6 +239,14 @@ import Testing
         let bundle = try fixture.plain("T.t-00000001.zip")
         #expect(run("merge", bundle).error.contains("'merge' needs a directory: -o DIR."))
         #expect(run("merge", bundle, "-o", "").status == 64)
+        let file = try fixture.write([1], to: "file")
+        #expect(
+            run("merge", bundle, "-o", file)
+                == Outcome(
+                    status: 64, output: "",
+                    error:
+                        "error: '\(file)' is a file, and the bundles need a directory: choose one with -o.\n"
+                ))
         #expect(run("merge", "-o", fixture.path("x")).status == 64)
         #expect(run("merge", fixture.path("none"), "-o", fixture.path("x")).status == 66)
         #expect(run("merge", bundle, "-o", bundle).status != 0)

@@ -55,10 +55,37 @@ import Testing
         #expect(run("junit").status == 64)
         let missing = run("junit", "--log", fixture.path("missing"))
         #expect(missing.status == 66)
-        #expect(missing.error.contains("There is no file '\(fixture.path("missing"))'."))
+        #expect(
+            missing.error
+                == "error: There is no file '\(fixture.path("missing"))'. Give a file with test results.\n"
+        )
         #expect(run("junit", fixture.path("missing")).status == 66)
-        #expect(run("junit", "--log", fixture.directory).status == 66)
-        #expect(run("junit", "--log", "/dev/null").status == 66)
+        for option in ["--log", "--events"] {
+            let directory = run("junit", option, fixture.directory)
+            #expect(directory.status == 66)
+            #expect(
+                directory.error
+                    == "error: '\(fixture.directory)' is a directory, not a file. Give a file with test results.\n"
+            )
+            let device = run("junit", option, "/dev/null")
+            #expect(device.status == 66)
+            #expect(device.error.contains("'/dev/null' is a pipe or a device, not a file."))
+        }
+    }
+
+    @Test func filesWithoutResultsAreReported() throws {
+        let fixture = try Fixture()
+        let file = try fixture.write(Array("Build complete!\n".utf8), to: "build.log")
+        let log = run("junit", "--log", file)
+        #expect(log.status == 0 && log.output.contains("tests=\"0\""))
+        #expect(
+            log.error
+                == "warning: '\(file)' has no results of XCTest. Give a file with what the tests printed.\n"
+        )
+        #expect(
+            run("junit", "--events", file).error
+                == "warning: '\(file)' has no results of Swift Testing. Give a file that "
+                + "'swift test --event-stream-output-path' has written.\n")
     }
 
     /// Output replaces only regular files.
@@ -80,12 +107,37 @@ import Testing
             for place in ["pipe", "there"] {
                 let outcome = run(command + [bundle, "-o", fixture.path(place)])
                 #expect(outcome.status == 74)
-                #expect(outcome.error.contains("is not a regular file"))
+                let problem =
+                    place == "pipe"
+                    ? "is a pipe or a device, so nothing is written there. Give the path of a file."
+                    : "is a directory, and a file is to be written. Give the path of a file."
+                #expect(outcome.error == "error: '\(fixture.path(place))' \(problem)\n")
             }
         }
         let ran = try Program.tool(
             "run", "--junit", "pipe", "--", "true", directory: fixture.directory)
         #expect(ran.status == 0)
-        #expect(ran.error.contains("'pipe' is not a regular file"))
+        #expect(ran.error.contains("'pipe' is a pipe or a device, so nothing is written there."))
+    }
+
+    @Test(arguments: ["junit", "summary", "report"])
+    func theDirectoryOfTheOutput(_ command: String) throws {
+        let fixture = try Fixture()
+        let bundle = try fixture.ledger()
+        let missing = fixture.path("a/b/file")
+        #expect(
+            run(command, bundle, "-o", missing)
+                == Outcome(
+                    status: 74, output: "",
+                    error:
+                        "error: '\(missing)' cannot be written: there is no directory '\(fixture.path("a/b"))'. "
+                        + "Create it first.\n"))
+        // The error names the user's path, and not that of a temporary file.
+        let path = fixture.path(String(repeating: "x", count: 250))
+        #expect(
+            run(command, bundle, "-o", path)
+                == Outcome(
+                    status: 74, output: "",
+                    error: "error: Cannot create '\(path)': File name too long.\n"))
     }
 }

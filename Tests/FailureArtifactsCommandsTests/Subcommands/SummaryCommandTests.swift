@@ -58,5 +58,14 @@ import Testing
             run("summary", bundle, "-o", fixture.path("s.md"), environment: environment).output.isEmpty)
         #expect(try FileSystem.contents(ofFile: fixture.path("s.md")).starts(with: Array("## 1".utf8)))
         #expect(run("summary", fixture.path("missing")).status == 66)
+        let unusable = run(
+            "summary", bundle, environment: ["GITHUB_STEP_SUMMARY": fixture.directory])
+        #expect(
+            unusable
+                == Outcome(
+                    status: 74, output: "",
+                    error:
+                        "error: GITHUB_STEP_SUMMARY is '\(fixture.directory)', which cannot be written: "
+                        + "Is a directory. Give another file with -o.\n"))
     }
 }

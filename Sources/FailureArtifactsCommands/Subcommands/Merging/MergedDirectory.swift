@@ -1,3 +1,4 @@
+internal import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsSystem
@@ -32,7 +33,14 @@ struct MergedDirectory {
     /// A new directory contains a file that makes git ignore the bundles.
     init(path: String) throws {
         self.path = path
-        if try FileSystem.status(of: path) == nil { try ArtifactsDirectory(path: path).prepare() }
+        if let status = try FileSystem.status(of: path) {
+            guard status.kind == .directory else {
+                throw CommandError(
+                    .usage, "'\(path)' is a file, and the bundles need a directory: choose one with -o.")
+            }
+        } else {
+            try ArtifactsDirectory(path: path).prepare()
+        }
         workspace = try FileSystem.createUniqueDirectory(in: path, prefix: ".merging-")
     }
 
