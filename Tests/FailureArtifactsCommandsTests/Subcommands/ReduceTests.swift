@@ -176,7 +176,10 @@ import Testing
         #expect(write.error.contains("it changes the store"))
         let missing = reduce("--check", "SELECT nope FROM sale")
         #expect(missing.status == 64)
-        #expect(missing.error.contains("no such column: nope"))
+        #expect(
+            missing.error.contains(
+                "'SELECT nope FROM sale' cannot be run on the store 'shop': no such column: nope."))
+        #expect(reduce("--check", "SELECT 1 FROM sales").error.contains(" The nearest name is 'sale'."))
         #expect(reduce().status == 64)
         #expect(reduce("--check", "SELECT 1", "--", "true").status == 64)
         #expect(reduce("--check", "SELECT 1", "--max-runs", "2").status == 64)

@@ -99,10 +99,7 @@ struct ReduceCommand: Command {
             let target = output ?? stem + ".reduced.sqlite"
             let name = Path.stem(of: Path.name(of: target)) + ".sql"
             let script = target.contains("/") ? Path.join(Path.directory(of: target), name) : name
-            for file in [target, script] where try FileSystem.status(of: file) != nil {
-                throw CommandError(
-                    .usage, "'\(file)' exists, and is not written over: choose another file with -o.")
-            }
+            for file in [target, script] { try PathCheck.newFile(file) }
             if let redactions = choice.store.redactions, !redactions.isEmpty {
                 try console.warn(
                     "The store was redacted (\(redactions.joined(separator: ", "))): the check sees, and the result "
@@ -130,33 +127,19 @@ struct ReduceCommand: Command {
                 try query?.holds(for: path) ?? command?.holds(for: path) ?? false
             }
             return try reduce(
-                reduction, choice, command, to: (target, script), stop: stop, console)
+                reduction, choice, of: bundle.location, command, to: (target, script), stop: stop,
+                console)
         }
     }
 
     private func reduce(
-        _ reduction: StoreReduction, _ choice: StoreChoice, _ command: CommandCheck?,
-        to files: (store: String, script: String), stop: StopRequest, _ console: Console
+        _ reduction: StoreReduction, _ choice: StoreChoice, of bundle: BundleLocation,
+        _ command: CommandCheck?, to files: (store: String, script: String), stop: StopRequest,
+        _ console: Console
     ) throws -> ExitCode {
         let before = try StoreReduction.size(of: reduction.best, limits: console.limits.store)
-        let times = command == nil ? 3 : 2
-        let count: Int
-        do {
-            count = try reduction.confirm(times: times)
-        } catch let error as SQLiteError {
-            throw CommandError(.usage, "The check can't be run with the store. \(CommandError(error))")
-        }
+        try confirm(reduction, choice, of: bundle, command, stop, console)
         if let signal = stop.signal { return ExitCode(rawValue: 128 + signal) }
-        guard count > 0 else {
-            for line in try command?.lastOutput() ?? [] { console.say("  " + SafeText.line(line)) }
-            throw CommandError(
-                .found,
-                command == nil
-                    ? "The check returns no row for the whole store, so there is nothing to reduce."
-                    : "The command succeeds with the whole store, so there is nothing to reduce. Does it use the store "
-                        + "that FAILURE_ARTIFACTS_FIXTURE names?")
-        }
-        guard count == times else { throw Self.unreliable("it held in \(count) of \(times) runs") }
         if let place = command?.expected { console.say("The command fails \(place).") }
 
         reduction.isInterrupted = { stop.signal != nil }
@@ -173,19 +156,7 @@ struct ReduceCommand: Command {
         var report = ReductionReport(
             store: choice.name, end: end, isReliable: isReliable, runs: reduction.runs, before: before,
             after: after)
-        try FileSystem.createDirectory(Path.directory(of: files.store), permissions: 0o777)
-        try FileSystem.copy(reduction.best, toNewFile: files.store)
-        report.files.append(files.store)
-        if let script = try StoreScript(of: reduction.best, limits: console.limits.store)
-            .bytes(
-                maximum: Self.scriptLimit,
-                omissions: { omission in
-                    try console.warn("The script does not give all of the store: \(omission).")
-                })
-        {
-            try FileSystem.write(script, toNewFile: files.script)
-            report.files.append(files.script)
-        }
+        report.files = try write(reduction.best, to: files, console)
         if isJSON {
             try console.output.writeLine(JSONText.pretty(report))
         } else {
@@ -198,6 +169,54 @@ struct ReduceCommand: Command {
                 "it no longer held for the reduced store, for which it had held before")
         }
         return .done
+    }
+
+    /// Checks that the whole store fails, and that it does each time.
+    ///
+    /// - Throws: An error if the check can't be run, or doesn't hold each time; none after a signal.
+    private func confirm(
+        _ reduction: StoreReduction, _ choice: StoreChoice, of bundle: BundleLocation,
+        _ command: CommandCheck?, _ stop: StopRequest, _ console: Console
+    ) throws {
+        let times = command == nil ? 3 : 2
+        let count: Int
+        do {
+            count = try reduction.confirm(times: times)
+        } catch let error as SQLiteError {
+            guard let sql else { throw error }
+            throw CommandError(
+                error, sql: sql, store: choice, path: reduction.best, isLast: commit == nil,
+                bundle: bundle)
+        }
+        guard stop.signal == nil else { return }
+        guard count > 0 else {
+            for line in try command?.lastOutput() ?? [] { console.say("  " + SafeText.line(line)) }
+            throw CommandError(
+                .found,
+                command == nil
+                    ? "The check returns no row for the whole store, so there is nothing to reduce."
+                    : "The command succeeds with the whole store, so there is nothing to reduce. Does it use the store "
+                        + "that FAILURE_ARTIFACTS_FIXTURE names?")
+        }
+        guard count == times else { throw Self.unreliable("it held in \(count) of \(times) runs") }
+    }
+
+    /// Writes the reduced store and, if it is small, its script.
+    ///
+    /// - Returns: The paths of the files.
+    private func write(
+        _ store: String, to files: (store: String, script: String), _ console: Console
+    ) throws -> [String] {
+        try FileSystem.createDirectory(Path.directory(of: files.store), permissions: 0o777)
+        try FileSystem.copy(store, toNewFile: files.store)
+        let script = try StoreScript(of: store, limits: console.limits.store).bytes(
+            maximum: Self.scriptLimit,
+            omissions: { omission in
+                try console.warn("The script does not give all of the store: \(omission).")
+            })
+        guard let script else { return [files.store] }
+        try FileSystem.write(script, toNewFile: files.script)
+        return [files.store, files.script]
     }
 
     private static func unreliable(_ evidence: String) -> CommandError {
