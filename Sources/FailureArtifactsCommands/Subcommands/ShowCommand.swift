@@ -51,63 +51,80 @@ struct ShowCommand: Command {
 
     func run(_ console: Console) throws -> ExitCode {
         try console.withBundle(at: path) { bundle, scratch in
-            var report = BundleText.Content(
-                bundle: bundle.location.description,
-                metadata: try withSchemas(bundle, scratch: scratch, console))
-            let choices = bundle.metadata.storeChoices
-            let copies = Dictionary(
-                choices.filter { !$0.isCommitted }.map { ($0.name, $0) },
-                uniquingKeysWith: { first, _ in first })
-            for store in bundle.metadata.stores {
-                try checkTime(console)
-                let log = try statements(of: store, in: bundle, console)
-                if !log.isEmpty { report.statements[store.name] = log }
-                do {
-                    report.lastTransaction[store.name] = try LastTransaction.read(
-                        of: store, copy: copies[store.name], log: log, in: bundle, scratch: scratch)
-                } catch {
-                    try console.warn(
-                        "The last transaction of store '\(store.name)' is not shown: \(CommandError(error))"
-                    )
-                }
-            }
-            for store in bundle.metadata.stores {
-                try checkTime(console)
-                report.coreData[store.name] = try coreData(in: store, of: bundle, scratch, console)
-            }
-            for attachment in bundle.metadata.attachments {
-                try checkTime(console)
-                guard report.attachedLines.count < Self.shownTexts, let entry = attachment.entry else {
-                    continue
-                }
-                report.attachedLines[entry] = TextTail(
-                    of: attachment, in: bundle, lines: Self.shownLines)
-            }
-            for choice in choices where choice.name == choice.store.name {
-                try checkTime(console)
-                report.uncommitted[choice.name] = try uncommitted(
-                    in: choice, among: choices, of: bundle, scratch, console)
-            }
-            if bundle.metadata.outcome != .passed {
-                try checkTime(console)
-                var explanation = Explanation(
-                    FailureEvidence(bundle, scratch: scratch, limits: console.limits.store),
-                    bundle: bundle.location.description)
-                explanation.keepFirst(Explanation.standardCount)
-                if !explanation.findings.isEmpty { report.findings = explanation.findings }
-                report.changedFiles = explanation.files
-            }
+            let content = try content(of: bundle, scratch: scratch, console)
             if isJSON {
-                try console.output.writeLine(JSONText.pretty(report))
+                try console.output.writeLine(JSONText.pretty(content))
             } else {
                 let rendering = BundleText(output: console.output)
                 let lines = rendering.lines(
-                    report,
+                    content,
                     statements: showsAllStatements ? nil : Self.standardStatements,
                     hasSchema: showsSchema, hasOtherStores: showsOtherStores)
                 for line in lines { try console.output.writeLine(line) }
             }
             return .done
+        }
+    }
+
+    /// Reads all that is shown of a bundle, within the time limit.
+    private func content(
+        of bundle: BundleReader, scratch: String, _ console: Console
+    ) throws -> BundleText.Content {
+        var content = BundleText.Content(
+            bundle: bundle.location.description,
+            metadata: try withSchemas(bundle, scratch: scratch, console))
+        let choices = bundle.metadata.storeChoices
+        let copies = Dictionary(
+            choices.filter { !$0.isCommitted }.map { ($0.name, $0) },
+            uniquingKeysWith: { first, _ in first })
+        for store in bundle.metadata.stores {
+            try checkTime(console)
+            let log = try statements(of: store, in: bundle, console)
+            if !log.isEmpty { content.statements[store.name] = log }
+            content.lastTransaction[store.name] = try lastTransaction(
+                of: store, copy: copies[store.name], log, in: bundle, scratch, console)
+        }
+        for store in bundle.metadata.stores {
+            try checkTime(console)
+            content.coreData[store.name] = try coreData(in: store, of: bundle, scratch, console)
+        }
+        for attachment in bundle.metadata.attachments {
+            try checkTime(console)
+            guard content.attachedLines.count < Self.shownTexts, let entry = attachment.entry else {
+                continue
+            }
+            content.attachedLines[entry] = TextTail(
+                of: attachment, in: bundle, lines: Self.shownLines)
+        }
+        for choice in choices where choice.name == choice.store.name {
+            try checkTime(console)
+            content.uncommitted[choice.name] = try uncommitted(
+                in: choice, among: choices, of: bundle, scratch, console)
+        }
+        if bundle.metadata.outcome != .passed {
+            try checkTime(console)
+            var explanation = Explanation(
+                FailureEvidence(bundle, scratch: scratch, limits: console.limits.store),
+                bundle: bundle.location.description)
+            explanation.keepFirst(Explanation.standardCount)
+            if !explanation.findings.isEmpty { content.findings = explanation.findings }
+            content.changedFiles = explanation.files
+        }
+        return content
+    }
+
+    /// Reads what a store's last transaction changed; if that can't be read, warns and returns nil.
+    private func lastTransaction(
+        of store: BundleMetadata.Store, copy: StoreChoice?, _ log: [StatementRecord],
+        in bundle: BundleReader, _ scratch: String, _ console: Console
+    ) throws -> LastTransaction? {
+        do {
+            return try LastTransaction.read(
+                of: store, copy: copy, log: log, in: bundle, scratch: scratch)
+        } catch {
+            try console.warn(
+                "The last transaction of store '\(store.name)' is not shown: \(CommandError(error))")
+            return nil
         }
     }
 
