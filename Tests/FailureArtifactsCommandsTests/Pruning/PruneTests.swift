@@ -218,7 +218,7 @@ import Testing
         let plan = PrunePlan(candidates, within: PruneLimits(bundles: 0), now: now)
         #expect(plan.removed.map(\.name) == ["b.zip", "a.zip"])
         try bundle("new.zip", hours: 0, in: fixture)
-        let pruning = Pruning(plan)
+        let pruning = BundleRemoval(plan)
         #expect(try left(fixture) == ["new"])
         #expect(pruning.removed == Set(["a", "b"].map { fixture.path("b/\($0).zip") }))
         #expect(pruning.errors.isEmpty && pruning.warnings.isEmpty)

@@ -46,15 +46,15 @@ struct PruneCommand: Command {
         var code = ExitCode.done
         let bundles = try bundles(console, &code)
         let plan = PrunePlan(bundles, within: limits, now: Timestamp.now.nanoseconds / 1_000_000)
-        let pruning = isDryRun ? nil : Pruning(plan)
-        let removed = plan.removed.filter { pruning?.removed.contains($0.path) ?? true }
-        let gone = pruning?.gone.count ?? 0
+        let removal = isDryRun ? nil : BundleRemoval(plan)
+        let removed = plan.removed.filter { removal?.removed.contains($0.path) ?? true }
+        let gone = removal?.gone.count ?? 0
         try report(
             removed, Amount(of: removed),
-            kept: Amount(of: bundles, without: Set(removed.map(\.path)).union(pruning?.gone ?? [])),
+            kept: Amount(of: bundles, without: Set(removed.map(\.path)).union(removal?.gone ?? [])),
             all: bundles.count - gone, console)
-        for warning in pruning?.warnings ?? [] { try console.warn(warning) }
-        for error in pruning?.errors ?? [] {
+        for warning in removal?.warnings ?? [] { try console.warn(warning) }
+        for error in removal?.errors ?? [] {
             code = .inputOutput
             console.report(CommandError(code, error))
         }
