@@ -55,13 +55,56 @@ package struct BundleCheck: Encodable, Equatable {
             return
         }
         var reader: BundleReader?
-        var metadataProblem: BundleError?
+        var metadataError: BundleError?
         do {
             reader = try BundleReader(location, archive: archive)
         } catch {
-            if case .system(let failure) = error.reason { throw failure }
-            metadataProblem = error
+            metadataError = error
         }
+        if case .system(let failure) = metadataError?.reason { throw failure }
+        let findings = try checkEntries(of: archive, reader, scratch: scratch, limits)
+        // A damaged entry is already listed.
+        if let metadataError { try add(metadataError) }
+        if let reader {
+            for choice in reader.metadata.storeChoices
+            where !choice.isCommitted && choice.store.history?.entry != nil {
+                try checkHistory(of: choice, in: reader, scratch: scratch, limits)
+            }
+            for store in reader.metadata.stores {
+                try adding { () throws(BundleError) in _ = try reader.statements(of: store) }
+            }
+            for entry in reader.metadata.entries {
+                try adding { () throws(BundleError) in _ = try reader.entry(named: entry) }
+            }
+        }
+        problems += findings
+        ok = problems.isEmpty
+    }
+
+    /// Adds an error to the problems, unless it is listed already.
+    ///
+    /// - Throws: The error of a system call, which the bundle isn't to blame for.
+    private mutating func add(_ error: BundleError) throws {
+        if case .system(let failure) = error.reason { throw failure }
+        let problem = CommandError(error).description
+        if !problems.contains(problem) { problems.append(problem) }
+    }
+
+    /// Runs `body`, and adds its error to the problems.
+    private mutating func adding(_ body: () throws(BundleError) -> Void) throws {
+        do {
+            try body()
+        } catch {
+            try add(error)
+        }
+    }
+
+    /// Decompresses all entries, which verifies their sizes and checksums, and checks the stores with SQLite.
+    ///
+    /// - Returns: SQLite's findings, as full sentences.
+    private mutating func checkEntries(
+        of archive: ZipArchive, _ reader: BundleReader?, scratch: String, _ limits: UntrustedLimits
+    ) throws -> [String] {
         // Each store is decompressed only once, for both its checksum and SQLite's check.
         let stores = Dictionary(grouping: reader?.metadata.storeChoices ?? [], by: \.entry)
         var findings: [String] = []
@@ -70,49 +113,16 @@ package struct BundleCheck: Encodable, Equatable {
                 if let reader, let choices = stores[entry.name] {
                     findings += try check(choices, of: reader, scratch: scratch, limits)
                 } else {
-                    // Reading to the end verifies the size and the CRC-32.
                     try archive.read(entry) { (_) throws(SystemError) in }
                 }
             } catch let error as BundleError {
-                if case .system(let failure) = error.reason { throw failure }
-                problems.append(CommandError(error).description)
+                try add(error)
             } catch let error as ZipError {
                 if case .system(let failure) = error.reason { throw failure }
                 problems.append(CommandError(error).description)
             }
         }
-        // The damaged entry may already be listed.
-        if let metadataProblem, !problems.contains(metadataProblem.description) {
-            problems.append(metadataProblem.description)
-        }
-        if let reader {
-            for choice in reader.metadata.storeChoices
-            where !choice.isCommitted && choice.store.history?.entry != nil {
-                try checkHistory(of: choice, in: reader, scratch: scratch, limits)
-            }
-        }
-        if let reader {
-            for store in reader.metadata.stores {
-                do {
-                    _ = try reader.statements(of: store)
-                } catch {
-                    if case .system(let failure) = error.reason { throw failure }
-                    if !problems.contains(error.description) {
-                        problems.append(CommandError(error).description)
-                    }
-                }
-            }
-        }
-        for entry in reader?.metadata.entries ?? [] {
-            do {
-                _ = try reader?.entry(named: entry)
-            } catch {
-                let problem = error.description
-                if !problems.contains(problem) { problems.append(problem) }
-            }
-        }
-        problems += findings
-        ok = problems.isEmpty
+        return findings
     }
 
     /// Checks a copy with SQLite.
@@ -162,58 +172,7 @@ package struct BundleCheck: Encodable, Equatable {
                     "The first state of the history '\(history.entry)' is damaged: \(finding).")
             }
         } catch {
-            if case .system(let failure) = error.reason { throw failure }
-            if !problems.contains(error.description) { problems.append(CommandError(error).description) }
+            try add(error)
         }
-    }
-}
-
-/// The result of SQLite's integrity check.
-enum StoreIntegrity: Equatable {
-    case good
-    /// The problem, as a clause.
-    case bad(String)
-    /// The reason why the check couldn't be done, as a clause.
-    case unknown(String)
-
-    /// Checks a copy that no other code uses.
-    ///
-    /// - Parameters:
-    ///   - path: The copy.
-    ///   - isRedacted: True if the values may violate the store's `CHECK` constraints.
-    ///   - limits: The limits on resources that the copy can use.
-    /// - Returns: The result of `PRAGMA integrity_check`, or of `PRAGMA quick_check` if the first can't run.
-    static func check(
-        storeAt path: String, isRedacted: Bool = false, limits: UntrustedLimits = .standard
-    ) -> StoreIntegrity {
-        do {
-            let connection = try Connection.untrusted(path, limits: limits)
-            if isRedacted { try connection.execute("PRAGMA ignore_check_constraints = 1") }
-            do {
-                return try run("integrity_check", on: connection)
-            } catch  where !error.isDatabaseDamaged {
-                // An index may need a collation or a function that only the application has.
-                let quick = try run("quick_check", on: connection)
-                return quick == .good ? .unknown(reason(error)) : quick
-            }
-        } catch {
-            return error.isDatabaseDamaged ? .bad(error.message) : .unknown(reason(error))
-        }
-    }
-
-    private static func reason(_ error: SQLiteError) -> String {
-        error.isInterrupted ? "it took longer than the time limit" : error.message
-    }
-
-    private static func run(
-        _ check: String, on connection: borrowing Connection
-    ) throws(SQLiteError) -> StoreIntegrity {
-        let statement = try connection.prepare("PRAGMA \(check)(3)")
-        var findings: [String] = []
-        while try statement.step() {
-            if case .text(let finding) = statement.value(at: 0) { findings.append(finding) }
-        }
-        if findings == ["ok"] { return .good }
-        return .bad(findings.joined(separator: ", "))
     }
 }
