@@ -135,11 +135,6 @@ struct Relevance {
         return score
     }
 
-    /// True if the number of the finding's rows, or a value in them, is the difference between the numbers.
-    func explainsDifference(_ finding: Finding) -> Bool {
-        links.contains { score($0, finding) >= 40 }
-    }
-
     private func score(_ link: Link, _ finding: Finding) -> Int {
         let rows = finding.rows.filter { folded($0.table) == link.table }
         guard let column = link.column else {

@@ -38,8 +38,6 @@ package final class StoreReduction {
         package var bytes: UInt64
 
         package var rowCount: Int { rows.values.reduce(0, +) }
-        /// The number of tables that have rows.
-        package var tableCount: Int { rows.values.count { $0 > 0 } }
     }
 
     /// The end of the search before all is tried.
