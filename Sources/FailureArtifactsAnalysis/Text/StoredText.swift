@@ -106,14 +106,5 @@ package enum ValueText {
     }
 
     /// Returns two upper-case digits for each byte.
-    package static func hexadecimal(_ bytes: some Collection<UInt8>) -> String {
-        let digits = Array("0123456789ABCDEF".utf8)
-        var result: [UInt8] = []
-        result.reserveCapacity(bytes.count * 2)
-        for byte in bytes {
-            result.append(digits[Int(byte >> 4)])
-            result.append(digits[Int(byte & 15)])
-        }
-        return String(decoding: result, as: UTF8.self)
-    }
+    package static func hexadecimal(_ bytes: some Collection<UInt8>) -> String { hexadecimalText(bytes) }
 }

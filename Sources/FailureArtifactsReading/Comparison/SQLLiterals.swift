@@ -87,8 +87,8 @@ package struct SQLLiterals: ~Copyable {
     }
 }
 
-/// Returns two uppercase digits per byte.
-private func hexadecimalText(_ bytes: [UInt8]) -> String {
+/// Returns two upper-case digits for each byte.
+package func hexadecimalText(_ bytes: some Collection<UInt8>) -> String {
     let digits = Array("0123456789ABCDEF".utf8)
     var result: [UInt8] = []
     result.reserveCapacity(bytes.count * 2)
