@@ -27,7 +27,7 @@ package struct PackageSources {
         self = package
     }
 
-    /// Finds the directory with `Package.swift` among an absolute path and those above it; nil if there is none.
+    /// Returns the directory with `Package.swift` among an absolute path and those above it; nil without one.
     package static func root(around path: String) -> String? {
         guard path.hasPrefix("/") else { return nil }
         if FileSystem.regularFile(Path.join(path, "Package.swift")) != nil { return path }

@@ -41,7 +41,8 @@ extension Syntax.Positional {
         "BUNDLE",
         help:
             "A bundle, or a directory or zip that contains exactly one. To choose one of several, add a part of "
-            + "its name that no other has: DIR/PART or OUTER.zip/PART. A failure is preferred to passing runs.")
+            + "its name that no other has: DIR/PART or OUTER.zip/PART. A failure is preferred to passing runs."
+    )
 
     static let paths = Syntax.Positional(
         "PATH", isRepeated: true,
