@@ -55,10 +55,14 @@ package enum WholeFile {
     /// - Throws: An error that names the directory.
     package static func checkDirectory(of path: String) throws {
         let directory = Path.directory(of: path)
-        guard try FileSystem.status(of: directory)?.kind != .directory else { return }
+        let kind = try FileSystem.status(of: directory)?.kind
+        guard kind != .directory else { return }
         throw CommandError(
             .inputOutput,
-            "'\(path)' cannot be written: there is no directory '\(directory)'. Create it first.")
+            "'\(path)' cannot be written: "
+                + (kind == nil
+                    ? "there is no directory '\(directory)'. Create it first."
+                    : "'\(directory)' is not a directory. Give another path."))
     }
 
     /// Removes a file that is to be written anew; never removes anything but a regular file.

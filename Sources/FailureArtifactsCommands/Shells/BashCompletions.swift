@@ -10,33 +10,7 @@ struct BashCompletions {
             # bash completion for failure-artifacts, which has made this: failure-artifacts completions bash
             # shellcheck shell=bash
 
-            # Takes what compgen finds with the given options: a line each, whatever is in it.
-            _failure_artifacts_offer() {
-                local line
-                while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen "$@" -- "$current")
-            }
-
-            # Offers what a value may be; words follow the kind.
-            _failure_artifacts_value() {
-                local kind=$1
-                shift
-                case $kind in
-                words) _failure_artifacts_offer -W "$*" ;;
-                file)
-                    compopt -o filenames 2>/dev/null
-                    _failure_artifacts_offer -f
-                    ;;
-                directory)
-                    compopt -o filenames 2>/dev/null
-                    _failure_artifacts_offer -d
-                    ;;
-                bundle)
-                    compopt -o filenames 2>/dev/null
-                    _failure_artifacts_offer -d
-                    _failure_artifacts_offer -f -X '!*.[zZ][iI][pP]'
-                    ;;
-                esac
-            }
+            \(Self.valueFunctions)
 
             _failure_artifacts() {
                 local current=${COMP_WORDS[COMP_CWORD]} option="" command="" word index
@@ -118,6 +92,37 @@ struct BashCompletions {
 
             """
     }
+
+    /// The functions of the script that offer values, which are independent of the commands.
+    private static let valueFunctions = """
+        # Takes what compgen finds with the given options: a line each, whatever is in it.
+        _failure_artifacts_offer() {
+            local line
+            while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen "$@" -- "$current")
+        }
+
+        # Offers what a value may be; words follow the kind.
+        _failure_artifacts_value() {
+            local kind=$1
+            shift
+            case $kind in
+            words) _failure_artifacts_offer -W "$*" ;;
+            file)
+                compopt -o filenames 2>/dev/null
+                _failure_artifacts_offer -f
+                ;;
+            directory)
+                compopt -o filenames 2>/dev/null
+                _failure_artifacts_offer -d
+                ;;
+            bundle)
+                compopt -o filenames 2>/dev/null
+                _failure_artifacts_offer -d
+                _failure_artifacts_offer -f -X '!*.[zZ][iI][pP]'
+                ;;
+            esac
+        }
+        """
 
     /// Returns the `case` branch that declares the arguments of a command.
     private func declaration(_ syntax: Syntax) -> String {

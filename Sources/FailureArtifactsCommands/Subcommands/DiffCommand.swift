@@ -172,19 +172,29 @@ extension DiffCommand {
                 try source.side(stores[1], at: nil, scratch: scratch), nil
             )
         }
+        return try defaultSides(of: bundle, source, store: stores.first, scratch: scratch)
+    }
+
+    /// Returns the two states of a store that say most about the failure.
+    ///
+    /// - Parameters:
+    ///   - bundle: The bundle.
+    ///   - source: The same bundle, as a source of sides.
+    ///   - name: The name of the store; nil for the first one with two states.
+    ///   - scratch: A directory for the stores.
+    /// - Returns: The earlier and the later side, with a note if they are only the last transaction.
+    /// - Throws: An error if no store has two states.
+    private static func defaultSides(
+        of bundle: BundleReader, _ source: ComparedSource, store name: String?, scratch: String
+    ) throws -> (a: ComparedSide, b: ComparedSide, note: String?) {
         let choices = bundle.metadata.storeChoices
-        var seen: StoreChoice?
-        if let name = stores.first {
-            seen = try bundle.store(named: name)
-        } else {
-            seen =
-                choices.first { $0.committed(among: choices) != nil }
-                ?? choices.first { $0.start(among: choices) != nil }
-        }
+        let choice = try name.map { try bundle.store(named: $0) }
+        let seen =
+            choice ?? choices.first { $0.committed(among: choices) != nil }
+            ?? choices.first { $0.start(among: choices) != nil }
         guard let seen,
             let before = seen.committed(among: choices) ?? seen.start(among: choices)
         else {
-            let choice = try stores.first.map { try bundle.store(named: $0) }
             let last = (choice.map { [$0] } ?? choices).first { $0.store.history?.entry != nil }
             if let last, let before = CommitReference("-2"),
                 let a = try? source.side(last.name, at: before, scratch: scratch)
@@ -197,7 +207,7 @@ extension DiffCommand {
             throw CommandError(
                 .usage,
                 "'\(source.path)' has nothing to compare: no transaction was open in "
-                    + (stores.first.map { "the store '\($0)'" } ?? "any store")
+                    + (name.map { "the store '\($0)'" } ?? "any store")
                     + ", what it held at the start was not kept, and there is no history. Name two stores with --store, or a second bundle."
             )
         }

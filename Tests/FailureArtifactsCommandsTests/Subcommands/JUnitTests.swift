@@ -132,6 +132,10 @@ import Testing
                     error:
                         "error: '\(missing)' cannot be written: there is no directory '\(fixture.path("a/b"))'. "
                         + "Create it first.\n"))
+        #expect(
+            run(command, bundle, "-o", bundle + "/file").error
+                == "error: '\(bundle)/file' cannot be written: '\(bundle)' is not a directory. Give another path.\n"
+        )
         // The error names the user's path, and not that of a temporary file.
         let path = fixture.path(String(repeating: "x", count: 250))
         #expect(
