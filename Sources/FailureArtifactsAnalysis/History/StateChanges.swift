@@ -72,7 +72,7 @@ extension StateChanges {
         _ comparison: borrowing StoreComparison, changed: ChangedRows? = nil,
         _ visit: (borrowing StoreComparison, ComparedTable) throws -> RowCounts
     ) throws {
-        withSideEffects = comparison.a.withSideEffects.union(comparison.b.withSideEffects)
+        withSideEffects = try comparison.tablesWithSideEffects()
         for change in comparison.schemaChanges() { add(change) }
         schema.sort { ($0.type, $0.name) < ($1.type, $1.name) }
         for table in try comparison.tables(changed: changed) {
@@ -127,5 +127,49 @@ extension StateChanges {
                 }
             schema.append(Object(change: kind, type: change.subject.rawValue, name: change.name))
         }
+    }
+}
+
+extension StoreComparison {
+    /// Returns the folded names of the tables and views whose statements can change other rows than they name: those
+    /// with a trigger, those with a conflict clause, and those that another table's foreign key follows when a row is
+    /// deleted or gets another key.
+    fileprivate borrowing func tablesWithSideEffects() throws(SQLiteError) -> Set<String> {
+        let names = try tablesWithSideEffects(of: a)
+        // The states of a history mostly have the same schema.
+        return a.objects == b.objects ? names : try names.union(tablesWithSideEffects(of: b))
+    }
+
+    private borrowing func tablesWithSideEffects(
+        of schema: DatabaseSchema
+    ) throws(SQLiteError) -> Set<String> {
+        var names: Set<String> = []
+        var hasReferences = false
+        for object in schema.objects {
+            let isTable = object.type == "table"
+            let sql = isTable ? folded(object.sql) : ""
+            if object.type == "trigger" || sql.contains("conflict") {
+                names.insert(folded(object.table))
+            }
+            if sql.contains("references") { hasReferences = true }
+        }
+        return hasReferences ? try names.union(parentsWithActions(of: schema.database)) : names
+    }
+
+    /// Returns the folded names of the tables that a foreign key with an action refers to.
+    private borrowing func parentsWithActions(of database: String) throws(SQLiteError) -> Set<String> {
+        var parents: Set<String> = []
+        do throws(SQLiteError) {
+            let statement = try connection.prepare(
+                "SELECT DISTINCT k.\"table\" FROM \(database).sqlite_master m, "
+                    + "pragma_foreign_key_list(m.name, '\(database)') k WHERE m.type = 'table' "
+                    + "AND (k.on_delete NOT IN ('NO ACTION', 'RESTRICT') "
+                    + "OR k.on_update NOT IN ('NO ACTION', 'RESTRICT'))")
+            while try statement.step() { parents.insert(folded(statement.text(at: 0))) }
+        } catch {
+            // A table whose definition can't be read has no known foreign keys.
+            if error.isInterrupted { throw error }
+        }
+        return parents
     }
 }

@@ -24,10 +24,6 @@ package struct DatabaseSchema: Sendable {
     package let problems: [String: String]
     /// The root pages of the tables and indexes, by name.
     package let roots: [String: UInt32]
-    /// The folded names of the tables and views whose statements can change other rows than they name: those with a
-    /// trigger, those with a conflict clause, and those that another table's foreign key follows when a row is deleted
-    /// or gets another key.
-    package let withSideEffects: Set<String>
 
     private let byIdentity: [Identity: Int]
 
@@ -57,7 +53,6 @@ package struct DatabaseSchema: Sendable {
             tables = known.tables
             problems = known.problems
             roots = known.roots
-            withSideEffects = known.withSideEffects
             return
         }
 
@@ -79,11 +74,6 @@ package struct DatabaseSchema: Sendable {
         self.objects = objects
         self.byIdentity = byIdentity
         roots = try Self.roots(of: database, connection)
-        let others = objects.filter {
-            $0.type == "trigger" || $0.type == "table" && folded($0.sql).contains("conflict")
-        }
-        withSideEffects = try Self.parentsWithActions(of: database, connection)
-            .union(others.map { folded($0.table) })
 
         let reader = TableShapeReader(database: database, objects: objects)
         var tables: [String: TableShape] = [:]
@@ -98,25 +88,6 @@ package struct DatabaseSchema: Sendable {
         }
         self.tables = tables
         self.problems = problems
-    }
-
-    /// Returns the folded names of the tables that a foreign key with an action refers to.
-    private static func parentsWithActions(
-        of database: String, _ connection: borrowing Connection
-    ) throws(SQLiteError) -> Set<String> {
-        var parents: Set<String> = []
-        do throws(SQLiteError) {
-            let statement = try connection.prepare(
-                "SELECT DISTINCT k.\"table\" FROM \(database).sqlite_master m, "
-                    + "pragma_foreign_key_list(m.name, '\(database)') k WHERE m.type = 'table' "
-                    + "AND (k.on_delete NOT IN ('NO ACTION', 'RESTRICT') "
-                    + "OR k.on_update NOT IN ('NO ACTION', 'RESTRICT'))")
-            while try statement.step() { parents.insert(folded(statement.text(at: 0))) }
-        } catch {
-            // A table whose definition can't be read has no known foreign keys.
-            if error.isInterrupted { throw error }
-        }
-        return parents
     }
 
     private static func roots(
