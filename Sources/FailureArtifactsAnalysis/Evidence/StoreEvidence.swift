@@ -45,6 +45,11 @@ package final class StoreEvidence {
         var order: UInt64 { record.order }
         /// True if it inserts, updates or deletes rows.
         var writes: Bool { [.insert, .update, .delete].contains(outline.kind) }
+
+        /// True for a `DELETE` that names the table.
+        func deletes(from table: String) -> Bool {
+            outline.kind == .delete && outline.table == folded(table)
+        }
     }
 
     let store: BundleMetadata.Store

@@ -44,8 +44,7 @@ enum NullOutlier: FindingRule {
         }
         return hasSteps
             || store.testStatements.contains {
-                $0.outline.kind == .delete && $0.outline.table == folded(table.name)
-                    && $0.record.changes ?? 0 > 0
+                $0.deletes(from: table.name) && $0.record.changes ?? 0 > 0
             }
     }
 }

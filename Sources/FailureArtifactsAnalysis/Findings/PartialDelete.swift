@@ -79,9 +79,6 @@ enum PartialDelete: FindingRule {
     /// ``UnexpectedDelete`` finds other deletions.
     private static func mayBeDirect(_ step: StoreEvidence.Step, _ table: String) -> Bool {
         step.statements.isEmpty
-            || step.statements.contains {
-                $0.outline.kind == .delete && $0.outline.table == folded(table)
-                    && $0.record.error == nil
-            }
+            || step.statements.contains { $0.deletes(from: table) && $0.record.error == nil }
     }
 }

@@ -19,8 +19,7 @@ extension CommandError {
         _ error: SQLiteError, sql: String, store: StoreChoice, path: String, isLast: Bool,
         bundle: BundleLocation
     ) {
-        let isStoreBad = error.isDatabaseDamaged
-        guard !isStoreBad else {
+        guard !error.isDatabaseDamaged else {
             self.init(
                 .badData, "The store '\(store.name)' of '\(bundle)' is damaged: \(error.message).")
             return
