@@ -466,7 +466,7 @@ static failure_artifacts_log_end state_of(sqlite3 *handle) {
     failure_artifacts_pages_update(&pages, handle);
     return (failure_artifacts_log_end){
         .changes = sqlite3_total_changes64(handle), .written = pages.written, .spilled = pages.spilled,
-        .version = pages.version};
+        .version = pages.version, .is_in_transaction = !sqlite3_get_autocommit(handle)};
 }
 
 void failure_artifacts_log_close(failure_artifacts_connection *connection) {

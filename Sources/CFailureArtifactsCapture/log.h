@@ -193,13 +193,16 @@ static inline bool failure_artifacts_is_within_budget(
 // Updates the pages that a connection has written.
 void failure_artifacts_pages_update(failure_artifacts_pages *pages, sqlite3 *handle);
 
-// Notes that a statement starts that changes the database, or begins or ends a transaction.
-static inline void failure_artifacts_log_transaction(
+// Notes that a statement starts that changes the database, or begins or ends a transaction. Returns the transaction that
+// is open then.
+static inline failure_artifacts_transaction_at_start failure_artifacts_log_transaction(
     failure_artifacts_log *log, sqlite3 *handle, const failure_artifacts_log_text *text) {
+    bool is_open = !sqlite3_get_autocommit(handle);
     // An error may have ended the transaction.
-    log->is_in_transaction = !text->is_control && !sqlite3_get_autocommit(handle);
+    log->is_in_transaction = !text->is_control && is_open;
     // Until the transaction ends, SQLite writes only pages that its cache has no space for.
     log->may_have_written = log->has_pages && !log->is_in_transaction;
+    return is_open ? failure_artifacts_transaction_is_open : failure_artifacts_transaction_is_none;
 }
 
 // Adds a statement whose text is in the current chunk, which has space for it.
@@ -216,6 +219,9 @@ static inline void failure_artifacts_log_add(
     statement->text = text->offset;
     statement->stack = stack;
     statement->pages = log->pages;
+    log->may_have_written = log->may_write_late;
+    statement->transaction = text->is_control || text->is_writing
+        ? failure_artifacts_log_transaction(log, handle, text) : failure_artifacts_transaction_is_unknown;
     log->last_order = order;
     log->last_text = text->offset;
     log->next += sizeof *statement;
@@ -224,8 +230,6 @@ static inline void failure_artifacts_log_add(
         &log->chunk->used, (uint32_t)(log->next - (unsigned char *)log->chunk), memory_order_release);
     // Prefetched now, to be in the cache when the next statement starts.
     __builtin_prefetch(log->next, 1);
-    log->may_have_written = log->may_write_late;
-    if (text->is_control || text->is_writing) failure_artifacts_log_transaction(log, handle, text);
 }
 
 // The fast path: records a statement that was run before. The thread must have used this connection last, and no other

@@ -225,6 +225,8 @@ typedef struct failure_artifacts_log_end {
     uint32_t written;
     uint32_t spilled;
     uint32_t version;
+    // True if a transaction was open, if `changes` is known.
+    bool is_in_transaction;
     // The connection's extended error code and message; SQLITE_OK and NULL if there is no error, or if unknown.
     int code;
     const char *message;

@@ -133,6 +133,14 @@ typedef struct failure_artifacts_pages {
     uint32_t version;
 } failure_artifacts_pages;
 
+// The transaction of a connection when a statement starts. It is read for statements that change the database, and for
+// those that begin or end a transaction. It tells if the COMMIT before them has failed.
+typedef enum failure_artifacts_transaction_at_start {
+    failure_artifacts_transaction_is_unknown,
+    failure_artifacts_transaction_is_none,
+    failure_artifacts_transaction_is_open,
+} failure_artifacts_transaction_at_start;
+
 typedef struct failure_artifacts_statement_record {
     failure_artifacts_record record;
     // The number of the statement, over all connections.
@@ -147,7 +155,8 @@ typedef struct failure_artifacts_statement_record {
     uint32_t stack;
     // See failure_artifacts_pages; always 0 for a store in memory.
     failure_artifacts_pages pages;
-    uint32_t unused;
+    // See failure_artifacts_transaction_at_start.
+    uint32_t transaction;
 } failure_artifacts_statement_record;
 
 typedef struct failure_artifacts_error_record {

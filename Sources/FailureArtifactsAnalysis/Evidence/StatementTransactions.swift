@@ -15,26 +15,10 @@ struct StatementTransactions {
                 self.steps[statement.order] = index
             }
         }
-        var open: [UInt64: UInt64] = [:]
-        for statement in statements {
-            let connection = statement.record.connection
-            starts[statement.order] = open[connection]
-            switch statement.outline.kind {
-            case .begin: open[connection] = statement.order
-            case .savepoint: open[connection] = open[connection] ?? statement.order
-            case .commit, .rollback: open[connection] = nil
-            default: break
-            }
-        }
-        var ends: [UInt64: StatementOutline.Kind] = [:]
-        for statement in statements.reversed() {
-            let connection = statement.record.connection
-            if ends[connection] == .rollback, starts[statement.order] != nil {
-                rolledBack.insert(statement.order)
-            }
-            if [.commit, .rollback].contains(statement.outline.kind) {
-                ends[connection] = statement.outline.kind
-            }
+        for transaction in ConnectionTransaction.all(in: statements.map { ($0.record, $0.outline) }) {
+            let orders = transaction.statements.map { statements[$0].order }
+            for order in orders.dropFirst() { starts[order] = orders[0] }
+            if transaction.end == .rolledBack { rolledBack.formUnion(orders.dropFirst().dropLast()) }
         }
     }
 }

@@ -7,7 +7,8 @@ internal import FailureArtifactsSystem
 package final class StoreEvidence {
     /// A transaction that changed the store, or the one that was open at the failure.
     package struct Step {
-        /// The transaction's number in the history; nil for the open transaction.
+        /// The transaction's number in the history; nil for the transaction that was open at the failure, or that was
+        /// rolled back by the error that failed the test.
         package let number: Int?
         /// The number of pages that the transaction wrote; 0 if unknown.
         package let pages: Int
@@ -72,7 +73,7 @@ package final class StoreEvidence {
 
     private var knownRelevance: Relevance?
     private lazy var knownTestStatements = statements.filter { $0.record.phase == .test }
-    private lazy var transactions = StatementTransactions(statements, steps)
+    private(set) lazy var transactions = StatementTransactions(statements, steps)
     /// The point in time after which ``checkTime()`` fails; nil for no limit.
     var deadline: Instant? {
         didSet { connection.setDeadline(deadline) }
@@ -98,7 +99,8 @@ package final class StoreEvidence {
         connection = try Connection.untrusted(path, limits: limits)
         schema = try DatabaseSchema("main", of: connection)
         let records = StatementLines.applied(to: (try? bundle.statements(of: choice.store)) ?? [])
-        statements = records.map { Statement($0) }
+        let statements = records.map { Statement($0) }
+        self.statements = statements
         var steps: [Step] = []
         var count = 0
         let committed = choice.committed(among: bundle.metadata.storeChoices)
@@ -115,7 +117,9 @@ package final class StoreEvidence {
             steps.append(open)
         }
         if let last = steps.indices.last, steps[last].number == nil {
-            steps[last].statements = StatementOutline.openTransaction(in: records).map { Statement($0) }
+            steps[last].statements = UncommittedTransaction(
+                in: statements.map { ($0.record, $0.outline) }
+            ).statements(beforeRollback: store.isBeforeRollback).map { statements[$0] }
         }
         self.steps = steps
         transactionCount = count
@@ -297,59 +301,6 @@ extension StoreEvidence {
             let sql = statement.record.sql.split(whereSeparator: \.isWhitespace).joined(separator: " ")
             return sql.utf8.count >= 5 && text.contains(sql)
         }
-    }
-
-    /// A transaction that was rolled back, or the part of one since a savepoint.
-    package struct RolledBackTransaction {
-        /// The statements, from the one that began it to the one that ended it.
-        package fileprivate(set) var statements: [Statement] = []
-        /// The statement that rolled it back.
-        var end: Statement { statements[statements.count - 1] }
-        /// True if the whole transaction was rolled back.
-        package var isWhole: Bool { end.outline.kind == .rollback }
-        /// The statements that changed rows.
-        var writes: [Statement] {
-            statements.filter { $0.writes && $0.record.error == nil && $0.record.changes != 0 }
-        }
-        /// The last statement that failed.
-        var error: Statement? { statements.last { $0.record.error != nil && $0.order != end.order } }
-    }
-
-    /// Returns the test's transactions that were rolled back, in the order in which they ended.
-    package func rolledBackTransactions() -> [RolledBackTransaction] {
-        var open: [UInt64: RolledBackTransaction] = [:]
-        var found: [RolledBackTransaction] = []
-        for statement in testStatements {
-            let connection = statement.record.connection
-            switch statement.outline.kind {
-            case .begin: open[connection] = RolledBackTransaction()
-            case .savepoint where open[connection] == nil: open[connection] = RolledBackTransaction()
-            case .commit: open[connection] = nil
-            default: break
-            }
-            open[connection]?.statements.append(statement)
-            guard [.rollback, .rollbackTo].contains(statement.outline.kind),
-                let transaction = open[connection]
-            else { continue }
-            found.append(transaction)
-            if transaction.isWhole { open[connection] = nil }
-        }
-        return found
-    }
-
-    /// Returns the index of the step that a statement was part of; nil if it is unknown.
-    func step(of statement: Statement) -> Int? { transactions.steps[statement.order] }
-
-    /// Returns the number of the first statement of the transaction that a statement was part of.
-    ///
-    /// Without a transaction, it is the statement's own number.
-    func transactionStart(of statement: Statement) -> UInt64 {
-        transactions.starts[statement.order] ?? statement.order
-    }
-
-    /// True if the transaction of a statement ended with a rollback.
-    func isRolledBack(_ statement: Statement) -> Bool {
-        transactions.rolledBack.contains(statement.order)
     }
 
     /// Throws ``TimeIsUp`` after the deadline, for loops that run no query.

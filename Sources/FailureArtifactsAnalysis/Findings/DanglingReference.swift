@@ -84,12 +84,12 @@ struct DanglingReference {
     }
 
     /// A sentence about the event that broke the reference.
-    func explanation(_ origin: StoreEvidence.Origin) -> String {
+    func explanation(_ origin: StoreEvidence.Origin, in store: StoreEvidence) -> String {
         let columns = reference.columns.joined(separator: ", ")
         guard step != nil else {
             return "\(reference.table).\(columns) has no matching row in \(reference.parent)."
         }
-        let when = origin.transaction.map { "Transaction \($0)" } ?? "The open transaction"
+        let when = store.title(ofTransaction: origin.transaction)
         if isParentRemoved {
             return "\(when) removed \(parents.first?.title ?? "the row of \(reference.parent)"), "
                 + "which \(reference.table).\(columns) still names."

@@ -62,7 +62,7 @@ enum DifferenceFromPass: FindingRule {
     ) -> Finding {
         let step = store.steps[index]
         let (own, passing) = (own.sorted(), passing.sorted())
-        let name = step.number.map { "Transaction \($0)" } ?? "The open transaction"
+        let name = store.title(of: step)
         let other =
             if isFurther {
                 "The passing run made no further transaction."

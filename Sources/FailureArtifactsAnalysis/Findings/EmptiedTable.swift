@@ -38,10 +38,9 @@ enum EmptiedTable: FindingRule {
                             store: store.name,
                             rows: changed.rows.prefix(10).map { StoreEvidence.row($0, in: changed) },
                             transaction: step.number, statement: origin.statement?.record,
-                            explanation: "It had \(Counted.items(before, "row")) before "
-                                + (step.number.map { "transaction \($0)" } ?? "the open transaction")
+                            explanation: store.title(of: step)
                                 + (isMigration ? ", which also changed the schema," : "")
-                                + " and has none since.",
+                                + " removed the \(Counted.items(before, "row")) that it had.",
                             relevance: isMigration ? 45 : 20, likelyFrom: 75))
                 }
                 findings += emptiedColumns(changed, step, index, isMigration, rows: after, in: store)
@@ -155,7 +154,7 @@ enum EmptiedTable: FindingRule {
                         StoreEvidence.row($0, in: changed, columns: [folded(column)])
                     },
                     transaction: step.number, statement: origin.statement?.record,
-                    explanation: (step.number.map { "Transaction \($0)" } ?? "The open transaction")
+                    explanation: store.title(of: step)
                         + (isMigration ? ", which also changed the schema," : "")
                         + " replaced the values by NULL or nothing.",
                     relevance: isMigration ? 45 : 25, likelyFrom: 75))

@@ -18,7 +18,8 @@ enum ForeignKeyViolation: FindingRule {
                             code: code, title: dangling.title, confidence: .certain, store: store.name,
                             rows: dangling.rows + dangling.parents, transaction: origin.transaction,
                             statement: origin.statement?.record,
-                            explanation: dangling.explanation(origin), query: reference.danglingRows,
+                            explanation: dangling.explanation(origin, in: store),
+                            query: reference.danglingRows,
                             relevance: dangling.step == nil ? 0 : 20))
                 }
             }

@@ -35,7 +35,10 @@ enum InvariantBroken: FindingRule {
             }
         } else if since != nil {
             step = store.steps.firstIndex { $0.number == nil }
-            finding.explanation += " The transaction that was open at the failure broke it."
+            finding.explanation +=
+                store.store.isBeforeRollback
+                ? " The transaction that was rolled back broke it."
+                : " The transaction that was open at the failure broke it."
         } else if !evidence.history.isEmpty {
             finding.explanation += " It was broken before the first transaction of the history."
         }

@@ -11,20 +11,10 @@ enum OpenTransaction: FindingRule {
 
     /// Returns for each connection with an open transaction its statements that changed rows.
     private static func openTransactions(_ store: StoreEvidence) -> [[StoreEvidence.Statement]] {
-        var open: [UInt64: [StoreEvidence.Statement]] = [:]
-        for statement in store.statements {
-            let connection = statement.record.connection
-            switch statement.outline.kind {
-            case .begin: open[connection] = []
-            case .savepoint: if open[connection] == nil { open[connection] = [] }
-            case .commit, .rollback: open[connection] = nil
-            default:
-                if statement.writes, statement.record.error == nil, statement.record.changes != 0 {
-                    open[connection]?.append(statement)
-                }
-            }
-        }
-        return open.values.filter { !$0.isEmpty }.sorted { $0[0].order < $1[0].order }
+        ConnectionTransaction.all(in: store.statements.map { ($0.record, $0.outline) })
+            .filter { $0.end == .open }
+            .map { $0.statements.map { store.statements[$0] }.filter(\.hasChangedRows) }
+            .filter { !$0.isEmpty }.sorted { $0[0].order < $1[0].order }
     }
 
     private static func finding(

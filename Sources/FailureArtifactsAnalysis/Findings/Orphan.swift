@@ -37,7 +37,7 @@ enum Orphan: FindingRule {
                             confidence: isBrokenHere && isObeyed ? .likely : .possible,
                             store: store.name, rows: dangling.rows + dangling.parents,
                             transaction: origin.transaction, statement: origin.statement?.record,
-                            explanation: dangling.explanation(origin)
+                            explanation: dangling.explanation(origin, in: store)
                                 + " No foreign key is declared; \(matching) of \(total) rows have a match.",
                             query: reference.danglingRows,
                             relevance: isObeyed ? 40 : 10))

@@ -50,7 +50,7 @@ enum PartialDelete: FindingRule {
             guard !step.isEarlier, !isMigration, deleted.count >= minimum,
                 Int64(deleted.count) * maximumRatio >= count, mayBeDirect(step, table.name)
             else { continue }
-            let name = step.number.map { "Transaction \($0)" } ?? "The open transaction"
+            let name = store.title(of: step)
             let later = store.steps.count - 1 - index
             findings.append(
                 Finding(

@@ -23,9 +23,10 @@ enum RolledBack: FindingRule {
         let rows = writes.reduce(0) { $0 + ($1.record.changes ?? 0) }
         let message = attempt.error?.record.error?.message
         let isNamed = message.map { failure.message.text.contains($0) } ?? false
-        let isSaved = store.store.capture.method == "beforeRollback"
         var lost: [Finding.Row] = []
-        if isSaved, let step = store.steps.last, step.number == nil {
+        if let step = store.steps.last, step.number == nil, let first = step.statements.first,
+            attempt.statements.contains(where: { $0.order == first.order })
+        {
             lost = step.tables.flatMap { table in
                 table.rows.prefix(5).map { StoreEvidence.row($0, in: table) }
             }
@@ -35,14 +36,32 @@ enum RolledBack: FindingRule {
             ? "\(Counted.items(Int64(rows), "change")) in \(tables.isEmpty ? "the store" : tables.joined(separator: ", "))"
             : "A transaction"
         let verb = rows > 1 ? "were" : "was"
+        // The row that made a COMMIT fail is another finding, and tells more.
+        let isFailedCommit = attempt.error?.outline.kind == .commit
+        let confidence: Finding.Confidence =
+            if isFailedCommit {
+                failure.message.text.contains(attempt.error?.record.sql ?? "") ? .likely : .possible
+            } else {
+                isNamed ? .certain : .possible
+            }
         return Finding(
             code: code, title: "\(subject) \(verb) rolled back",
-            confidence: isNamed ? .certain : .possible, store: store.name, rows: Array(lost.prefix(10)),
+            confidence: confidence, store: store.name, rows: Array(lost.prefix(10)),
             statement: (attempt.error ?? writes.last ?? attempt.end).record,
-            explanation: message.map {
-                "A statement of the transaction failed: \(SafeText.line($0)). "
-                    + "The changes before it are lost, too."
-            } ?? "The transaction ended with ROLLBACK, although none of its statements failed.",
-            relevance: message == nil ? 15 : 25, likelyFrom: 65)
+            explanation: explanation(attempt),
+            relevance: attempt.error == nil ? 15 : 25, likelyFrom: 65)
+    }
+
+    private static func explanation(_ attempt: StoreEvidence.RolledBackTransaction) -> String {
+        guard let error = attempt.error else {
+            return "The transaction ended with ROLLBACK, although none of its statements failed."
+        }
+        if let message = error.record.error?.message, error.outline.kind != .commit {
+            return "A statement of the transaction failed: \(SafeText.line(message)). "
+                + "The changes before it are lost, too."
+        }
+        return "Its COMMIT failed"
+            + (error.record.error.map { ": \(SafeText.line($0.message))." }
+                ?? ", because a row violated a deferred foreign key or the database was locked.")
     }
 }

@@ -191,6 +191,7 @@ private struct LoggedConnection {
                 return true
             }
             return commitUnknown(record, endedBy: end)
+        case .commit where record.leftOpen == true: open?.add(pagesOf: record)
         case .commit:
             guard open != nil else { return commitUnknown(record, endedBy: end) }
             commit(record, endedBy: end)

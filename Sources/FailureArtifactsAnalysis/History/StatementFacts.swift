@@ -13,6 +13,14 @@ extension StatementRecord {
         }
     }
 
+    /// The error's message and code, or a note on a `COMMIT` that failed for an unknown reason.
+    ///
+    /// Nil if the statement isn't known to have failed.
+    package var failureText: String? {
+        error.map { "\($0.message) (\($0.code))" }
+            ?? (leftOpen == true ? "failed: the transaction stayed open" : nil)
+    }
+
     /// The costly work that SQLite counted: `scanned 20,000 rows`, `1 sort`, `automatic index of 50 rows`.
     package var queryFacts: [String] {
         var facts: [String] = []

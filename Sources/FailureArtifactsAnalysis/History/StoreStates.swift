@@ -141,38 +141,12 @@ package struct StoreStates: ~Copyable {
         let found = LoggedTransactions(log, of: store).statements(
             of: zip(transactions, changes).map { .init(pages: $0.pages.count, changes: $1) },
             isWhole: store.history?.reason == nil)
+        let outlined = log.map { ($0, StatementOutline($0.sql)) }
         return numbers.map { number in
-            number.map { found[$0 - 1] }
-                ?? StatementOutline.openTransaction(in: log).filter {
-                    !StatementOutline($0.sql).isQuery
-                }
+            if let number { return found[number - 1] }
+            return UncommittedTransaction(in: outlined)
+                .statements(beforeRollback: store.isBeforeRollback)
+                .filter { !outlined[$0].1.isQuery }.map { log[$0] }
         }
-    }
-}
-
-extension StatementOutline {
-    /// Returns the statements of the transaction that was open at the end of a log.
-    ///
-    /// - Parameter log: The statements of a store's connections, oldest first.
-    /// - Returns: The statements since the `BEGIN`; empty if several connections had a transaction open in which they
-    ///   wrote.
-    static func openTransaction(in log: [StatementRecord]) -> [StatementRecord] {
-        var open: [UInt64: [(record: StatementRecord, outline: StatementOutline)]] = [:]
-        for record in log {
-            let outline = StatementOutline(record.sql)
-            switch outline.kind {
-            case .begin: open[record.connection] = []
-            case .savepoint: if open[record.connection] == nil { open[record.connection] = [] }
-            case .commit, .rollback: open[record.connection] = nil
-            default: open[record.connection]?.append((record, outline))
-            }
-        }
-        let writing = open.values.filter { statements in
-            statements.contains {
-                [.insert, .update, .delete].contains($0.outline.kind) && $0.record.changes != 0
-            }
-        }
-        guard writing.count == 1 else { return [] }
-        return writing[0].map(\.record)
     }
 }

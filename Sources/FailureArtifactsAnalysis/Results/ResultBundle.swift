@@ -45,7 +45,8 @@ package struct ResultBundle: Sendable {
         var stores = metadata.stores.prefix(Self.storeLimit).map { store in
             guard store.entry != nil else { return "\(store.name): described only" }
             return store.name + (store.tables.map { ": " + $0.summary } ?? "")
-                + (store.committedEntry == nil ? "" : ", in an open transaction")
+                + (store.committedEntry == nil
+                    ? "" : store.isBeforeRollback ? ", before a rollback" : ", in an open transaction")
         }
         let rest = metadata.stores.count - stores.count
         if rest > 0 { stores.append("and \(rest) more") }

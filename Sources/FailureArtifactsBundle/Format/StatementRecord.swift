@@ -64,6 +64,10 @@ package struct StatementRecord: Codable, Equatable, Sendable {
     package var error: Failure?
     /// The number of times that the statement advanced to the next row in a scan of a whole table; absent if unknown.
     package var fullScanSteps: Int?
+    /// True for a `COMMIT` that failed and left its transaction open; otherwise absent.
+    ///
+    /// A row violates a deferred foreign key, or the database is locked. SQLite doesn't log these errors.
+    package var leftOpen: Bool?
     /// A number that grows from statement to statement, over all connections of the process.
     package var order: UInt64
     /// The number of database pages that the statement wrote to the file or its WAL; absent if unknown.
@@ -170,6 +174,7 @@ package struct StatementRecord: Codable, Equatable, Sendable {
                 bytes.append(UInt8(ascii: "}"))
             }
             append("fullScanSteps", record.fullScanSteps, to: &bytes)
+            if record.leftOpen == true { bytes += Array(",\"leftOpen\":true".utf8) }
             bytes += Array(",\"order\":\(record.order)".utf8)
             append("pages", record.pages, to: &bytes)
             bytes += Array(",\"phase\":\"\(record.phase.rawValue)\"".utf8)

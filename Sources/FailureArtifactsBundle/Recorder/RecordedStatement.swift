@@ -49,6 +49,14 @@ package struct RecordedStatement: Sendable, Equatable {
     package var failure: Failure?
     /// The end; nil if it was not recorded.
     package var end: End?
+    /// True if a transaction was open at the start; nil if not known.
+    ///
+    /// It is known for statements that change the database, and for those that begin or end a transaction.
+    package var startedInTransaction: Bool?
+    /// True for a `COMMIT` after which its transaction was still open.
+    ///
+    /// SQLite doesn't log the error of such a statement: a row violates a deferred foreign key, or the database is locked.
+    package var leftTransactionOpen = false
 }
 
 extension RecordedStatement {
@@ -88,12 +96,17 @@ package struct RecordedState: Sendable {
     package var changes: Int64
     /// The pages that it has written.
     package var pages: WrittenPages
+    /// True if a transaction was open.
+    package var isInTransaction: Bool
     /// Its error; nil if it has none, or if not known.
     package var failure: RecordedStatement.Failure?
 
-    package init(changes: Int64, pages: WrittenPages, failure: RecordedStatement.Failure?) {
+    package init(
+        changes: Int64, pages: WrittenPages, isInTransaction: Bool, failure: RecordedStatement.Failure?
+    ) {
         self.changes = changes
         self.pages = pages
+        self.isInTransaction = isInTransaction
         self.failure = failure
     }
 }
@@ -151,7 +164,8 @@ package struct RecordedChunk: Sendable {
                             written: record.number(at: 40, as: UInt32.self),
                             spilled: record.number(at: 44, as: UInt32.self),
                             version: record.number(at: 48, as: UInt32.self)),
-                        addresses: stacks[Int(record.number(at: 36, as: UInt32.self))] ?? []))
+                        addresses: stacks[Int(record.number(at: 36, as: UInt32.self))] ?? [],
+                        startedInTransaction: record.transaction))
             case failure_artifacts_record_error.rawValue:
                 guard record.content.count >= 16 else { return }
                 let message = UnsafeRawBufferPointer(rebasing: record.content[16...])
@@ -208,6 +222,14 @@ extension [RecordedChunk] {
             if last?.path != nil, let after = next?.pagesBefore ?? state?.pages {
                 statements[index].add(after)
             }
+            if statements[index].changes == 0, this.startedInTransaction == true,
+                statements[(index + 1)...].lazy.compactMap(\.startedInTransaction).first
+                    ?? state?.isInTransaction == true
+            {
+                let isCommit = ["commit", "end"].contains(LeadingComments(of: this.sql).firstWord)
+                statements[index].leftTransactionOpen = isCommit
+                if isCommit, index == statements.count - 1 { statements[index].failure = state?.failure }
+            }
             if let failure = this.failure, failure.message.isEmpty {
                 let isLast = next == nil && state?.failure?.code == failure.code
                 statements[index].failure?.message =
@@ -247,6 +269,16 @@ private struct Record {
         -> Number
     {
         content.loadUnaligned(fromByteOffset: offset, as: type)
+    }
+
+    /// The transaction at the start of a statement; see `failure_artifacts_transaction_at_start`.
+    var transaction: Bool? {
+        guard content.count >= 56 else { return nil }
+        return switch number(at: 52, as: UInt32.self) {
+        case failure_artifacts_transaction_is_none.rawValue: false
+        case failure_artifacts_transaction_is_open.rawValue: true
+        default: nil
+        }
     }
 
     var addresses: [UInt64] {

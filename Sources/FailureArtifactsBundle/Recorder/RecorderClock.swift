@@ -54,6 +54,7 @@ extension StatementRecord {
             (autoIndexes, fullScanSteps, sorts) = (end.automaticIndexes, end.fullScanSteps, end.sorts)
         }
         stack = statement.addresses.isEmpty ? nil : statement.addresses
+        leftOpen = statement.leftTransactionOpen ? true : nil
         (pages, versions) = (statement.pages, statement.versions)
     }
 }

@@ -26,6 +26,7 @@ extension RecordedState {
         self.init(
             changes: end.changes,
             pages: WrittenPages(written: end.written, spilled: end.spilled, version: end.version),
+            isInTransaction: end.is_in_transaction,
             failure: end.message.map { .init(code: end.code, message: String(cString: $0)) })
     }
 }

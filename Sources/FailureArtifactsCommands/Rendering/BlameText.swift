@@ -45,7 +45,7 @@ struct BlameText {
             lines += note("More rows match; only the first \(blame.rows.count) are followed.")
         }
         for transaction in blame.transactions {
-            let label = transaction.number.map(String.init) ?? "open transaction"
+            let label = transaction.number.map(String.init) ?? "uncommitted transaction"
             lines += self.lines(label, transaction.rows.map(Self.text), transaction.statements)
         }
         return lines + lastRows(blame)
@@ -125,7 +125,7 @@ struct BlameText {
             ]
         case .openTransaction:
             lines = [
-                output.styled("The open transaction", .heading)
+                output.styled("The uncommitted transaction", .heading)
                     + ", after \(count) in the history, is the first after which \(effect)"
             ]
         }
@@ -185,7 +185,7 @@ struct BlameText {
         switch bisection.healed {
         case .transaction(let number):
             lines.append("It healed: from transaction \(number) to the failure, \(last).")
-        case .openTransaction: lines.append("It healed: after the open transaction, \(last).")
+        case .openTransaction: lines.append("It healed: after the uncommitted transaction, \(last).")
         case .start, nil: break
         }
         return lines

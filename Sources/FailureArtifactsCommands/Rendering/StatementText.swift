@@ -96,7 +96,7 @@ struct StatementText {
         var groups: [(record: StatementRecord, count: Int)] = []
         for record in records {
             if let last = groups.last?.record, last.sql == record.sql, last.source == record.source,
-                last.error == record.error, last.changedRows == record.changedRows,
+                last.failureText == record.failureText, last.changedRows == record.changedRows,
                 last.cut == record.cut
             {
                 groups[groups.count - 1].count += 1
@@ -126,6 +126,8 @@ struct StatementText {
         notes += record.queryFacts
         if let error = record.error {
             notes.append("error \(error.code): \(SafeText.line(error.message))")
+        } else if let failure = record.failureText {
+            notes.append(failure)
         }
         return notes.isEmpty ? "" : "(\(notes.joined(separator: ", ")))"
     }

@@ -29,7 +29,8 @@ struct StoreText {
             TextWrap.message(SafeText.line($0), indent: 2, for: output)
         }
         if let uncommitted {
-            let text = uncommitted.text(after: "Not committed") { coreData?.title(ofTable: $0) ?? $0 }
+            let title = store.isBeforeRollback ? "Rolled back" : "Not committed"
+            let text = uncommitted.text(after: title) { coreData?.title(ofTable: $0) ?? $0 }
             lines += TextWrap.message(text, indent: 2, for: output)
         }
         if let coreData { lines += [""] + CoreDataText.lines(coreData, output: output) }
@@ -65,7 +66,10 @@ struct StoreText {
         if let entry = store.entry {
             // A copy of the files made after the process died lacks what a transaction had not committed.
             let isCommitted = store.transactionOpen == nil && store.capture.method == "fileCopy"
-            let view = isCommitted ? "what was committed" : "what \(store.connection) saw"
+            let view =
+                isCommitted
+                ? "what was committed"
+                : "what \(store.connection) saw" + (store.isBeforeRollback ? " before the rollback" : "")
             lines.append("\(entry)\(size(store.bytes.copy)), \(view)\(place(entry))")
         } else {
             lines.append("Described only. \(store.capture.reason ?? "")")
@@ -86,7 +90,9 @@ struct StoreText {
         var facts: [String] = []
         if let mode = store.journalMode { facts.append("journal mode \(mode)") }
         if let wal = store.bytes.wal { facts.append("\(Counted.bytes(wal)) in the WAL") }
-        if let isOpen = store.transactionOpen {
+        if store.isBeforeRollback {
+            facts.append("a transaction was rolled back")
+        } else if let isOpen = store.transactionOpen {
             facts.append(isOpen ? "a transaction was open" : "no transaction open")
         }
         if let version = store.userVersion, version != 0 { facts.append("user_version \(version)") }

@@ -87,7 +87,9 @@ struct OpenCommand: Command {
         } else if choice.isCommitted {
             seen = ", what was committed"
         } else if choice.store.transactionOpen == true {
-            seen = ", inside the open transaction"
+            seen =
+                choice.store.isBeforeRollback
+                ? ", before the rollback of a transaction" : ", inside the open transaction"
         }
         lines.append(
             output.styled("Store \(SafeText.line(choice.name))", .heading)

@@ -115,18 +115,25 @@ extension StoreDetail {
         let changes = coreData.map { CoreDataChanges($0, namesReferences: false) }
         steps = evidence.steps.map { step in
             StepDetail(
-                kind: step.number == nil ? .uncommitted : .transaction, number: step.number,
+                kind: step.number != nil
+                    ? .transaction : store.isBeforeRollback ? .rolledBack : .uncommitted,
+                number: step.number,
                 pages: step.pages, change: ChangeDetail(step, changes),
                 statements: step.statements.compactMap { indices[$0.record.order] })
         }
+        // The changes of the last step are only in the copy, so no other step comes after it.
+        let hasLast = evidence.steps.last.map { $0.number == nil } ?? false
+        let lost = store.isBeforeRollback ? Set(steps.last?.statements ?? []) : []
         for transaction in evidence.rolledBackTransactions() where transaction.isWhole {
             let step = StepDetail(
                 kind: .rolledBack,
                 statements: transaction.statements.compactMap { indices[$0.record.order] })
-            guard let last = step.statements.last else { continue }
+            guard let last = step.statements.last, lost.isEmpty || !lost.isSubset(of: step.statements)
+            else { continue }
             // It stands before the first step that ended later.
-            let place = steps.firstIndex { ($0.statements.last ?? -1) > last || $0.kind == .uncommitted }
-            steps.insert(step, at: place ?? steps.count)
+            let end = steps.count - (hasLast ? 1 : 0)
+            let place = steps[..<end].firstIndex { ($0.statements.last ?? -1) > last }
+            steps.insert(step, at: place ?? end)
         }
     }
 }

@@ -240,9 +240,7 @@ struct StoreData {
         }
         let facts = statement.queryFacts
         if !facts.isEmpty { object.add("facts", JSONObject.array(facts.map(CellJSON.string))) }
-        if let error = statement.error {
-            object.add("error", CellJSON.string("\(error.message) (\(error.code))"))
-        }
+        if let failure = statement.failureText { object.add("error", CellJSON.string(failure)) }
         if let source = statement.source {
             object.add("place", CellJSON.string(source.place))
             if let function = source.function { object.add("function", CellJSON.string(function)) }

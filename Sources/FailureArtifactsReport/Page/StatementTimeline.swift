@@ -75,8 +75,8 @@ struct StatementTimeline {
             "<tr\(statement.phase == .earlier ? " class=\"earlier\"" : "")><td>"
             + "\(Self.time(statement.at))</td><td class=\"num\">\(statement.connection)</td>"
             + "<td><code\(Self.endsTransaction(sql) ? " class=\"commit\"" : "")>\(HTMLText.line(sql))\(isCut ? "…" : "")</code>"
-        if let error = statement.error {
-            text += "<br><span class=\"error\">\(HTMLText.line(error.message)) (\(error.code))</span>"
+        if let failure = statement.failureText {
+            text += "<br><span class=\"error\">\(HTMLText.line(failure))</span>"
         }
         return text + notes(on: statement) + "</td>"
     }
@@ -145,7 +145,7 @@ struct StatementTimeline {
                 let width = max(3, Int(min(max(statement.duration ?? 0, 0), 1e6) * 1e6 / span * 880))
                 let start = x(time)
                 let kind =
-                    statement.error != nil
+                    statement.failureText != nil
                     ? "failed" : Self.endsTransaction(statement.sql) ? "commit" : "run"
                 text +=
                     "<rect class=\"\(kind)\" x=\"\(start)\" y=\"\(y - 6)\" width=\"\(min(width, 947 - start))\" "

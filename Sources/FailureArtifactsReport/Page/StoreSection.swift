@@ -40,7 +40,11 @@ struct StoreSection {
         if let bytes = store.bytes.copy { items.append(Counted.bytes(bytes)) }
         if let version = store.userVersion, version != 0 { items.append("user version \(version)") }
         if let integrity = store.integrity { items.append("integrity \(integrity)") }
-        if store.transactionOpen == true { items.append("inside an open transaction") }
+        if store.transactionOpen == true {
+            items.append(
+                store.isBeforeRollback
+                    ? "before the rollback of a transaction" : "inside an open transaction")
+        }
         if let opener = store.openedBy {
             items.append("opened by \(opener)")
         } else if store.shared == true {

@@ -121,11 +121,14 @@ package struct InvariantResults {
 }
 
 /// The comments before a statement, and the statement's first word.
-private struct LeadingComments {
+package struct LeadingComments {
+    /// The text of the comments in one line, without their delimiters.
     private(set) var text = ""
-    private(set) var firstWord = ""
+    /// The word in lower case; empty if the statement doesn't start with a word.
+    package private(set) var firstWord = ""
 
-    init(of sql: String) {
+    /// Reads the start of a statement.
+    package init(of sql: String) {
         var rest = Substring(sql)
         var lines: [String] = []
         while true {

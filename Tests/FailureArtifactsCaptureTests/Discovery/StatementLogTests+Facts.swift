@@ -66,6 +66,57 @@ extension StatementLogTests {
         }
     }
 
+    /// SQLite logs no error for a `COMMIT` that a deferred foreign key rejects.
+    ///
+    /// Statements beyond the allowance of a test are recorded in another way.
+    @Test(arguments: [":memory:", nil], [0, 3000]) func aCommitThatFailsIsMarked(
+        path: String?, others: Int
+    ) throws {
+        try withConnection(.init(statements: 200), path: path) { handle in
+            try handle.run("PRAGMA foreign_keys = on; CREATE TABLE a(id INTEGER PRIMARY KEY)")
+            try handle.run("CREATE TABLE b(a REFERENCES a DEFERRABLE INITIALLY DEFERRED)")
+            for _ in 0..<others { try handle.run("SELECT 1") }
+            for commit in ["COMMIT", "end transaction", "/* all */ COMMIT"] {
+                try handle.run("BEGIN IMMEDIATE; INSERT INTO b VALUES (1)")
+                #expect(handle.failure(of: commit) == "FOREIGN KEY constraint failed")
+                try handle.run("ROLLBACK")
+                try handle.run("BEGIN; SELECT 1; COMMIT")
+                try handle.run("BEGIN; INSERT INTO b VALUES (1)")
+                #expect(handle.failure(of: commit) == "FOREIGN KEY constraint failed")
+                try handle.run(
+                    "INSERT INTO a VALUES (1); COMMIT; BEGIN EXCLUSIVE; DELETE FROM b; COMMIT; DELETE FROM a"
+                )
+            }
+            #expect(
+                try statements(handle).filter(\.leftTransactionOpen).map(\.sql)
+                    == ["COMMIT", "end transaction", "/* all */ COMMIT"].flatMap { [$0, $0] })
+            // The last statement's error is the connection's.
+            try handle.run("BEGIN; INSERT INTO b VALUES (1)")
+            #expect(handle.failure(of: "COMMIT") == "FOREIGN KEY constraint failed")
+            let last = try #require(try statements(handle).last)
+            #expect(last.leftTransactionOpen)
+            #expect(last.failure == .init(code: 787, message: "FOREIGN KEY constraint failed"))
+        }
+    }
+
+    @Test func aCommitThatFindsTheStoreLockedIsMarked() throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/log.sqlite"
+            try withConnection(.init(statements: 200), path: path) { handle in
+                try handle.run("CREATE TABLE t(a)")
+                let other = try ApplicationHandle(path)
+                try other.run("BEGIN; SELECT * FROM t")
+                try handle.run("BEGIN; INSERT INTO t VALUES (1)")
+                #expect(handle.failure(of: "COMMIT") == "database is locked")
+                try other.run("COMMIT")
+                try handle.run("COMMIT")
+                let log = try statements(handle)
+                let commits = log.filter { $0.sql == "COMMIT" && $0.connection == log[0].connection }
+                #expect(commits.map(\.leftTransactionOpen) == [true, false])
+            }
+        }
+    }
+
     /// A chunk has space for the error of its last statement, with its stack, wherever that one is.
     @Test func noErrorIsLostWhereAChunkIsFull() throws {
         let count = 6000

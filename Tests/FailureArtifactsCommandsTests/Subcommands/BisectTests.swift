@@ -130,7 +130,7 @@ import Testing
         let sql = "SELECT id FROM account WHERE balance < 0"
         #expect(
             run("bisect", path, sql).output == """
-                The open transaction, after 3 transactions in the history, is the first after which the query returns a row
+                The uncommitted transaction, after 3 transactions in the history, is the first after which the query returns a row
                   id 1
                   account id = 1 updated: balance 5 → -4
                      UPDATE account SET balance = -4 WHERE id = 1  (1 row)
@@ -139,7 +139,7 @@ import Testing
         #expect(run("bisect", path, sql, "--store", "ledger.committed").status == 1)
         #expect(
             run("bisect", path, "SELECT 1 FROM account WHERE balance = 5").output.hasSuffix(
-                "\nIt healed: after the open transaction, the query returns no row.\n"))
+                "\nIt healed: after the uncommitted transaction, the query returns no row.\n"))
     }
 
     @Test func asJSON() throws {

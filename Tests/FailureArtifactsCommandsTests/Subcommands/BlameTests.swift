@@ -76,7 +76,7 @@ import Testing
                 account 2 in store ledger: 2 transactions, of 1 in the history
                 1  id = 2 updated: balance 20 → 7
                      UPDATE account SET balance = 7 WHERE id = 2  (1 row)
-                open transaction  id = 2 deleted: name 'b', balance 7
+                uncommitted transaction  id = 2 deleted: name 'b', balance 7
                      DELETE FROM account  (2 rows)
                 at the failure: no row id = 2
 

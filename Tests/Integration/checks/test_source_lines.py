@@ -194,3 +194,32 @@ class SourceLinesOfSwiftTesting(SourceLineCase, test_testing.TestingCase):
         self.assertLines(self.leaves(test_testing.only("SourceLineTests")), "TestingSuite", {
             "trait": "closure #1 in SourceLineTests.line()",
         })
+
+
+class FailedCommits(SourceLineCase):
+    """SQLite logs no error for a COMMIT that a deferred foreign key rejects, and GRDB then rolls back."""
+
+    def assertNamesTheDelete(self, bundle):
+        file = "Tests/GRDBSuite/PoolTests.swift"
+        commits = [record for record in records(bundle) if record["sql"].startswith("COMMIT")]
+        self.assertEqual([i for i, r in enumerate(commits) if "leftOpen" in r], [len(commits) - 1])
+        self.assertIs(commits[-1]["leftOpen"], True)
+        with kept(bundle) as path:
+            found = json.loads(tool("explain", path, "--json"))["findings"][0]
+            shown = tool("show", path)
+        self.assertEqual((found["code"], found["confidence"]), ("foreign-key-violation", "certain"))
+        self.assertEqual(found["statement"]["sql"], "DELETE FROM maker WHERE id = 1")
+        self.assertEqual(
+            (found["source"]["file"], found["source"]["line"]), (file, marked_lines(file)["removed"]))
+        self.assertEqual(
+            found["explanation"],
+            "The transaction that was rolled back removed maker id = 1, which part.maker still names.")
+        self.assertIn("(failed: the transaction stayed open", shown)
+        self.assertIn("a transaction was rolled back\n", shown)
+        self.assertIn("Rolled back: 1 row deleted from maker, 1 row updated in part\n", shown)
+
+    def test_in_a_pool(self):
+        self.assertNamesTheDelete(self.leaves("GRDBSuite.DeferredKeyTests/testPool"))
+
+    def test_in_memory(self):
+        self.assertNamesTheDelete(self.leaves("GRDBSuite.DeferredKeyTests/testQueueInMemory"))

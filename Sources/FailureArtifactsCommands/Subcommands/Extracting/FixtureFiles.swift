@@ -122,7 +122,7 @@ struct FixtureFiles {
         let state =
             switch plan.culprit {
             case .transaction(let number): "before transaction \(number), which broke it"
-            case .openTransaction: "before the transaction that was open at the failure"
+            case .openTransaction: "before the transaction that was not committed"
             case .statement(let number): "after transaction \(number), before the statement below"
             }
         return (before, notes, state)
@@ -153,7 +153,7 @@ struct FixtureFiles {
             let start =
                 switch plan.culprit {
                 case .transaction(let number): "transaction \(number)"
-                case .openTransaction: "the open transaction"
+                case .openTransaction: "the uncommitted transaction"
                 case .statement: "the statement"
                 }
             console.say("The store is the one before \(start) of this finding: " + plan.finding.line)

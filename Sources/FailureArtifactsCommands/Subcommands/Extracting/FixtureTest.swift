@@ -196,7 +196,7 @@ struct FixtureTest {
             let title =
                 switch plan.culprit {
                 case .transaction(let number): "Transaction \(number) ran:"
-                case .openTransaction: "The open transaction ran:"
+                case .openTransaction: "The uncommitted transaction ran:"
                 case .statement: "This statement changed nothing:"
                 }
             lines += [title, ""]

@@ -81,6 +81,43 @@ final class PoolErrorTests: XCTestCase {
     }
 }
 
+/// Transactions that fail when they are committed.
+final class DeferredKeyTests: XCTestCase {
+    /// Without the place of a failure, the package is the one around the working directory, as in `swift test`.
+    override class func setUp() {
+        super.setUp()
+        let directory = URL(fileURLWithPath: #filePath).deletingLastPathComponent().path
+        XCTAssert(FileManager.default.changeCurrentDirectoryPath(directory))
+    }
+
+    private func removeMaker(from writer: some DatabaseWriter) throws {
+        try writer.write { db in
+            try db.execute(sql: "CREATE TABLE maker(id INTEGER PRIMARY KEY)")
+            try db.execute(
+                sql: """
+                    CREATE TABLE part(
+                        id INTEGER PRIMARY KEY, maker REFERENCES maker DEFERRABLE INITIALLY DEFERRED)
+                    """)
+            try db.execute(sql: "INSERT INTO maker VALUES (1), (2)")
+            try db.execute(sql: "INSERT INTO part VALUES (7, 1), (8, 2)")
+        }
+        try writer.write { db in
+            try db.execute(sql: "UPDATE part SET maker = 1 WHERE id = 8")
+            try db.execute(sql: "DELETE FROM maker WHERE id = 1")  // line: removed
+        }
+    }
+
+    /// `pool`: a part whose maker is missing; committed: no such part.
+    func testPool() throws {
+        try removeMaker(from: try DatabasePool(path: try freshPath("pool.sqlite")))
+    }
+
+    /// `memory`: a part whose maker is missing; committed: no such part.
+    func testQueueInMemory() throws {
+        try removeMaker(from: try DatabaseQueue())
+    }
+}
+
 /// GRDB's log of SQLite's errors, which it sets before the first open.
 final class LogTests: XCTestCase {
     nonisolated(unsafe) private static var messages: [String] = []
