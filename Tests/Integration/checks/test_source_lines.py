@@ -214,7 +214,7 @@ class FailedCommits(SourceLineCase):
         self.assertEqual(
             found["explanation"],
             "The transaction that was rolled back removed maker id = 1, which part.maker still names.")
-        self.assertIn("(failed: the transaction stayed open", shown)
+        self.assertIn("failed: the transaction stayed open)", shown)
         self.assertIn("a transaction was rolled back\n", shown)
         self.assertIn("Rolled back: 1 row deleted from maker, 1 row updated in part\n", shown)
 
