@@ -18,6 +18,7 @@ import Testing
         #expect(configuration.maximumStoreBytes == 1 << 30)
         #expect(configuration.maximumTotalBytes == 4 << 30)
         #expect(configuration.maximumBundles == 200)
+        #expect(configuration.maximumStatements == 1000)
         #expect(configuration.maximumBundleBytes == nil && configuration.limits.bundleBytes == 3 << 30)
         #expect(configuration.minimumFreeBytes == 256 << 20)
         #expect(configuration.discoversStores)

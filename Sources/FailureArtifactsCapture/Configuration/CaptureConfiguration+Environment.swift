@@ -30,7 +30,7 @@ extension CaptureConfiguration {
                 filePath: Path.join(workingDirectory, directory), directoryHint: .isDirectory),
             limits: limits,
             maximumStatements: reader.number(
-                of: "FAILURE_ARTIFACTS_STATEMENTS", default: 200, or: "a number"),
+                of: "FAILURE_ARTIFACTS_STATEMENTS", default: 1000, or: "a number"),
             discoversStores: reader.isOn("FAILURE_ARTIFACTS_DISCOVERY", default: true))
         configuration.recordsSourceLines = reader.isOn(
             "FAILURE_ARTIFACTS_SOURCE_LINES", default: true)

@@ -105,7 +105,7 @@ public struct CaptureConfiguration: Sendable, Equatable {
     ///
     /// A directory that was not created for bundles keeps its permissions.
     public var readers = Readers.owner
-    /// The number of last statements to keep for each connection: `FAILURE_ARTIFACTS_STATEMENTS`, by default 200.
+    /// The number of last statements to keep for each connection: `FAILURE_ARTIFACTS_STATEMENTS`, by default 1000.
     ///
     /// A value of 0 turns the log off. A change applies to connections opened afterward. If the application sets its
     /// own trace callback (`sqlite3_trace_v2`) on a connection, its log ends there.
