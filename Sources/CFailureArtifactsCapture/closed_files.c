@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 
 #include "closed_files.h"
+#include "library.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -23,40 +24,66 @@ static void let_go(int descriptor) {
     if (descriptor >= 0) close(descriptor);
 }
 
-static bool is_expected(int descriptor, failure_artifacts_file_identity identity) {
-    struct stat status;
-    if (!identity.is_known) return true;
-    return fstat(descriptor, &status) == 0 && (uint64_t)status.st_dev == identity.device
-        && (uint64_t)status.st_ino == identity.inode;
+// Returns the path of a file beside a database, to be freed; NULL if there is no memory.
+static char *beside(const char *path, const char *suffix) {
+    size_t length = strlen(path), more = strlen(suffix) + 1;
+    char *name = malloc(length + more);
+    if (!name) return NULL;
+    memcpy(name, path, length);
+    memcpy(name + length, suffix, more);
+    return name;
 }
 
-failure_artifacts_closed_files *failure_artifacts_hold_files(
-    const char *path, failure_artifacts_file_identity identity) {
+static bool is_expected(const struct stat *status, failure_artifacts_file_identity identity) {
+    return !identity.is_known
+        || ((uint64_t)status->st_dev == identity.device && (uint64_t)status->st_ino == identity.inode);
+}
+
+static int64_t time_of_change(const struct stat *status) {
+#ifdef __APPLE__
+    const struct timespec time = status->st_mtimespec;
+#else
+    const struct timespec time = status->st_mtim;
+#endif
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+// Opens handles on what is left of a closed store. `name` has space for the names of the journals.
+static void hold_all(failure_artifacts_closed_files *files, size_t length) {
     static const char wal[] = "-wal", journal[] = "-journal";
-    size_t length = strlen(path);
-    failure_artifacts_closed_files *files = malloc(sizeof *files);
-    // Large enough for the names of the journals.
-    char *name = malloc(length + sizeof journal);
-    if (!files || !name) {
-        free(files);
-        free(name);
-        return NULL;
-    }
-    *files = (failure_artifacts_closed_files){name, identity, -1, -1, -1};
-    memcpy(name, path, length + 1);
+    struct stat status;
+    char *name = files->path;
     int database = hold(name);
-    if (database < 0) return files;
-    if (!is_expected(database, identity)) {
+    if (database < 0) return;
+    if (fstat(database, &status) != 0 || !is_expected(&status, files->identity)) {
         close(database);
-        return files;
+        return;
     }
     files->database = database;
+    files->size = (uint64_t)status.st_size;
+    files->modified = time_of_change(&status);
     // Most stores have left no journal, which takes access() half as long to find out as open().
     memcpy(name + length, wal, sizeof wal);
     if (access(name, F_OK) == 0) files->wal = hold(name);
     memcpy(name + length, journal, sizeof journal);
     if (access(name, F_OK) == 0) files->journal = hold(name);
     name[length] = 0;
+}
+
+failure_artifacts_closed_files *failure_artifacts_hold_files(
+    const char *path, failure_artifacts_file_identity identity) {
+    failure_artifacts_closed_files *files = malloc(sizeof *files);
+    // The suffix only makes room for the names of the journals.
+    char *name = beside(path, "-journal");
+    if (!files || !name) {
+        free(files);
+        free(name);
+        return NULL;
+    }
+    size_t length = strlen(path);
+    name[length] = 0;
+    *files = (failure_artifacts_closed_files){name, identity, -1, -1, -1, 0, 0};
+    hold_all(files, length);
     return files;
 }
 
@@ -68,6 +95,27 @@ void failure_artifacts_release_files(failure_artifacts_closed_files *files) {
     free(files->path);
     free(files);
 }
+
+void failure_artifacts_hold_wal(failure_artifacts_connection *connection) {
+    // A close may have failed before.
+    failure_artifacts_release_wal(failure_artifacts_take_wal(connection));
+    if (!connection->path) return;
+    sqlite3_file *journal = NULL;
+    // The WAL if it is open; otherwise the rollback journal, which is not open between transactions.
+    SQLITE(connection, file_control, "main", SQLITE_FCNTL_JOURNAL_POINTER, &journal);
+    if (!journal || !journal->pMethods) return;
+    char *name = beside(connection->path, "-wal");
+    if (name) connection->wal = hold(name);
+    free(name);
+}
+
+int failure_artifacts_take_wal(failure_artifacts_connection *connection) {
+    int wal = connection->wal;
+    connection->wal = -1;
+    return wal;
+}
+
+void failure_artifacts_release_wal(int handle) { let_go(handle); }
 
 bool failure_artifacts_are_same_files(
     const failure_artifacts_closed_files *files, const failure_artifacts_closed_files *others) {

@@ -1,4 +1,5 @@
 #include "discovery.h"
+#include "closed_files.h"
 #include "cache.h"
 #include "compatibility.h"
 #include "fence.h"
@@ -286,6 +287,7 @@ static void connection_ends(void *context) {
         events.kept(connection, lost);
     }
     if (connection->serial) events.closed(connection);
+    failure_artifacts_release_wal(failure_artifacts_take_wal(connection));
     failure_artifacts_log_release(connection->log);
     free(connection->path);
     free(connection->vfs);
@@ -318,6 +320,7 @@ int failure_artifacts_connection_opens(sqlite3 *handle, failure_artifacts_librar
     connection->handle = handle;
     connection->library = library;
     connection->settled = not_settled;
+    connection->wal = -1;
     int code = library->create_function_v2(
         handle, MARKER_FUNCTION, 0, SQLITE_UTF8 | SQLITE_DIRECTONLY, connection,
         failure_artifacts_marker_of(library), NULL, NULL, connection_ends);

@@ -16,6 +16,9 @@ typedef struct failure_artifacts_closed_files {
     int database;
     int wal;
     int journal;
+    // The database's size in bytes, and the time of its last change in nanoseconds since 1970, if it was found.
+    uint64_t size;
+    int64_t modified;
 } failure_artifacts_closed_files;
 
 // Opens handles on the file at a path and on its journals, if it is the expected file or no file is expected. NULL if
@@ -23,6 +26,13 @@ typedef struct failure_artifacts_closed_files {
 failure_artifacts_closed_files *failure_artifacts_hold_files(
     const char *path, failure_artifacts_file_identity identity);
 void failure_artifacts_release_files(failure_artifacts_closed_files *files);
+
+// Opens a handle on the WAL of a connection that is about to be closed. The close of the last connection that has used
+// the WAL writes it into the database, and deletes it. Its content then tells the transactions.
+void failure_artifacts_hold_wal(failure_artifacts_connection *connection);
+// Returns that handle, which is the caller's from now on; -1 if there is none.
+int failure_artifacts_take_wal(failure_artifacts_connection *connection);
+void failure_artifacts_release_wal(int handle);
 
 // True if both refer to the same file, even if it is gone by now.
 bool failure_artifacts_are_same_files(

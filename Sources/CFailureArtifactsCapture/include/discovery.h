@@ -91,6 +91,8 @@ typedef struct failure_artifacts_connection {
     const void *file;
     // The name of the VFS, freed with the record; NULL for the system's own.
     char *vfs;
+    // A handle on the WAL that the close of the connection may delete; -1 for none. See failure_artifacts_hold_wal().
+    int wal;
     // The error that the marker function raises next; see failure_artifacts_restore_error().
     int restored_code;
     const char *restored_message;

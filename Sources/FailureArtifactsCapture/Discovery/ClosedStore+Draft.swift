@@ -17,6 +17,8 @@ extension ClosedStore {
         let logs: KeptLogs
         /// The last statement of its connections, as a number in the order of all connections' statements.
         let lastUse: UInt64
+        /// The WAL that its connections have used; nil for none.
+        var wal: ClosedWAL?
         /// The contents when tests began to use it.
         var baselines: [TestID: SavedState] = [:]
 
@@ -32,7 +34,7 @@ extension ClosedStore {
                 last: endedConnections.last
                     ?? (connection.path == nil ? endedConnections.imageBeforeRollback : nil),
                 beforeRollback: endedConnections.imageBeforeRollback, logs: endedConnections.logs,
-                lastUse: endedConnections.lastUse,
+                lastUse: endedConnections.lastUse, wal: endedConnections.wal,
                 baselines: baselines)
         }
 

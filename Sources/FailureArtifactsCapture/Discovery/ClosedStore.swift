@@ -1,4 +1,5 @@
 internal import CFailureArtifactsCapture
+internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 /// A store whose connections in the process have ended, with the data left of it.
@@ -18,6 +19,8 @@ final class ClosedStore: Sendable {
     let lastUse: UInt64
     /// The other data saved for it; nil for most stores.
     private let kept: Draft?
+    /// The WAL that its connections have used; nil for none.
+    private let wal: ClosedWAL?
     /// The number of the close among the process's opens and closes.
     let event: UInt64
 
@@ -42,6 +45,7 @@ final class ClosedStore: Sendable {
         ownerID = owner
         lastUse = failure_artifacts_last_use(connection)
         kept = nil
+        wal = ClosedWAL(of: connection)
         self.event = event
     }
 
@@ -56,6 +60,7 @@ final class ClosedStore: Sendable {
         ownerID = draft.owner ?? 0
         lastUse = draft.lastUse
         kept = draft
+        wal = draft.wal
         self.event = event
     }
 
@@ -92,6 +97,16 @@ final class ClosedStore: Sendable {
         )
     }
 
+    /// The WAL that a close wrote into the database and deleted; nil if there is none.
+    var checkpointedWAL: CheckpointedWAL? {
+        guard let wal, let files, files.pointee.database >= 0, files.pointee.wal < 0,
+            let path = Self.lastingPath(wal.descriptor)
+        else { return nil }
+        return CheckpointedWAL(
+            path: path, databaseSize: files.pointee.size, databaseModified: files.pointee.modified,
+            holder: wal)
+    }
+
     private static func lastingPath(_ descriptor: CInt) -> String? {
         descriptor < 0 ? nil : "/proc/self/fd/\(descriptor)"
     }
@@ -106,4 +121,17 @@ final class ClosedStore: Sendable {
     func isSame(as connection: DiscoveredConnection) -> Bool {
         files != nil && connection.path == path && connection.identity == identity
     }
+}
+
+/// A handle on the WAL of a connection that has ended, which may be deleted.
+final class ClosedWAL: Sendable {
+    let descriptor: CInt
+
+    /// Takes the handle from a connection that is being closed; nil if it has used no WAL.
+    init?(of record: UnsafeMutablePointer<failure_artifacts_connection>) {
+        descriptor = failure_artifacts_take_wal(record)
+        if descriptor < 0 { return nil }
+    }
+
+    deinit { failure_artifacts_release_wal(descriptor) }
 }

@@ -94,6 +94,8 @@ extension ConnectionRegistry {
         endedConnections.add(
             images.filter { $0.schema == "main" }, log,
             lastUse: lastUse, unwoundAt: unwoundAt)
+        // The last connection that has used the WAL deletes it, even if others are still open.
+        endedConnections.wal = ClosedWAL(of: record) ?? endedConnections.wal
         store.endedConnections = endedConnections
         let closed: [ClosedStore.Draft] =
             isOpen ? [] : [.main(of: connection, endedConnections, store.baselines)]

@@ -78,7 +78,8 @@ struct DiscoveredStore: Sendable {
             suggestedName: closed.schema == "main" || closed.path != nil ? nil : closed.schema,
             owners: closed.owner.map { [$0] } ?? [],
             files: isInPlace
-                ? closed.path.map { StoreFiles(path: $0) } : StoreFiles(closed),
+                ? closed.path.map { StoreFiles(path: $0, checkpointedWAL: closed.checkpointedWAL) }
+                : StoreFiles(closed),
             last: closed.last, beforeRollback: closed.beforeRollback, endedLogs: closed.logs,
             endedUse: closed.lastUse, baselines: closed.baselines)
     }
@@ -233,6 +234,6 @@ extension StoreFiles {
         guard let paths = closed.lastingPaths else { return nil }
         self.init(
             database: paths.database, wal: paths.wal ?? "", journal: paths.journal ?? "", walIndex: "",
-            holder: closed)
+            checkpointedWAL: closed.checkpointedWAL, holder: closed)
     }
 }

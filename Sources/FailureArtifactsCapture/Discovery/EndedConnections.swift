@@ -3,6 +3,8 @@ struct EndedConnections {
     private(set) var images: [SavedState] = []
     /// The logs, in the order in which the connections ended.
     private(set) var logs = KeptLogs()
+    /// The WAL that the last of them has used; nil for none.
+    var wal: ClosedWAL?
     /// The number of the last statement, in the order of all connections' statements.
     private(set) var lastUse: UInt64 = 0
     /// The number of the last statement by connections that did not end after a rollback.

@@ -148,6 +148,28 @@ package struct WriteAheadLog: Sendable {
         return true
     }
 
+    /// Returns true if a database file has the last committed version of each page, as after a checkpoint.
+    ///
+    /// - Parameters:
+    ///   - file: The WAL that this was read from.
+    ///   - path: The path of the database file.
+    /// - Returns: False if there is no transaction, or if a page differs.
+    /// - Throws: An error if a system call fails.
+    func isFolded(_ file: borrowing File, into path: String) throws(SystemError) -> Bool {
+        guard let last = transactions.last else { return false }
+        let database = try File(reading: path)
+        let index = FrameIndex(self)
+        for slot in index.pages.indices where index.pages[slot] <= last.databaseSize {
+            guard let frame = index.frames(ofSlot: slot).first(where: { _ in true }) else { continue }
+            let page = try file.bytes(pageSize, at: offset(ofPageInFrame: frame))
+            let offset = UInt64(index.pages[slot] - 1) * UInt64(pageSize)
+            guard page.count == pageSize, try database.bytes(pageSize, at: offset) == page else {
+                return false
+            }
+        }
+        return true
+    }
+
     private static func offset(ofFrame frame: Int, _ header: Header) -> UInt64 {
         UInt64(headerSize) + UInt64(frame) * UInt64(frameHeaderSize + header.pageSize)
     }

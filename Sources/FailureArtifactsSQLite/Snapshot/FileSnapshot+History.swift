@@ -23,7 +23,9 @@ extension FileSnapshot {
     mutating func recordHistory(ofCopy copy: String) {
         guard let target = targets.history else { return }
         do {
-            guard let wal = try FileSystem.regularFile(at: copy + "-wal"), wal.size > 0 else { return }
+            guard let wal = try FileSystem.regularFile(at: copy + "-wal"), wal.size > 0 else {
+                return try recordHistory(ofClosed: copy, to: target)
+            }
             let log = try WriteAheadLog(reading: try File(reading: copy + "-wal"))
             let pages = log.transactions.last.map { UInt64($0.databaseSize) } ?? 0
             let index: File?
@@ -40,6 +42,26 @@ extension FileSnapshot {
         } catch {
             leaveOutHistory("\(error)")
         }
+    }
+
+    /// Records the history of a closed store, whose WAL was deleted by a close.
+    ///
+    /// - Parameters:
+    ///   - copy: The path of the database's copy.
+    ///   - target: The path of the history.
+    /// - Throws: An error if a file can't be read or written.
+    private mutating func recordHistory(ofClosed copy: String, to target: String) throws {
+        guard let files = source.files, let wal = files.checkpointedWAL,
+            wal.isLatest(of: files.database)
+        else { return }
+        let log = try WriteAheadLog(reading: try File(reading: wal.path))
+        guard try log.isFolded(try File(reading: wal.path), into: copy) else { return }
+        let size = try FileSystem.status(of: copy)?.size ?? 0
+        let origin = HistorySource(
+            database: try File(reading: copy), wal: try File(reading: wal.path))
+        try FileSystem.createDirectory(Path.directory(of: target))
+        snapshot.history = try recorder.record(
+            origin, committedPages: size / UInt64(log.pageSize), to: target)
     }
 
     /// Records the history from the files of a store that was copied through SQLite.

@@ -219,7 +219,15 @@ class FailedCommits(SourceLineCase):
         self.assertIn("Rolled back: 1 row deleted from maker, 1 row updated in part\n", shown)
 
     def test_in_a_pool(self):
-        self.assertNamesTheDelete(self.leaves("GRDBSuite.DeferredKeyTests/testPool"))
+        """The pool is closed when the error leaves the test, but its history is known."""
+        bundle = self.leaves("GRDBSuite.DeferredKeyTests/testPool")
+        self.assertNamesTheDelete(bundle)
+        with kept(bundle) as path:
+            blamed = json.loads(tool("blame", path, "maker", "1", "--json"))["transactions"]
+        self.assertEqual(
+            [[s["sql"] for s in transaction["statements"]] for transaction in blamed],
+            [["INSERT INTO maker VALUES (1), (2)"], ["DELETE FROM maker WHERE id = 1"]])
+        self.assertEqual(["transaction" in transaction for transaction in blamed], [True, False])
 
     def test_in_memory(self):
         self.assertNamesTheDelete(self.leaves("GRDBSuite.DeferredKeyTests/testQueueInMemory"))

@@ -1,0 +1,162 @@
+import CFailureArtifactsSQLite
+import FailureArtifactsReading
+import FailureArtifactsSQLite
+import FailureArtifactsSystem
+import FailureArtifactsTestPrograms
+import FailureArtifactsTestStores
+import Foundation
+import Testing
+
+@testable import FailureArtifactsCapture
+
+#if os(Linux)
+extension ProcessWideTests {
+    /// The history of a store whose WAL was deleted by its last close.
+    @Suite struct ClosedHistoryTests {
+        init() { ConnectionRegistry.shared.install() }
+
+        /// The first transaction creates the table; what the file had before is lost with the checkpoint.
+        private let transactions = """
+            PRAGMA journal_mode = wal; CREATE TABLE t(a); INSERT INTO t VALUES (1);
+            INSERT INTO t VALUES (2), (3); UPDATE t SET a = 9 WHERE a = 1;
+            """
+        private let states = ["", "1", "1,2,3", "2,3,9"]
+
+        private func keeping(_ body: (String) throws -> Void) throws {
+            ConnectionRegistry.shared.beginKeeping(maximumBytes: 16 << 20)
+            defer { ConnectionRegistry.shared.endKeeping() }
+            try withTemporaryDirectory(body)
+        }
+
+        private func closedStore(_ path: String) throws -> DiscoveredStore {
+            let closed = ConnectionRegistry.shared.storesClosed(after: .init(event: 0, statement: 0))
+            return DiscoveredStore(try #require(closed.last { $0.path == path }))
+        }
+
+        private func rebuilt(_ directory: String) throws -> [String] {
+            let history = try HistoryReader(path: directory + "/copy.wal-history")
+            return try (0...history.transactions.count).map { state in
+                let path = "\(directory)/state-\(state).sqlite"
+                try history.rebuild(at: state, from: directory + "/copy.sqlite", to: path)
+                #expect(try sqlite3Program(path, "PRAGMA integrity_check") == "ok")
+                return try sqlite3Program(
+                    path, "SELECT group_concat(a) FROM (SELECT a FROM t ORDER BY a)")
+            }
+        }
+
+        /// The files below a directory that this process has open.
+        private func openFiles(below directory: String) throws -> [String] {
+            try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap { name in
+                try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/" + name)
+            }.filter { $0.hasPrefix(directory) }
+        }
+
+        /// Connections that have read nothing don't use the WAL, so it may be deleted before they are closed.
+        @Test(arguments: [(1, true), (3, true), (3, false)], [false, true])
+        func theClosedStoreHasItsTransactions(
+            opened: (connections: Int, areReading: Bool), isDeleted: Bool
+        ) throws {
+            try keeping { directory in
+                let path = directory + "/shop.sqlite"
+                let applications = try (0..<opened.connections).map { _ in try ApplicationHandle(path) }
+                try applications[0].run(transactions)
+                for application in applications where opened.areReading {
+                    #expect(try application.value("SELECT count(*) FROM t") == "3")
+                }
+                for application in applications.shuffled() { application.close() }
+                #expect(FileSystem.regularFile(path + "-wal") == nil)
+                if isDeleted { try FileSystem.remove(path) }
+
+                let snapshot = capture(try closedStore(path), in: directory)
+
+                #expect(snapshot.method == .fileCopy && snapshot.isConsistent)
+                #expect(snapshot.history?.transactions == 3)
+                #expect(snapshot.history?.reason?.contains("a checkpoint has written over") == true)
+                #expect(try rebuilt(directory) == states)
+                try expectStandalone(directory + "/copy.sqlite")
+            }
+        }
+
+        @Test func aStoreThatIsOpenedAgainHasTheTransactionsSinceThen() throws {
+            try keeping { directory in
+                let path = directory + "/shop.sqlite"
+                let first = try ApplicationHandle(path)
+                try first.run(transactions)
+                first.close()
+                let second = try ApplicationHandle(path)
+                try second.run("INSERT INTO t VALUES (4); INSERT INTO t VALUES (5)")
+                second.close()
+                let snapshot = capture(try closedStore(path), in: directory)
+                #expect(snapshot.history?.transactions == 1)
+                #expect(try rebuilt(directory) == ["2,3,4,9", "2,3,4,5,9"])
+                // One that only reads has none.
+                let third = try ApplicationHandle(path)
+                try third.use()
+                third.close()
+                try FileSystem.remove(directory + "/copy.sqlite")
+                #expect((capture(try closedStore(path), in: directory).history?.transactions ?? 0) == 0)
+            }
+        }
+
+        /// The history would lead to a state that the copy doesn't have.
+        ///
+        /// The other process changes a page that is in the deleted WAL or, in table `u`, one that isn't.
+        @Test(arguments: [("t", false), ("t", true), ("u", false)])
+        func aStoreThatAnotherProcessChangedHasNone(table: String, hidesTheTime: Bool) throws {
+            try keeping { directory in
+                let path = directory + "/shop.sqlite"
+                let application = try ApplicationHandle(path)
+                try application.run(
+                    "PRAGMA journal_mode = wal; CREATE TABLE u(a); INSERT INTO u VALUES (1)")
+                try application.run("PRAGMA wal_checkpoint(truncate)")
+                try application.run(transactions)
+                application.close()
+                try #require(runProgram(["cp", "-p", path, path + ".old"]).status == 0)
+                _ = try sqlite3Program(path, "UPDATE \(table) SET a = a + 1")
+                if hidesTheTime {
+                    try #require(runProgram(["touch", "-r", path + ".old", path]).status == 0)
+                }
+                let snapshot = capture(try closedStore(path), in: directory)
+                #expect(snapshot.method == .fileCopy && snapshot.history == nil)
+                #expect(
+                    try copied(
+                        directory, "SELECT sum(a) FROM (SELECT a FROM t UNION ALL SELECT a FROM u)")
+                        == (table == "t" ? "18" : "16"))
+            }
+        }
+
+        @Test func aStoreWithARollbackJournalHasNone() throws {
+            try keeping { directory in
+                let path = directory + "/shop.sqlite"
+                let application = try ApplicationHandle(path)
+                try application.run("CREATE TABLE t(a); INSERT INTO t VALUES (1)")
+                application.close()
+                #expect(try openFiles(below: directory) == [path])
+                #expect(capture(try closedStore(path), in: directory).history == nil)
+            }
+        }
+
+        /// A close that fails because of a statement is reported, too.
+        @Test(arguments: [false, true]) func noFileStaysOpenAfterTheTest(failsFirst: Bool) throws {
+            try withTemporaryDirectory { directory in
+                ConnectionRegistry.shared.beginKeeping(maximumBytes: 16 << 20)
+                let path = directory + "/shop.sqlite"
+                var handle: OpaquePointer?
+                try #require(sqlite3_open(path, &handle) == SQLITE_OK)
+                try #require(sqlite3_exec(handle, transactions, nil, nil, nil) == SQLITE_OK)
+                if failsFirst {
+                    var statement: OpaquePointer?
+                    try #require(
+                        sqlite3_prepare_v2(handle, "SELECT 1", -1, &statement, nil) == SQLITE_OK)
+                    #expect(sqlite3_close(handle) == SQLITE_BUSY)
+                    sqlite3_finalize(statement)
+                }
+                #expect(sqlite3_close(handle) == SQLITE_OK)
+                #expect(try openFiles(below: directory).sorted() == [path, path + "-wal (deleted)"])
+                ConnectionRegistry.shared.endKeeping()
+                #expect(try openFiles(below: directory) == [])
+            }
+        }
+    }
+}
+#endif
