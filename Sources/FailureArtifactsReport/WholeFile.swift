@@ -16,19 +16,17 @@ extension String: WrittenText {
 }
 
 /// Files that are written under a temporary name and then renamed, so that no reader sees half of one.
+///
+/// Missing directories of a file's path are created.
 package enum WholeFile {
     /// Writes a file, and replaces an existing one.
     ///
     /// - Parameters:
     ///   - text: The content of the file.
-    ///   - path: The path of the file. Its directory must exist.
+    ///   - path: The path of the file.
     /// - Throws: An error if writing fails. An existing file is left unchanged then.
     package static func write(_ text: some WrittenText, to path: String) throws {
-        let path = try place(of: path)
-        let name = ".\(Path.name(of: path)).\(ProcessEnvironment.processID)"
-        let part = Path.join(Path.directory(of: path), name)
-        try checkDirectory(of: path)
-        do {
+        try publish(place(of: path), rename: FileSystem.rename) { part in
             let file = try File(creating: part, permissions: 0o644)
             var offset: UInt64 = 0
             try text.write { text in
@@ -39,30 +37,95 @@ package enum WholeFile {
                 offset += UInt64(bytes.count)
             }
             try file.close()
-            try FileSystem.rename(part, to: path)
-        } catch let error as SystemError where error.path == part {
-            try? FileSystem.remove(part)
-            // The temporary name says nothing to the user.
-            throw SystemError(error.operation, path, code: error.code)
-        } catch {
-            try? FileSystem.remove(part)
-            throw error
         }
     }
 
-    /// Checks that a file's directory exists.
+    /// Makes a file that must not exist yet.
     ///
-    /// - Throws: An error that names the directory.
-    package static func checkDirectory(of path: String) throws {
+    /// - Parameters:
+    ///   - path: The path of the file.
+    ///   - make: A function that makes a complete file at the path that it gets.
+    /// - Throws: An error if there is a file already or can't be one, or an error that `make` throws. Nothing is left
+    ///   at the path then.
+    package static func create(_ path: String, _ make: (String) throws -> Void) throws {
+        try checkNew(path)
+        try publish(path, rename: FileSystem.renameExclusively, make)
+    }
+
+    /// Checks that a new file can be made, before the work that produces its content.
+    ///
+    /// It creates nothing.
+    ///
+    /// - Parameters:
+    ///   - path: The path of the file.
+    ///   - choice: The kind of path that `-o` names.
+    /// - Throws: An error if there is a file already, or if the file's directory can't be created or written to.
+    package static func checkNew(_ path: String, choice: String = "file") throws {
+        guard try FileSystem.status(of: path) == nil else {
+            throw CommandError(
+                .usage, "'\(path)' exists, and is not written over: choose another \(choice) with -o.")
+        }
+        try checkIsFilePath(path)
+        try checkDirectory(Path.directory(of: path), for: path)
+    }
+
+    /// Creates a directory for output, and its missing parents; an existing one stays unchanged.
+    ///
+    /// - Throws: An error if it can't be created. It names the file that is in the way, if there is one.
+    package static func createDirectory(_ directory: String) throws {
+        try createDirectory(directory, for: directory)
+    }
+
+    /// Checks that a directory for output exists or can be created, and that it can be written to.
+    ///
+    /// It creates nothing.
+    ///
+    /// - Throws: An error that names the file that is in the way, if there is one.
+    package static func checkDirectory(_ directory: String) throws {
+        try checkDirectory(directory, for: directory)
+    }
+
+    /// Makes a file under a temporary name beside its path, and renames it.
+    private static func publish(
+        _ path: String, rename: (String, String) throws(SystemError) -> Void,
+        _ make: (String) throws -> Void
+    ) throws {
         let directory = Path.directory(of: path)
-        let kind = try FileSystem.status(of: directory)?.kind
-        guard kind != .directory else { return }
+        // A process that was killed may have left a file, and process numbers repeat in containers.
+        let random = String(UInt64.random(in: 0 ... .max), radix: 16)
+        let part = Path.join(directory, ".failure-artifacts-" + random)
+        try createDirectory(directory, for: path)
+        do {
+            try make(part)
+            try rename(part, path)
+        } catch {
+            try? FileSystem.remove(part)
+            // The temporary name says nothing to the user.
+            guard let error = error as? SystemError, [part, path].contains(error.path) else { throw error }
+            throw SystemError(error.path == part ? error.operation : "create", path, code: error.code)
+        }
+    }
+
+    /// Creates the directory that a path needs.
+    private static func createDirectory(_ directory: String, for path: String) throws {
+        try checkDirectory(directory, for: path)
+        try FileSystem.createDirectory(directory, permissions: 0o777)
+    }
+
+    /// Checks that a directory exists or can be created.
+    private static func checkDirectory(_ directory: String, for path: String) throws {
+        guard let error = FileSystem.obstacle(toWritingInto: directory) else { return }
+        guard error.isAlreadyExists else { throw error }
         throw CommandError(
             .inputOutput,
-            "'\(path)' cannot be written: "
-                + (kind == nil
-                    ? "there is no directory '\(directory)'. Create it first."
-                    : "'\(directory)' is not a directory. Give another path."))
+            "'\(path)' cannot be written: '\(error.path)' is not a directory. Give another path.")
+    }
+
+    /// Rejects a path that ends in a slash, which names a directory.
+    private static func checkIsFilePath(_ path: String) throws {
+        guard path.hasSuffix("/") else { return }
+        throw CommandError(
+            .inputOutput, "'\(path)' is a directory, and a file is to be written. Give the path of a file.")
     }
 
     /// Removes a file that is to be written anew; never removes anything but a regular file.
@@ -75,6 +138,7 @@ package enum WholeFile {
     ///
     /// - Throws: An error if the path names something that a file must not replace, such as a terminal or a pipe.
     private static func place(of path: String) throws -> String {
+        try checkIsFilePath(path)
         let place = FileSystem.realPath(of: path) ?? path
         if let status = try FileSystem.status(of: place), status.kind != .regular {
             throw CommandError(

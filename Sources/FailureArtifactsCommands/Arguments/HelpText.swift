@@ -52,7 +52,8 @@ enum HelpText {
             \(definitions([("-h, --help", "Show this help."), ("--version", "Show the version.")]))
 
             'failure-artifacts COMMAND --help' describes a command. Results go to standard
-            output, everything else to standard error.
+            output, everything else to standard error. Missing directories of an output
+            path are created.
 
             Exit status: 0 done, 1 the check found something, 64 wrong usage, 65 malformed
             file, 66 no such file, 74 input or output error. 'run' and 'open' exit with the

@@ -17,12 +17,4 @@ enum PathCheck {
         }
         _ = try FileSystem.contents(ofDirectory: path)
     }
-
-    /// Checks that there is nothing at the path of a file that `-o` names.
-    static func newFile(_ path: String) throws {
-        guard try FileSystem.status(of: path) == nil else {
-            throw CommandError(
-                .usage, "'\(path)' exists, and is not written over: choose another file with -o.")
-        }
-    }
 }

@@ -50,10 +50,7 @@ struct ReplayCommand: Command {
     func run(_ console: Console) throws -> ExitCode {
         try console.withBundle(at: path) { bundle, scratch in
             let choice = try bundle.store(named: store)
-            if let output {
-                try PathCheck.newFile(output)
-                try WholeFile.checkDirectory(of: output)
-            }
+            if let output { try WholeFile.checkNew(output) }
             if let redactions = choice.store.redactions, !redactions.isEmpty {
                 try console.warn(
                     "The store was redacted (\(redactions.joined(separator: ", "))), so statements can have another "
@@ -61,7 +58,9 @@ struct ReplayCommand: Command {
             }
             let replay = try Replay(
                 of: choice, in: bundle, scratch: scratch, limits: console.limits.store)
-            if let output { try FileSystem.copy(replay.path, toNewFile: output) }
+            if let output {
+                try WholeFile.create(output) { try FileSystem.copy(replay.path, toNewFile: $0) }
+            }
             if isJSON {
                 try console.output.writeLine(JSONText.pretty(ReplayReport(replay)))
             } else {

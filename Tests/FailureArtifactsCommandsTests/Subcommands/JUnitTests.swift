@@ -119,29 +119,4 @@ import Testing
         #expect(ran.status == 0)
         #expect(ran.error.contains("'pipe' is a pipe or a device, so nothing is written there."))
     }
-
-    @Test(arguments: ["junit", "summary", "report"])
-    func theDirectoryOfTheOutput(_ command: String) throws {
-        let fixture = try Fixture()
-        let bundle = try fixture.ledger()
-        let missing = fixture.path("a/b/file")
-        #expect(
-            run(command, bundle, "-o", missing)
-                == Outcome(
-                    status: 74, output: "",
-                    error:
-                        "error: '\(missing)' cannot be written: there is no directory '\(fixture.path("a/b"))'. "
-                        + "Create it first.\n"))
-        #expect(
-            run(command, bundle, "-o", bundle + "/file").error
-                == "error: '\(bundle)/file' cannot be written: '\(bundle)' is not a directory. Give another path.\n"
-        )
-        // The error names the user's path, and not that of a temporary file.
-        let path = fixture.path(String(repeating: "x", count: 250))
-        #expect(
-            run(command, bundle, "-o", path)
-                == Outcome(
-                    status: 74, output: "",
-                    error: "error: Cannot create '\(path)': File name too long.\n"))
-    }
 }

@@ -113,18 +113,6 @@ import Testing
         #expect(try Program.run("/usr/bin/env", ["ls", "/tmp/evil.sqlite"]).status != 0)
     }
 
-    @Test func theDirectoryOfTheOutputMustExist() throws {
-        let fixture = try Fixture()
-        let path = try fixture.walBundle(Self.transactions, log: Self.log)
-        let output = fixture.path("new/replayed.sqlite")
-        #expect(
-            run("replay", path, "-o", output)
-                == Outcome(
-                    status: 74, output: "",
-                    error: "error: '\(output)' cannot be written: there is no directory "
-                        + "'\(fixture.path("new"))'. Create it first.\n"))
-    }
-
     @Test func withoutStatements() throws {
         let fixture = try Fixture()
         let outcome = run("replay", try fixture.walBundle())

@@ -162,9 +162,6 @@ struct ReportTests {
         #expect(run("report").status == 64)
         #expect(run("report", bundle, "-o", "").status == 64)
         #expect(run("report", fixture.path("none")).status == 66)
-        let result = run("report", bundle, "-o", fixture.path("none/page.html"))
-        #expect(result.status == 74)
-        #expect(result.error.contains("none"))
         let output = run("report", bundle, "-o", "-")
         #expect(output.status == 0 && output.output.hasPrefix("<!DOCTYPE html>"))
     }

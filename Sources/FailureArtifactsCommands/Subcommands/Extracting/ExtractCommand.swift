@@ -1,6 +1,7 @@
 internal import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
+internal import FailureArtifactsReport
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 internal import FailureArtifactsZip
@@ -148,10 +149,12 @@ struct ExtractCommand: Command {
         let state = try history.state(of: commit)
         try prepare(directory)
         let file = Path.join(directory, history.name(of: state) + ".sqlite")
-        if rules.isEmpty {
-            _ = try history.rebuild(state, to: file)
-        } else {
-            try Self.redact(try history.rebuild(state), to: file, rules, console)
+        try WholeFile.create(file) { part in
+            if rules.isEmpty {
+                _ = try history.rebuild(state, to: part)
+            } else {
+                try Self.redact(try history.rebuild(state), to: part, rules, console)
+            }
         }
         try report(file, size: FileSystem.status(of: file)?.size ?? 0, console)
     }
@@ -161,7 +164,7 @@ struct ExtractCommand: Command {
         _ store: String, to file: String, _ rules: RedactionRules, _ console: Console
     ) throws {
         guard !rules.leavesOutContent else {
-            throw CommandError(.usage, "The redactions leave out all stores, and so '\(file)'.")
+            throw CommandError(.usage, "The redactions leave out all stores, so there is none to write.")
         }
         do {
             let result = try StoreRedactor(rules, timeLimit: RedactedFiles.timeLimit).redact(
@@ -201,7 +204,7 @@ struct ExtractCommand: Command {
                         + "choose another directory with -o.")
             }
         }
-        try FileSystem.createDirectory(directory, permissions: 0o777)
+        try WholeFile.createDirectory(directory)
     }
 
     /// Rejects unsafe names that the archive reader should already have rejected.

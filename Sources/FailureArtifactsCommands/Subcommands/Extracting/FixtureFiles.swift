@@ -1,6 +1,7 @@
 internal import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
+internal import FailureArtifactsReport
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
@@ -72,18 +73,16 @@ struct FixtureFiles {
         let (file, source) = (
             Path.join(resources, test.storeFile), Path.join(directory, test.fileName)
         )
-        for path in [file, source] where try FileSystem.status(of: path) != nil {
-            throw CommandError(
-                .usage, "'\(path)' exists, and is not written over: choose another directory with -o.")
-        }
-        try FileSystem.createDirectory(resources, permissions: 0o777)
-        if let script {
-            try FileSystem.write(script, toNewFile: file)
-        } else {
-            try FileSystem.copy(store, toNewFile: file)
+        for path in [file, source] { try WholeFile.checkNew(path, choice: "directory") }
+        try WholeFile.create(file) { part in
+            if let script {
+                try FileSystem.write(script, toNewFile: part)
+            } else {
+                try FileSystem.copy(store, toNewFile: part)
+            }
         }
         try report(file)
-        try FileSystem.write(Array(test.source.utf8), toNewFile: source)
+        try WholeFile.create(source) { try FileSystem.write(Array(test.source.utf8), toNewFile: $0) }
         try report(source)
         explain(plan)
     }

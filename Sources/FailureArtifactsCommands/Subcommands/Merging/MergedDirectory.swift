@@ -1,6 +1,7 @@
 internal import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
+internal import FailureArtifactsReport
 internal import FailureArtifactsSystem
 
 /// The target directory of a merge.
@@ -39,6 +40,7 @@ struct MergedDirectory {
                     .usage, "'\(path)' is a file, and the bundles need a directory: choose one with -o.")
             }
         } else {
+            try WholeFile.checkDirectory(path)
             try ArtifactsDirectory(path: path).prepare()
         }
         workspace = try FileSystem.createUniqueDirectory(in: path, prefix: ".merging-")

@@ -1,6 +1,7 @@
 internal import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
+internal import FailureArtifactsReport
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 internal import FailureArtifactsTestRun
@@ -99,7 +100,7 @@ struct ReduceCommand: Command {
             let target = output ?? stem + ".reduced.sqlite"
             let name = Path.stem(of: Path.name(of: target)) + ".sql"
             let script = target.contains("/") ? Path.join(Path.directory(of: target), name) : name
-            for file in [target, script] { try PathCheck.newFile(file) }
+            for file in [target, script] { try WholeFile.checkNew(file) }
             if let redactions = choice.store.redactions, !redactions.isEmpty {
                 try console.warn(
                     "The store was redacted (\(redactions.joined(separator: ", "))): the check sees, and the result "
@@ -207,15 +208,14 @@ struct ReduceCommand: Command {
     private func write(
         _ store: String, to files: (store: String, script: String), _ console: Console
     ) throws -> [String] {
-        try FileSystem.createDirectory(Path.directory(of: files.store), permissions: 0o777)
-        try FileSystem.copy(store, toNewFile: files.store)
+        try WholeFile.create(files.store) { try FileSystem.copy(store, toNewFile: $0) }
         let script = try StoreScript(of: store, limits: console.limits.store).bytes(
             maximum: Self.scriptLimit,
             omissions: { omission in
                 try console.warn("The script does not give all of the store: \(omission).")
             })
         guard let script else { return [files.store] }
-        try FileSystem.write(script, toNewFile: files.script)
+        try WholeFile.create(files.script) { try FileSystem.write(script, toNewFile: $0) }
         return [files.store, files.script]
     }
 

@@ -75,7 +75,6 @@ struct RunOutputs {
         do {
             let text = JUnitText(
                 results: results, attachment: JUnitText.attachment(environment: console.environment))
-            try FileSystem.createDirectory(Path.directory(of: Path.absolute(path)), permissions: 0o755)
             try WholeFile.write(text, to: path)
         } catch {
             try console.warn(Self.sentence("The results could not be written to '\(path)'.", error))
