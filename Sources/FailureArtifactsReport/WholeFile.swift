@@ -101,7 +101,9 @@ package enum WholeFile {
         } catch {
             try? FileSystem.remove(part)
             // The temporary name says nothing to the user.
-            guard let error = error as? SystemError, [part, path].contains(error.path) else { throw error }
+            guard let error = error as? SystemError, [part, path].contains(error.path) else {
+                throw error
+            }
             throw SystemError(error.path == part ? error.operation : "create", path, code: error.code)
         }
     }
@@ -125,7 +127,8 @@ package enum WholeFile {
     private static func checkIsFilePath(_ path: String) throws {
         guard path.hasSuffix("/") else { return }
         throw CommandError(
-            .inputOutput, "'\(path)' is a directory, and a file is to be written. Give the path of a file.")
+            .inputOutput,
+            "'\(path)' is a directory, and a file is to be written. Give the path of a file.")
     }
 
     /// Removes a file that is to be written anew; never removes anything but a regular file.

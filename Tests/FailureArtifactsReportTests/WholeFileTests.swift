@@ -101,7 +101,8 @@ import Testing
         let file = try fixture.write([], to: "file")
         let path = fixture.path(name)
         let error = CommandError(
-            .inputOutput, "'\(path)' cannot be written: '\(file)' is not a directory. Give another path.")
+            .inputOutput, "'\(path)' cannot be written: '\(file)' is not a directory. Give another path."
+        )
         #expect(throws: error) { try WholeFile.checkNew(path) }
         #expect(throws: error) { try WholeFile.write("", to: path) }
         #expect(throws: error) { try WholeFile.create(path) { _ in } }
@@ -112,7 +113,8 @@ import Testing
     @Test func aPathThatEndsInASlashIsADirectory() throws {
         let path = fixture.path("new/")
         let error = CommandError(
-            .inputOutput, "'\(path)' is a directory, and a file is to be written. Give the path of a file.")
+            .inputOutput,
+            "'\(path)' is a directory, and a file is to be written. Give the path of a file.")
         #expect(throws: error) { try WholeFile.write("", to: path) }
         #expect(throws: error) { try WholeFile.create(path) { _ in } }
         #expect(try names().isEmpty)

@@ -66,7 +66,8 @@ import Testing
                 == Outcome(
                     status: 74, output: "",
                     error:
-                        "error: '\(named)' cannot be written: '\(file)' is not a directory. Give another path.\n"))
+                        "error: '\(named)' cannot be written: '\(file)' is not a directory. Give another path.\n"
+                ))
     }
 
     @Test func aRunWarnsOfResultsWithoutADirectory() throws {
@@ -77,7 +78,8 @@ import Testing
             outcome
                 == Outcome(
                     status: 3, output: "",
-                    error: "warning: The results could not be written to 'file/junit.xml'. 'file/junit.xml' "
+                    error:
+                        "warning: The results could not be written to 'file/junit.xml'. 'file/junit.xml' "
                         + "cannot be written: 'file' is not a directory. Give another path.\n"))
     }
 
