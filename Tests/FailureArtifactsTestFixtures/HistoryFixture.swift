@@ -7,12 +7,13 @@ extension Fixture {
     /// Writes the bundle of a store in WAL mode, with the history that a capture would record.
     ///
     /// Each of `transactions` runs between `BEGIN` and `COMMIT`. `log` contains statements and the number of rows each
-    /// one changed. The bundle of a test that `passed` lies beside the failing one. `facts` has more keys of a statement, as JSON, by the statement's index.
+    /// one changed. The bundle of a test that `passed` lies beside the failing one. `facts` has more keys of a statement, as JSON, by the statement's index. The
+    /// failure is in line 8 of `file`.
     @discardableResult
     package func walBundle(
         _ transactions: [String] = Self.transactions, uncommitted: String? = nil,
         log: [(sql: String, changes: Int?)]? = nil, facts: [Int: String] = [:], missing: Bool = false,
-        passed: Bool = false, message: String? = nil
+        passed: Bool = false, message: String? = nil, file: String? = nil
     ) throws -> String {
         let live = path("live-\(UInt32.random(in: 0 ... .max)).sqlite")
         let connection = try Connection(path: live, mode: .create)
@@ -61,6 +62,9 @@ extension Fixture {
         if let message {
             let escaped = message.replacing("\"", with: "\\\"")
             metadata.replace("\"message\": \"m\"", with: "\"message\": \"\(escaped)\"")
+        }
+        if let file {
+            metadata.replace("\"kind\":", with: "\"file\": \"\(file)\", \"line\": 8, \"kind\":")
         }
         let outcome = metadata.replacing("\"outcome\": \"failed\"", with: "\"outcome\": \"passed\"")
         return try zip(

@@ -51,4 +51,11 @@ package final class FailureEvidence {
         }
         notes += results.notes
     }
+
+    /// The root of the test's package, as far as the bundle tells it.
+    var packageRoot: PackageRoot {
+        PackageRoot(
+            files: metadata.failures.compactMap(\.file),
+            sources: stores.lazy.flatMap(\.statements).flatMap(\.record.frames))
+    }
 }

@@ -44,6 +44,7 @@ package struct Explanation: Encodable {
 
     package struct Failure: Encodable {
         package let message: String
+        /// The source file, relative to the package root if that is known, as the test framework reports it otherwise.
         package let file: String?
         package let line: Int?
     }
@@ -91,8 +92,9 @@ package struct Explanation: Encodable {
         let metadata = evidence.metadata
         test = Test(
             framework: metadata.test.framework, suite: metadata.test.suite, name: metadata.test.name)
+        let root = evidence.packageRoot
         failure = metadata.failures.first.map {
-            Failure(message: $0.message, file: $0.file, line: $0.line)
+            Failure(message: $0.message, file: $0.file.map(root.relativePath), line: $0.line)
         }
         notes = evidence.notes
         files = evidence.files

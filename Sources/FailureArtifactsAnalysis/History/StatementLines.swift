@@ -102,5 +102,5 @@ package struct StatementLines {
 
 extension StatementRecord {
     /// The lines that were running, the innermost first.
-    fileprivate var frames: [Source] { (source.map { [$0] } ?? []) + (callers ?? []) }
+    var frames: [Source] { (source.map { [$0] } ?? []) + (callers ?? []) }
 }

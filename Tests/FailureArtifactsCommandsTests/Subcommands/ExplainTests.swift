@@ -72,4 +72,33 @@ import Testing
         #expect(all.contains(caller.replacing("     ", with: "       ")), "\(all)")
         #expect(all.contains(caller.replacing("     ", with: "    ")), "\(all)")
     }
+
+    /// The line of the test that called the package's code tells the package root.
+    @Test func theFileOfTheFailureIsRelativeToThePackageRoot() throws {
+        let fixture = try Fixture()
+        let other = try Fixture()
+        let update = "UPDATE account SET balance = NULL WHERE id = 2"
+        func bundle(in fixture: borrowing Fixture, calledFrom caller: String) throws -> String {
+            try fixture.walBundle(
+                [update], log: [(update, 1)],
+                facts: [
+                    0: """
+                    "source":{"file":"Sources/Bank.swift","line":15},"callers":[{"file":"\(caller)","line":7}]
+                    """
+                ],
+                file: "/home/ci/bank/Tests/BankTests.swift")
+        }
+        let known = try bundle(in: fixture, calledFrom: "Tests/BankTests.swift")
+        let json = run("explain", known, "--json").output
+        #expect(json.contains("\"file\" : \"Tests/BankTests.swift\",\n    \"line\" : 8"), "\(json)")
+        let markdown = run("explain", known, "--markdown").output
+        #expect(markdown.contains("\nTests/BankTests.swift:8\n"), "\(markdown)")
+        // The metadata is printed as it is.
+        #expect(run("show", known, "--json").output.contains("/home/ci/bank/Tests/BankTests.swift"))
+
+        let unknown = run(
+            "explain", try bundle(in: other, calledFrom: "Tests/Helper.swift"), "--json"
+        ).output
+        #expect(unknown.contains("\"file\" : \"/home/ci/bank/Tests/BankTests.swift\""), "\(unknown)")
+    }
 }

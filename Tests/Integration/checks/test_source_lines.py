@@ -97,6 +97,11 @@ class SourceLines(SourceLineCase):
         })
         line = marked_lines("Tests/RawSuite/SourceLineTests.swift")["await"]
         self.assertIn(f"SourceLineTests.insertAfterAwait(_:) Tests/RawSuite/SourceLineTests.swift:{line}", show(bundle))
+        # The metadata has the test framework's path.
+        self.assertTrue(bundle.metadata["failures"][0]["file"].startswith("/"))
+        with kept(bundle) as path:
+            failure = json.loads(tool("explain", path, "--json"))["failure"]
+        self.assertEqual(failure["file"], "Tests/RawSuite/SourceLineTests.swift")
 
     def test_c_code(self):
         """A statement that C code runs has the line of Swift that called the C code."""
