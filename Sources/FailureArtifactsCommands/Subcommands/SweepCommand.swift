@@ -33,6 +33,8 @@ struct SweepCommand: Command {
 
     func run(_ console: Console) throws -> ExitCode {
         try PathCheck.directory(directory)
+        // Recovery only warns of it, because `run` has to go on.
+        _ = try ArtifactsDirectory(path: directory).allStagingDirectories()
         var reader = EnvironmentReader(ProcessEnvironment.variables)
         let limits = DirectoryLimits(&reader)
         let readers = BundleReaders(&reader)
