@@ -96,6 +96,21 @@ import Testing
                     error: "error: Cannot list '\(place)': Permission denied. Check the permissions.\n"))
     }
 
+    /// The journals of processes that died are in a hidden directory.
+    @Test func sweepNamesTheHiddenDirectoryThatCannotBeListed() throws {
+        let fixture = try Fixture()
+        let place = fixture.path(".in-flight")
+        let link = try Program.run("/usr/bin/env", ["ln", "-s", ".in-flight", place])
+        #expect(link.status == 0)
+        #expect(
+            try Program.tool("sweep", fixture.directory)
+                == Outcome(
+                    status: 74, output: "",
+                    error: "error: Cannot list '\(place)': Too many levels of symbolic links.\n"))
+        try FileSystem.remove(place)
+        #expect(try Program.tool("sweep", fixture.directory) == Outcome(status: 0, output: "", error: ""))
+    }
+
     @Test func bundlesThatAreCutShort() throws {
         let fixture = try Fixture()
         let whole = try FileSystem.contents(ofFile: try fixture.ledger("whole.zip"))
