@@ -3,7 +3,9 @@
 import importlib.machinery
 import importlib.util
 import pathlib
+import re
 import sys
+import textwrap
 import unittest
 
 sys.dont_write_bytecode = True
@@ -24,6 +26,29 @@ def scored(comment, *findings, lines=((("Sources/A.swift", 2)),)):
     expectation = score.parse_expectation(comment)
     expectation.lines = set(lines)
     return score.score(findings, expectation)
+
+
+class CodeTests(unittest.TestCase):
+    def test_codes_of_a_source(self):
+        source = """\
+            package struct Finding {
+                enum Other: String { case other }
+                package enum Code: String, CaseIterable {
+                    // Facts.
+                    case foreignKeyViolation = "foreign-key-violation"
+                    case integrity
+                }
+                case later
+            }
+            """
+        self.assertEqual(score.parse_codes(textwrap.dedent(source)), {"foreign-key-violation", "integrity"})
+
+    def test_the_documented_codes(self):
+        """The article lists all codes, and the comments of the tests use some of them."""
+        article = (score.ROOT / "Sources/FailureArtifacts/Documentation.docc/Findings.md").read_text()
+        table = article.split("### Codes")[1].split("###")[0]
+        cells = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+        self.assertEqual(score.CODES, {code for cell in cells for code in re.findall("`(.+?)`", cell)})
 
 
 class CommentTests(unittest.TestCase):
