@@ -125,10 +125,13 @@ package enum WholeFile {
 
     /// Rejects a path that ends in a slash, which names a directory.
     private static func checkIsFilePath(_ path: String) throws {
-        guard path.hasSuffix("/") else { return }
-        throw CommandError(
+        if path.hasSuffix("/") { throw refusal(path, .directory) }
+    }
+
+    private static func refusal(_ path: String, _ kind: FileStatus.Kind) -> CommandError {
+        CommandError(
             .inputOutput,
-            "'\(path)' is a directory, and a file is to be written. Give the path of a file.")
+            "'\(path)' is \(kind.noun), so no file is written there. Give the path of a file.")
     }
 
     /// Removes a file that is to be written anew; never removes anything but a regular file.
@@ -144,12 +147,7 @@ package enum WholeFile {
         try checkIsFilePath(path)
         let place = FileSystem.realPath(of: path) ?? path
         if let status = try FileSystem.status(of: place), status.kind != .regular {
-            throw CommandError(
-                .inputOutput,
-                status.kind == .directory
-                    ? "'\(path)' is a directory, and a file is to be written. Give the path of a file."
-                    : "'\(path)' is a pipe or a device, so nothing is written there. Give the path of a file."
-            )
+            throw refusal(path, status.kind)
         }
         return place
     }

@@ -14,6 +14,15 @@ package struct FileStatus: Equatable, Sendable {
     /// The kinds of file that this project distinguishes.
     package enum Kind: Sendable {
         case regular, directory, other
+
+        /// The kind with its article, for messages.
+        package var noun: String {
+            switch self {
+            case .regular: "a file"
+            case .directory: "a directory"
+            case .other: "a pipe or a device"
+            }
+        }
     }
 
     package let identity: Identity

@@ -54,7 +54,7 @@ package struct ZipError: Error, Equatable, Sendable, CustomStringConvertible {
         let place = entry.map { "entry '\($0)' of '\(archive)'" } ?? "'\(archive)'"
         return switch reason {
         case .notAFile:
-            "\(place) is a pipe or a device. Write its content to a file, and give that."
+            "\(place) is \(FileStatus.Kind.other.noun). Write its content to a file, and give that."
         case .notAnArchive:
             "\(place) is not a ZIP archive."
         case .truncated:

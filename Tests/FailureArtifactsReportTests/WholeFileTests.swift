@@ -114,7 +114,7 @@ import Testing
         let path = fixture.path("new/")
         let error = CommandError(
             .inputOutput,
-            "'\(path)' is a directory, and a file is to be written. Give the path of a file.")
+            "'\(path)' is a directory, so no file is written there. Give the path of a file.")
         #expect(throws: error) { try WholeFile.write("", to: path) }
         #expect(throws: error) { try WholeFile.create(path) { _ in } }
         #expect(try names().isEmpty)

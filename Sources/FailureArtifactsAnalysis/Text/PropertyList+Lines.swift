@@ -3,6 +3,7 @@ internal import FoundationEssentials
 #else
 internal import Foundation
 #endif
+internal import FailureArtifactsReading
 internal import FailureArtifactsSystem
 
 // A property list as lines such as `window.width = 300`, which can be compared.
@@ -52,7 +53,7 @@ extension PropertyList {
                 ? Timestamp.description(ofNanoseconds: Int64((seconds + 978_307_200) * 1e9))
                 : "\(seconds) s since 2001"
         case .data(let bytes):
-            "0x" + ValueText.hexadecimal(bytes.prefix(32))
+            "0x" + hexadecimalText(bytes.prefix(32))
                 + (bytes.count > 32 ? "… (\(Counted.bytes(UInt64(bytes.count))))" : "")
         case .string(let text): "\"" + SafeText.cell(text) + "\""
         case .array: "[]"

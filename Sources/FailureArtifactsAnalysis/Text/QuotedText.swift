@@ -1,3 +1,4 @@
+internal import FailureArtifactsReading
 package import FailureArtifactsSystem
 
 #if canImport(FoundationEssentials)
@@ -47,7 +48,7 @@ package enum JSONText {
             case UInt8(ascii: "\n"): bytes += Array("\\n".utf8)
             case UInt8(ascii: "\r"): bytes += Array("\\r".utf8)
             case UInt8(ascii: "\t"): bytes += Array("\\t".utf8)
-            case 0..<0x20, 0x7F: bytes += Array(("\\u00" + ValueText.hexadecimal([byte])).utf8)
+            case 0..<0x20, 0x7F: bytes += Array(("\\u00" + hexadecimalText([byte])).utf8)
             default: bytes.append(byte)
             }
         }
@@ -81,7 +82,7 @@ package enum URLText {
     package static func path(_ path: String) -> String {
         path.utf8.map { byte in
             isUnreserved(byte) || byte == UInt8(ascii: "/")
-                ? String(UnicodeScalar(byte)) : "%" + ValueText.hexadecimal(CollectionOfOne(byte))
+                ? String(UnicodeScalar(byte)) : "%" + hexadecimalText(CollectionOfOne(byte))
         }.joined()
     }
 

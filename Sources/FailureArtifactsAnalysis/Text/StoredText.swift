@@ -73,12 +73,12 @@ package enum StoredText {
         case .null: "NULL"
         case .integer(let number): String(number)
         case .real(let number): ValueText.real(number)
-        case .blob(let bytes): "X'" + ValueText.hexadecimal(bytes) + (value.isCut ? "" : "'")
+        case .blob(let bytes): "X'" + hexadecimalText(bytes) + (value.isCut ? "" : "'")
         case .text(let bytes):
             if let text = valid(bytes, isCut: value.isCut) {
                 "'" + SafeText.cell(text) + (value.isCut ? "" : "'")
             } else {
-                "text X'" + ValueText.hexadecimal(bytes) + (value.isCut ? "" : "'")
+                "text X'" + hexadecimalText(bytes) + (value.isCut ? "" : "'")
             }
         }
     }
@@ -100,11 +100,8 @@ package enum ValueText {
     /// Returns a UUID as text; nil if it doesn't have 16 bytes.
     package static func uuid(_ bytes: some Collection<UInt8>) -> String? {
         guard bytes.count == 16 else { return nil }
-        let digits = Array(hexadecimal(bytes))
+        let digits = Array(hexadecimalText(bytes))
         let ends = [8, 12, 16, 20, 32]
         return zip([0] + ends, ends).map { String(digits[$0..<$1]) }.joined(separator: "-")
     }
-
-    /// Returns two upper-case digits for each byte.
-    package static func hexadecimal(_ bytes: some Collection<UInt8>) -> String { hexadecimalText(bytes) }
 }

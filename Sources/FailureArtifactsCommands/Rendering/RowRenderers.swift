@@ -1,4 +1,5 @@
 internal import FailureArtifactsAnalysis
+internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 
 /// Rows as an aligned table for a terminal.
@@ -100,7 +101,7 @@ struct TableRenderer: RowRenderer {
         case .text(let text): return (SafeText.cell(text), false)
         case .blob(let bytes):
             // Longer values don't fit on a terminal.
-            let shown = ValueText.hexadecimal(bytes.prefix(2048))
+            let shown = hexadecimalText(bytes.prefix(2048))
             return ("X'" + shown + (bytes.count > 2048 ? "…" : "'"), false)
         }
     }
@@ -149,7 +150,7 @@ struct CSVRenderer: RowRenderer {
         case .integer(let number): String(number)
         case .real(let number): ValueText.real(number)
         case .text(let text): field(text)
-        case .blob(let bytes): "X'" + ValueText.hexadecimal(bytes) + "'"
+        case .blob(let bytes): "X'" + hexadecimalText(bytes) + "'"
         }
     }
 

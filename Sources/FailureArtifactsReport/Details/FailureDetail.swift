@@ -148,10 +148,10 @@ enum CellJSON {
             return number.magnitude <= 1 << 53 ? String(number) : "{\"i\":\"\(number)\"}"
         case .real(let number): return "{\"r\":\"\(ValueText.real(number))\"}"
         case .blob(let bytes):
-            return "{\"b\":\"\(ValueText.hexadecimal(bytes))\",\"n\":\(value.byteCount)}"
+            return "{\"b\":\"\(hexadecimalText(bytes))\",\"n\":\(value.byteCount)}"
         case .text(let bytes):
             guard let text = StoredText.valid(bytes, isCut: value.isCut) else {
-                return "{\"x\":\"\(ValueText.hexadecimal(bytes))\",\"n\":\(value.byteCount)}"
+                return "{\"x\":\"\(hexadecimalText(bytes))\",\"n\":\(value.byteCount)}"
             }
             return value.isCut ? "{\"t\":\(string(text)),\"n\":\(value.byteCount)}" : string(text)
         }
@@ -165,7 +165,7 @@ enum CellJSON {
             switch byte {
             case 0..<0x20, 0x7F, UInt8(ascii: "<"), UInt8(ascii: ">"), UInt8(ascii: "&"),
                 UInt8(ascii: "'"), UInt8(ascii: "\""), UInt8(ascii: "\\"):
-                bytes += Array(("\\u00" + ValueText.hexadecimal([byte])).utf8)
+                bytes += Array(("\\u00" + hexadecimalText([byte])).utf8)
             // U+2028 and U+2029 are E2 80 A8 and E2 80 A9.
             case 0xA8 where previous == (0xE2, 0x80), 0xA9 where previous == (0xE2, 0x80):
                 bytes.removeLast(2)

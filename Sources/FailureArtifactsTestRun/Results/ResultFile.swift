@@ -14,8 +14,7 @@ enum ResultFile {
         guard status.kind == .regular else {
             throw CommandError(
                 .noInput,
-                "'\(path)' is a \(status.kind == .directory ? "directory" : "pipe or a device"), not a file. "
-                    + "Give a file with test results.")
+                "'\(path)' is \(status.kind.noun), not a file. Give a file with test results.")
         }
         let file = try File(reading: path)
         try file.withMappedBytes { bytes in

@@ -109,14 +109,14 @@ import Testing
                 #expect(outcome.status == 74)
                 let problem =
                     place == "pipe"
-                    ? "is a pipe or a device, so nothing is written there. Give the path of a file."
-                    : "is a directory, and a file is to be written. Give the path of a file."
+                    ? "is a pipe or a device, so no file is written there. Give the path of a file."
+                    : "is a directory, so no file is written there. Give the path of a file."
                 #expect(outcome.error == "error: '\(fixture.path(place))' \(problem)\n")
             }
         }
         let ran = try Program.tool(
             "run", "--junit", "pipe", "--", "true", directory: fixture.directory)
         #expect(ran.status == 0)
-        #expect(ran.error.contains("'pipe' is a pipe or a device, so nothing is written there."))
+        #expect(ran.error.contains("'pipe' is a pipe or a device, so no file is written there."))
     }
 }

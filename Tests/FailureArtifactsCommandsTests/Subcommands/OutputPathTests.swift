@@ -100,7 +100,7 @@ import Testing
                 == Outcome(
                     status: 74, output: "",
                     error:
-                        "error: '\(path)' is a directory, and a file is to be written. Give the path of a file.\n"
+                        "error: '\(path)' is a directory, so no file is written there. Give the path of a file.\n"
                 ))
         #expect(try FileSystem.status(of: path) == nil)
     }

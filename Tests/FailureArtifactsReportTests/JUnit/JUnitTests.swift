@@ -1,5 +1,6 @@
 import FailureArtifactsAnalysis
 import FailureArtifactsBundle
+import FailureArtifactsReading
 import FailureArtifactsSystem
 import FailureArtifactsTestFixtures
 import Testing
@@ -92,7 +93,7 @@ import Testing
             default: expected.unicodeScalars.append(scalar)
             }
         }
-        let hexadecimal = ValueText.hexadecimal(Array(expected.utf8)).lowercased()
+        let hexadecimal = hexadecimalText(Array(expected.utf8)).lowercased()
         #expect(read == "\(hexadecimal)\n\(hexadecimal)\n")
     }
 
