@@ -12,12 +12,14 @@ enum HelpText {
             let name = positional.name + (positional.isRepeated ? "…" : "")
             usage += positional.isOptional ? " [\(name)]" : " " + name
         }
-        for option in syntax.options where option.name != "--help" {
-            let text = (option.short ?? option.name) + (option.value.map { " " + $0 } ?? "")
-            usage += option.isRequired ? " " + text : " [\(text)]"
+        for group in syntax.optionGroups {
+            let text = group.map(\.usage).joined(separator: " | ")
+            usage += group.contains(where: \.isRequired) ? " " + text : " [\(text)]"
         }
         if let rest = syntax.rest {
-            usage += syntax.needsRest ? " -- \(rest.name)…" : " [-- \(rest.name)…]"
+            let others = syntax.restAlternatives.map(\.usage)
+            let text = (others + ["-- \(rest.name)…"]).joined(separator: " | ")
+            usage += !syntax.needsRest ? " [\(text)]" : others.isEmpty ? " " + text : " (\(text))"
         }
         var sections = [
             wrapped("Usage: " + usage, indent: 7, firstIndent: 0),

@@ -55,9 +55,7 @@ extension Syntax {
         }
         if !result.has("--help") {
             try checkPositionals(result.positionals)
-            if needsRest, let rest, result.rest.first?.isEmpty ?? true {
-                throw usageError("'\(command)' needs \(rest.name) after '--'.")
-            }
+            try checkAlternatives(result)
         }
         return result
     }
@@ -107,6 +105,20 @@ extension Syntax {
         if let empty = zip(given, positionals).first(where: { $0.0.isEmpty }) {
             throw usageError("\(empty.1.name) is empty.")
         }
+    }
+
+    private func checkAlternatives(_ arguments: ParsedArguments) throws(CommandError) {
+        for names in alternatives {
+            let given = names.filter { $0 == "--" ? !arguments.rest.isEmpty : arguments.has($0) }
+            if given.count > 1 {
+                throw usageError("'\(given[0])' and '\(given[1])' exclude each other.")
+            }
+        }
+        guard needsRest, let rest, arguments.rest.first?.isEmpty ?? true,
+            !restAlternatives.contains(where: { arguments.has($0.name) })
+        else { return }
+        let others = restAlternatives.map { "'\($0.usage)' or " }.joined()
+        throw usageError("'\(command)' needs \(others)\(rest.name) after '--'.")
     }
 
     /// Returns a usage error that points to the command's help.

@@ -54,6 +54,9 @@ package struct Syntax: Sendable {
             self.isRequired = isRequired
             self.help = help
         }
+
+        /// The option in a usage line: `-o FILE`.
+        var usage: String { (short ?? name) + (value.map { " " + $0 } ?? "") }
     }
 
     /// A positional argument.
@@ -87,6 +90,10 @@ package struct Syntax: Sendable {
     package let summary: String
     package let positionals: [Positional]
     package let options: [Option]
+    /// The long names of options that exclude each other, in lists.
+    ///
+    /// `--` stands for the arguments after it. If a command needs them, another option of their list replaces them.
+    package let alternatives: [[String]]
     /// The arguments after `--`; nil if `--` only ends the options.
     package let rest: Positional?
     /// True if at least one argument must follow `--`.
@@ -96,12 +103,13 @@ package struct Syntax: Sendable {
 
     package init(
         command: String, summary: String, positionals: [Positional], options: [Option] = [],
-        rest: Positional? = nil, needsRest: Bool = false, discussion: String = ""
+        alternatives: [[String]] = [], rest: Positional? = nil, needsRest: Bool = false, discussion: String = ""
     ) {
         self.command = command
         self.summary = summary
         self.positionals = positionals
         self.options = options + [Option("--help", short: "-h", help: "Show this help.")]
+        self.alternatives = alternatives
         self.rest = rest
         self.needsRest = needsRest
         self.discussion = discussion
@@ -110,5 +118,24 @@ package struct Syntax: Sendable {
     /// Returns the option with this long or short name.
     func option(named name: String) -> Option? {
         options.first { $0.name == name || $0.short == name }
+    }
+
+    // MARK: Usage lines
+
+    /// The options that replace the arguments after `--`.
+    var restAlternatives: [Option] {
+        alternatives.filter { $0.contains("--") }.joined().compactMap(option(named:))
+    }
+
+    /// The other options without `--help`, each with those that it excludes.
+    var optionGroups: [[Option]] {
+        let separate = Set(["--help"] + restAlternatives.map(\.name))
+        var done: Set<String> = []
+        return options.filter { !separate.contains($0.name) }.compactMap { option in
+            guard !done.contains(option.name) else { return nil }
+            let names = alternatives.first { $0.contains(option.name) } ?? [option.name]
+            done.formUnion(names)
+            return names.compactMap(self.option(named:))
+        }
     }
 }

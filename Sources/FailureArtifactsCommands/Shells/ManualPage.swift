@@ -76,16 +76,18 @@ struct ManualPage {
 
     private static func usage(of syntax: Syntax, name: String) -> String {
         var lines = [name + ".Cm " + syntax.command]
-        for option in syntax.options where option.name != "--help" {
-            lines.append((option.isRequired ? "." : ".Op ") + flags(option, separator: " | "))
+        for group in syntax.optionGroups {
+            let words = group.map { flags($0, separator: " | ") }.joined(separator: " | ")
+            lines.append((group.contains(where: \.isRequired) ? "." : ".Op ") + words)
         }
         for positional in syntax.positionals {
             let dots = positional.isRepeated ? " ..." : ""
             lines.append((positional.isOptional ? ".Op Ar " : ".Ar ") + positional.name + dots)
         }
         if let rest = syntax.rest {
-            let words = "Fl - Ar \(rest.name) ..."
-            lines.append(syntax.needsRest ? "." + words : ".Op " + words)
+            let others = syntax.restAlternatives.map { flags($0, separator: " | ") }
+            let words = (others + ["Fl - Ar \(rest.name) ..."]).joined(separator: " | ")
+            lines.append((!syntax.needsRest ? ".Op " : others.isEmpty ? "." : ".Pq ") + words)
         }
         return lines.joined(separator: "\n")
     }

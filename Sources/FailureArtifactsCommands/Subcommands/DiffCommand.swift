@@ -40,6 +40,7 @@ struct DiffCommand: Command {
             ),
             .timeLimit, .noLimits,
         ],
+        alternatives: [["--json", "--sql"]],
         discussion: """
             Rows are matched by primary key, or by rowid if there is no key or it contains NULL. A line begins \
             with + for a row that only B has, - for one that only A has, and ~ for one that differs. 1, 1.0 and \
@@ -68,9 +69,6 @@ struct DiffCommand: Command {
         stores = arguments.values(of: "--store")
         commits = try arguments.commits(Self.syntax)
         isComplete = arguments.has("--all")
-        guard !(arguments.has("--json") && arguments.has("--sql")) else {
-            throw Self.syntax.usageError("'--json' and '--sql' exclude each other.")
-        }
         form = arguments.has("--json") ? .json : arguments.has("--sql") ? .sql : .text
     }
 

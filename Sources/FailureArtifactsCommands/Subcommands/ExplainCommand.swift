@@ -40,6 +40,7 @@ struct ExplainCommand: Command {
                     + "\(FindingMarkdown.standardTokens). Three bytes count as one token."),
             .timeLimit, .noLimits,
         ],
+        alternatives: [["--json", "--markdown"]],
         discussion: """
             A 'certain' finding follows from the data. A 'likely' one agrees with the failed assertion. A 'possible' \
             one may be unrelated. The best finding comes first. To look at the store after a transaction, pass its \
@@ -61,9 +62,6 @@ struct ExplainCommand: Command {
         maximumTokens = tokens ?? FindingMarkdown.standardTokens
         if tokens != nil, !isMarkdown {
             throw Self.syntax.usageError("'--max-tokens' needs --markdown.")
-        }
-        if isMarkdown, arguments.has("--json") {
-            throw Self.syntax.usageError("'--json' and '--markdown' exclude each other.")
         }
         path = arguments.positionals[0]
         isJSON = arguments.has("--json")

@@ -21,6 +21,7 @@ struct QueryCommand: Command {
                 "--csv", help: "Print CSV (RFC 4180) with a header line, even on a terminal."),
             .json("Print a JSON array of objects, one row per line."), .timeLimit, .noLimits,
         ],
+        alternatives: [["--csv", "--json"]],
         discussion: """
             On a terminal, prints a table, in which long values are cut; elsewhere CSV.
 
@@ -53,9 +54,6 @@ struct QueryCommand: Command {
         hasEntities = arguments.has("--entities")
         isCSV = arguments.has("--csv")
         isJSON = arguments.has("--json")
-        guard !(isCSV && isJSON) else {
-            throw Self.syntax.usageError("'--csv' and '--json' exclude each other.")
-        }
     }
 
     func run(_ console: Console) throws -> ExitCode {

@@ -36,6 +36,19 @@ import Testing
         #expect(run("manual").output.contains(".Cm merge\n.Fl o | Fl -output Ar DIR\n.Op Fl -json\n"))
     }
 
+    @Test func optionsThatExcludeEachOtherAreTogether() {
+        for (command, usage, manual) in [
+            ("query", " [--csv | --json] ", ".Op Fl -csv | Fl -json\n"),
+            ("diff", " [--json | --sql]", ".Op Fl -json | Fl -sql\n"),
+            ("explain", " [--json | --markdown] ", ".Op Fl -json | Fl -markdown\n"),
+            ("reduce", " (--check SQL | -- CMD…)\n\n", ".Pq Fl -check Ar SQL | Fl - Ar CMD ...\n"),
+        ] {
+            let help = run(command, "--help").output.replacing("\n       ", with: " ")
+            #expect(help.contains(usage), "\(help)")
+            #expect(run("manual").output.contains(manual))
+        }
+    }
+
     @Test func withoutACommandTheHelpIsAnError() {
         let outcome = run()
         #expect(outcome.status == 64)

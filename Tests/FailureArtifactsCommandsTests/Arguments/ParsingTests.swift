@@ -71,6 +71,29 @@ import Testing
         #expect(try syntax.parse(["-h"]).has("--help"))
     }
 
+    @Test func alternatives() throws {
+        let syntax = Syntax(
+            command: "reduce", summary: "", positionals: [.bundle],
+            options: [
+                .json(""), Syntax.Option("--sql", help: ""),
+                Syntax.Option("--check", value: "SQL", help: ""),
+            ],
+            alternatives: [["--json", "--sql"], ["--check", "--"]],
+            rest: Syntax.Positional("CMD", help: ""), needsRest: true)
+        #expect(try syntax.parse(["a", "--json", "--", "c"]).rest == ["c"])
+        #expect(try syntax.parse(["a", "--sql", "--check", "q"]).rest.isEmpty)
+        for (arguments, sentence) in [
+            (["a", "--sql", "--json", "--", "c"], "'--json' and '--sql' exclude each other."),
+            (["a", "--check", "q", "--", "c"], "'--check' and '--' exclude each other."),
+            (["a"], "'reduce' needs '--check SQL' or CMD after '--'."),
+            (["a", "--"], "'reduce' needs '--check SQL' or CMD after '--'."),
+            (["a", "--", ""], "'reduce' needs '--check SQL' or CMD after '--'."),
+        ] {
+            let error = #expect(throws: CommandError.self) { try syntax.parse(arguments) }
+            #expect(error == CommandError(.usage, sentence + " See 'failure-artifacts reduce --help'."))
+        }
+    }
+
     @Test(arguments: [
         (["a", "b", "--nope"], "'query' has no option '--nope'."),
         (["a", "b", "--nope=1"], "'query' has no option '--nope'."),

@@ -40,11 +40,13 @@ struct ReduceCommand: Command {
                     + "before and after (rows, tables with their rows, bytes), files."),
             .timeLimit, .noLimits,
         ],
+        alternatives: [["--check", "--"]],
         rest: Syntax.Positional(
             "CMD",
             help:
                 "A command that fails because of the store, such as: swift test --filter LedgerTests. The variable "
                 + "FAILURE_ARTIFACTS_FIXTURE has the path of the store, which the command may change."),
+        needsRest: true,
         discussion: """
             Removes rows first, then values, then tables, indexes, views and triggers. The result is a store that \
             the application could have made: all constraints hold, and a row stays if another one refers to it, by a \
@@ -80,11 +82,6 @@ struct ReduceCommand: Command {
         sql = arguments.value(of: "--check")
         words = arguments.rest
         isJSON = arguments.has("--json")
-        guard (sql == nil) != words.isEmpty else {
-            throw Self.syntax.usageError(
-                "Pass either '--check SQL' or a command after '--', which decides whether a store fails."
-            )
-        }
         options.keepsSchema = arguments.has("--keep-schema")
         options.maximumRuns =
             try arguments.number(of: "--max-runs", in: 4...Int(Int32.max), Self.syntax)
