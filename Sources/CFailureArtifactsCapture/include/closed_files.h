@@ -30,7 +30,7 @@ void failure_artifacts_release_files(failure_artifacts_closed_files *files);
 // Opens a handle on the WAL of a connection that is about to be closed. The close of the last connection that has used
 // the WAL writes it into the database, and deletes it. Its content then tells the transactions.
 void failure_artifacts_hold_wal(failure_artifacts_connection *connection);
-// Returns that handle, which is the caller's from now on; -1 if there is none.
+// Returns that handle, which is the caller's from now on; -1 without one.
 int failure_artifacts_take_wal(failure_artifacts_connection *connection);
 void failure_artifacts_release_wal(int handle);
 

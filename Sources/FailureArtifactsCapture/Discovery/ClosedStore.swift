@@ -97,7 +97,7 @@ final class ClosedStore: Sendable {
         )
     }
 
-    /// The WAL that a close wrote into the database and deleted; nil if there is none.
+    /// The WAL that a close wrote into the database and deleted; nil without one.
     var checkpointedWAL: CheckpointedWAL? {
         guard let wal, let files, files.pointee.database >= 0, files.pointee.wal < 0,
             let path = Self.lastingPath(wal.descriptor)

@@ -7,7 +7,7 @@ package struct StoreFiles: Sendable {
     package let journal: String
     /// The WAL's index, on which its users take their locks.
     package let walIndex: String
-    /// The WAL that the last close wrote into the database and deleted; nil if there is none.
+    /// The WAL that the last close wrote into the database and deleted; nil without one.
     let checkpointedWAL: CheckpointedWAL?
     /// An object that keeps the paths valid, if they are not those of the store.
     private let holder: (any AnyObject & Sendable)?

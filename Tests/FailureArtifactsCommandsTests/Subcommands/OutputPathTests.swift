@@ -105,7 +105,7 @@ import Testing
         #expect(try FileSystem.status(of: path) == nil)
     }
 
-    /// The error names the user's path, and not that of a temporary file.
+    /// The error names the user's path, not a temporary file's.
     @Test(arguments: files)
     func aNameThatIsTooLong(_ command: [String]) throws {
         let path = fixture.path(String(repeating: "x", count: 256))
