@@ -50,7 +50,8 @@ package struct CommandError: Error, Equatable, Sendable, CustomStringConvertible
 extension BundleError {
     var exitCode: ExitCode {
         switch reason {
-        case .notFound, .noBundles, .noStores, .noSuchStore, .storeNotCaptured, .noHistory, .sharedEntry:
+        case .notFound, .noMatch, .noBundles, .noStores, .noSuchStore, .storeNotCaptured, .noHistory,
+            .sharedEntry:
             .noInput
         case .history(_, let error): error.exitCode
         case .ambiguous: .usage

@@ -7,22 +7,22 @@ enum HelpText {
 
     /// Returns the help of one command.
     static func text(for syntax: Syntax) -> String {
-        var usage = "failure-artifacts \(syntax.command)"
+        var parts = ["Usage: failure-artifacts \(syntax.command)"]
         for positional in syntax.positionals {
             let name = positional.name + (positional.isRepeated ? "…" : "")
-            usage += positional.isOptional ? " [\(name)]" : " " + name
+            parts.append(positional.isOptional ? "[\(name)]" : name)
         }
         for group in syntax.optionGroups {
             let text = group.map(\.usage).joined(separator: " | ")
-            usage += group.contains(where: \.isRequired) ? " " + text : " [\(text)]"
+            parts.append(group.contains(where: \.isRequired) ? text : "[\(text)]")
         }
         if let rest = syntax.rest {
             let others = syntax.restAlternatives.map(\.usage)
             let text = (others + ["-- \(rest.name)…"]).joined(separator: " | ")
-            usage += !syntax.needsRest ? " [\(text)]" : others.isEmpty ? " " + text : " (\(text))"
+            parts.append(!syntax.needsRest ? "[\(text)]" : others.isEmpty ? text : "(\(text))")
         }
         var sections = [
-            wrapped("Usage: " + usage, indent: 7, firstIndent: 0),
+            usage(parts),
             wrapped(syntax.summary + ".", indent: 0),
         ]
         var arguments = syntax.positionals.map { ($0.name, $0.help) }
@@ -43,9 +43,9 @@ enum HelpText {
             SQLite stores as they were at the failure.
 
             Start with:
-              failure-artifacts run -- swift test
-              failure-artifacts explain failure-artifacts
-              failure-artifacts report failure-artifacts
+              failure-artifacts run -- swift test          bundles go to failure-artifacts/
+              failure-artifacts explain failure-artifacts  the likely cause of the failure
+              failure-artifacts report failure-artifacts   one page about all failures
 
             Commands:
             \(list)
@@ -84,8 +84,23 @@ enum HelpText {
     }
 
     /// Breaks a paragraph into lines.
-    private static func wrapped(_ text: String, indent: Int, firstIndent: Int? = nil) -> String {
-        TextWrap.lines(of: text, width: width, indent: indent, firstIndent: firstIndent)
-            .joined(separator: "\n")
+    private static func wrapped(_ text: String, indent: Int) -> String {
+        TextWrap.lines(of: text, width: width, indent: indent).joined(separator: "\n")
+    }
+
+    /// Breaks a usage line between its parts.
+    private static func usage(_ parts: [String]) -> String {
+        var (text, columns) = ("", 0)
+        for part in parts {
+            let needed = TextWidth.columns(of: part) + 1
+            if columns > 0, columns + needed > width {
+                text += "\n       " + part
+                columns = 6 + needed
+            } else {
+                text += (columns > 0 ? " " : "") + part
+                columns += columns > 0 ? needed : needed - 1
+            }
+        }
+        return text
     }
 }

@@ -46,6 +46,7 @@ extension Syntax {
                 continue
             }
             guard let option = option(named: name) else {
+                try checkSeparator(result)
                 throw usageError(
                     "'\(command)' has no option '\(name)'"
                         + Spelling.clause(for: name, among: options.map(\.name)) + ".")
@@ -54,6 +55,7 @@ extension Syntax {
             result.values[option.name, default: []].append(value)
         }
         if !result.has("--help") {
+            try checkSeparator(result)
             try checkPositionals(result.positionals)
             try checkAlternatives(result)
         }
@@ -105,6 +107,18 @@ extension Syntax {
         if let empty = zip(given, positionals).first(where: { $0.0.isEmpty }) {
             throw usageError("\(empty.1.name) is empty.")
         }
+    }
+
+    /// Checks that no command is given without the `--` before it.
+    private func checkSeparator(_ arguments: ParsedArguments) throws(CommandError) {
+        let given = arguments.positionals
+        guard needsRest, let rest, arguments.rest.isEmpty, given.count > positionals.count,
+            !restAlternatives.contains(where: { arguments.has($0.name) })
+        else { return }
+        let start = String(repeating: "… ", count: positionals.isEmpty ? 0 : 1)
+        throw usageError(
+            "'--' is missing before \(rest.name): failure-artifacts \(command) \(start)-- \(given[positionals.count]) …"
+        )
     }
 
     private func checkAlternatives(_ arguments: ParsedArguments) throws(CommandError) {

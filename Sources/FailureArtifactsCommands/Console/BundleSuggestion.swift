@@ -7,9 +7,12 @@ extension CommandError {
     /// there is nothing.
     init(suggestingBundleFor error: any Error) {
         self.init(error)
-        guard let error = error as? BundleError, case .notFound = error.reason,
-            let bundle = BundleSuggestion.nearest(to: error.path)
-        else { return }
+        guard let error = error as? BundleError else { return }
+        switch error.reason {
+        case .notFound, .noMatch: break
+        default: return
+        }
+        guard let bundle = BundleSuggestion.nearest(to: error.path) else { return }
         self.init(exitCode, description + " The nearest name is '\(SafeText.line(bundle))'.")
     }
 }

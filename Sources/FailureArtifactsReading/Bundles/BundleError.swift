@@ -8,6 +8,8 @@ package struct BundleError: Error, Equatable, Sendable, CustomStringConvertible 
     package enum Reason: Equatable, Sendable {
         /// There is no file at that path.
         case notFound
+        /// The directory, or the archive of bundles, has bundles, but none whose name contains the text.
+        case noMatch(String, in: String)
         /// The directory, or the archive of bundles, has no bundles.
         case noBundles
         /// Several bundles, with these paths, were found where one is needed.
@@ -52,6 +54,12 @@ package struct BundleError: Error, Equatable, Sendable, CustomStringConvertible 
         case .notFound:
             "There is nothing at '\(path)'. Give the path of a bundle, of a directory of bundles, or of a "
                 + "zip of bundles."
+        case .noMatch(let part, let container):
+            "No bundle in '\(container)' has '\(part)' in its name"
+                + (part.count < BundleLocator.leastPart
+                    ? ", or the part is too short: give at least \(BundleLocator.leastPart) characters."
+                    : ".")
+                + " 'failure-artifacts list' shows the names."
         case .noBundles:
             "'\(path)' holds no bundles: there is no .zip file with a metadata.json in it. Give the directory "
                 + "into which failing tests put them; by default it is failure-artifacts."

@@ -155,21 +155,30 @@ package enum BundleLocator {
         } else {
             candidates = try BundleSource(path: outer).locations.filter { $0.inner != nil }
         }
-        return try choose(name, among: candidates, path: path, prefersPassing: prefersPassing)
+        guard !candidates.isEmpty else { throw BundleError(path, .notFound) }
+        return try choose(name, in: outer, candidates, path: path, prefersPassing: prefersPassing)
     }
+
+    /// The minimum length of a part of a name, in characters.
+    ///
+    /// A shorter text is more likely a typing error than an abbreviation.
+    static let leastPart = 4
 
     /// Returns the candidate with that name; otherwise, the only one whose name contains it, or the only one of
     /// those with the preferred outcome.
     private static func choose(
-        _ name: String, among candidates: [BundleLocation], path: String, prefersPassing: Bool
+        _ name: String, in container: String, _ candidates: [BundleLocation], path: String,
+        prefersPassing: Bool
     ) throws(BundleError) -> BundleLocation {
         if let exact = candidates.first(where: { $0.inner == name }) { return exact }
-        // A shorter text is more likely a typing error than an abbreviation.
-        guard name.count >= 4 else { throw BundleError(path, .notFound) }
+        // A path with a slash or an extension is that of a missing file, and not a part of a name.
+        let noMatch = BundleError(
+            path, name.contains("/") || isZipName(name) ? .notFound : .noMatch(name, in: container))
+        guard name.count >= leastPart else { throw noMatch }
         let named = candidates.filter { $0.name == name }
         let found = named.isEmpty ? candidates.filter { $0.name.contains(name) } : named
         if let bundle = only(of: found, prefersPassing: prefersPassing) { return bundle }
-        guard !found.isEmpty else { throw BundleError(path, .notFound) }
+        guard !found.isEmpty else { throw noMatch }
         throw BundleError(path, .ambiguous(found.map(\.description)))
     }
 

@@ -29,6 +29,17 @@ import Testing
         #expect(run("--version").output == "failure-artifacts \(ToolVersion.number)\n")
     }
 
+    @Test func usageLinesAreBrokenBetweenArguments() {
+        for command in ["explain", "diff", "reduce", "run", "history"] {
+            for line in run(command, "--help").output.split(separator: "\n").prefix(while: {
+                !$0.hasSuffix(".")
+            }) {
+                let count = { (character: Character) in line.count(where: { $0 == character }) }
+                #expect(count("[") == count("]") && count("(") == count(")"), "\(line)")
+            }
+        }
+    }
+
     @Test func requiredOptionsHaveNoBrackets() {
         #expect(
             run("merge", "--help").output.hasPrefix(

@@ -34,8 +34,17 @@ import Testing
             #expect(outcome.status == 66)
             #expect(outcome.error.hasSuffix(" The nearest name is '\(bundle)'.\n"), "\(outcome.error)")
         }
-        let other = run("show", fixture.path("Something"))
-        #expect(other.status == 66 && !other.error.contains("nearest"))
+        for (part, reason) in [
+            ("Something", "."), ("1a2", ", or the part is too short: give at least 4 characters."),
+        ] {
+            #expect(
+                run("show", fixture.path(part))
+                    == Outcome(
+                        status: 66, output: "",
+                        error:
+                            "error: No bundle in '\(fixture.directory)' has '\(part)' in its name\(reason) "
+                            + "'failure-artifacts list' shows the names.\n"))
+        }
     }
 
     /// The name is as short as the given one, and the extension doesn't make names alike.
@@ -89,8 +98,9 @@ import Testing
         let lines = help[start.upperBound...].prefix(while: { $0 != "C" }).split(separator: "\n")
         #expect(
             lines == [
-                "  failure-artifacts run -- swift test", "  failure-artifacts explain failure-artifacts",
-                "  failure-artifacts report failure-artifacts",
+                "  failure-artifacts run -- swift test          bundles go to failure-artifacts/",
+                "  failure-artifacts explain failure-artifacts  the likely cause of the failure",
+                "  failure-artifacts report failure-artifacts   one page about all failures",
             ])
     }
 }

@@ -64,7 +64,14 @@ import Testing
     @Test(arguments: [
         ([], "'run' needs CMD after '--'."), (["--"], "'run' needs CMD after '--'."),
         (["--", ""], "'run' needs CMD after '--'."),
-        (["swift", "test"], "'run' does not expect 'swift' before '--'."),
+        (
+            ["swift", "test"], "'--' is missing before CMD: failure-artifacts run -- swift …"
+        ),
+        (
+            ["--report", "swift", "test", "--parallel"],
+            "'--' is missing before CMD: failure-artifacts run -- swift …"
+        ),
+        (["swift", "--", "test"], "'run' does not expect 'swift' before '--'."),
         (["--json", "--", "true"], "'run' has no option '--json'."),
         (["--timeout", "--", "true"], "'--timeout' needs a value: --timeout D."),
         (

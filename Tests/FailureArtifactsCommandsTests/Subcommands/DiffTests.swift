@@ -318,8 +318,8 @@ import Testing
                 "error: '--store' was given 3 times"
             ),
             (
-                [plain, fixture.path("none")], 66,
-                "error: There is nothing at '\(fixture.path("none"))'."
+                [plain, fixture.path("none.zip")], 66,
+                "error: There is nothing at '\(fixture.path("none.zip"))'."
             ),
             ([plain, broken], 65, "error: Cannot read '\(broken)': file is not a database"),
             ([broken, plain], 65, "error: Cannot read '\(broken)': file is not a database"),

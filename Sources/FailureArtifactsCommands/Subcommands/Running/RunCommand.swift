@@ -46,6 +46,9 @@ struct RunCommand: Command {
         rest: Syntax.Positional("CMD", help: "The command to run, such as: swift test --parallel"),
         needsRest: true,
         discussion: """
+            Tests that fail leave their bundles themselves, if their target links the product FailureArtifacts. 'run' \
+            makes those of tests that crash or hang.
+
             The command runs in this terminal and working directory, with the same input and output. Signals that \
             this process gets are passed on to it. Bundles go to the directory that FAILURE_ARTIFACTS_DIR names, by \
             default failure-artifacts in the working directory; the command gets it as an absolute path. If it can't \
