@@ -103,7 +103,8 @@ package struct Syntax: Sendable {
 
     package init(
         command: String, summary: String, positionals: [Positional], options: [Option] = [],
-        alternatives: [[String]] = [], rest: Positional? = nil, needsRest: Bool = false, discussion: String = ""
+        alternatives: [[String]] = [], rest: Positional? = nil, needsRest: Bool = false,
+        discussion: String = ""
     ) {
         self.command = command
         self.summary = summary

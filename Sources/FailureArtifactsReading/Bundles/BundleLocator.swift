@@ -171,7 +171,7 @@ package enum BundleLocator {
         prefersPassing: Bool
     ) throws(BundleError) -> BundleLocation {
         if let exact = candidates.first(where: { $0.inner == name }) { return exact }
-        // A path with a slash or an extension is that of a missing file, and not a part of a name.
+        // A path with a slash or an extension names a missing file rather than a part of a name.
         let noMatch = BundleError(
             path, name.contains("/") || isZipName(name) ? .notFound : .noMatch(name, in: container))
         guard name.count >= leastPart else { throw noMatch }

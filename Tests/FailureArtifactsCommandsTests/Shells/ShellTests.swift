@@ -35,7 +35,8 @@ import Testing
         }
         // A line that starts with a dot is a macro.
         let macros: Set = [
-            "Dd", "Dt", "Os", "Sh", "Nm", "Nd", "Cm", "Op", "Pq", "Ar", "Bl", "It", "Xc", "El", "Pp", "Dl",
+            "Dd", "Dt", "Os", "Sh", "Nm", "Nd", "Cm", "Op", "Pq", "Ar", "Bl", "It", "Xc", "El", "Pp",
+            "Dl",
             "Xr",
             "Fl",
         ]
