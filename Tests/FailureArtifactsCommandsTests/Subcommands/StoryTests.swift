@@ -33,7 +33,7 @@ import Testing
 
                 Findings
                   1. Table entry was dropped with its 2 rows  possible, emptied-table
-                     It had 2 rows before transaction 3, which also changed the schema, and has none since.
+                     Transaction 3, which also changed the schema, removed the 2 rows that it had.
                      entry rowid = 1 deleted: account 1, amount -5
                      entry rowid = 2 deleted: account 2, amount 5
                      transaction 3  DROP TABLE entry
