@@ -12,7 +12,8 @@ extension Fixture {
     @discardableResult
     package func walBundle(
         _ transactions: [String] = Self.transactions, uncommitted: String? = nil,
-        log: [(sql: String, changes: Int?)]? = nil, facts: [Int: String] = [:], missing: Bool = false,
+        log: [(sql: String, changes: Int?)]? = nil, connections: [Int] = [], facts: [Int: String] = [:],
+        missing: Bool = false,
         passed: Bool = false, message: String? = nil, file: String? = nil
     ) throws -> String {
         let live = path("live-\(UInt32.random(in: 0 ... .max)).sqlite")
@@ -44,7 +45,7 @@ extension Fixture {
             let lines = log.enumerated().map { index, statement in
                 "{\"at\":\"2026-11-21T07:08:09.\(100 + index)Z\","
                     + (statement.changes.map { "\"changes\":\($0)," } ?? "")
-                    + "\"connection\":1,\"order\":\(index + 1),\"phase\":\"test\","
+                    + "\"connection\":\(connections.isEmpty ? 1 : connections[index]),\"order\":\(index + 1),\"phase\":\"test\","
                     + (facts[index].map { $0 + "," } ?? "")
                     + "\"sql\":\"\(statement.sql)\",\"thread\":\"7f\"}\n"
             }

@@ -87,7 +87,9 @@ enum Busy: FindingRule {
             statement.outline.kind == .insert && !statement.outline.mayHaveNoEffect
             && statement.record.changes == 0
         let mayHaveFailed =
-            hasFailed || statement.outline.beginsWriting
+            hasFailed
+            || (statement.outline.beginsWriting
+                && !store.transactions.committedStarts.contains(statement.order))
             || (isNamed && statement.writes && statement.record.changes ?? 0 == 0)
         guard mayHaveFailed, statement.record.error == nil,
             let holder = holder(before: statement, in: store)

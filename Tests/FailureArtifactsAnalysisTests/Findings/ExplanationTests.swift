@@ -114,6 +114,25 @@ import Testing
         #expect(Set(found.incomplete).isSuperset(of: [.integrity, .noEffect, .broadWrite]))
     }
 
+    /// Two connections that wait for each other's transactions have found nothing locked.
+    ///
+    /// If the second transaction of connection 1 isn't committed, its `BEGIN` may have waited in vain.
+    @Test(arguments: [true, false]) func aBeginThatWaitedIsNotLockedOut(isCommitted: Bool) throws {
+        let log: [(connection: Int, sql: String, changes: Int?)] = [
+            (1, "BEGIN IMMEDIATE", 0), (1, "UPDATE account SET balance = 1 WHERE id = 1", 1),
+            (2, "BEGIN IMMEDIATE", 0), (1, "COMMIT", 0), (1, "BEGIN IMMEDIATE", 0),
+            (1, "UPDATE account SET balance = 2 WHERE id = 1", isCommitted ? 1 : 0),
+            (1, isCommitted ? "COMMIT" : "ROLLBACK", 0),
+            (2, "UPDATE account SET balance = 3 WHERE id = 1", 1), (2, "COMMIT", 0),
+        ]
+        let fixture = try Fixture()
+        let path = try fixture.walBundle(
+            [Self.entries], log: log.map { ($0.sql, $0.changes) }, connections: log.map(\.connection))
+        let bundle = try BundleReader(BundleLocation(path: path), scratchDirectory: fixture.directory)
+        let found = Explanation(FailureEvidence(bundle, scratch: fixture.directory), bundle: "b.zip")
+        #expect(found.findings.contains { $0.code == .busy } == !isCommitted)
+    }
+
     @Test func manyStatementsTakeLittleTime() throws {
         let log: [(sql: String, changes: Int?)] = (0..<5000).flatMap { number in
             [
