@@ -3,6 +3,7 @@
 
 #include "closed_files.h"
 #include "library.h"
+#include "reading.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -24,16 +25,6 @@ static void let_go(int descriptor) {
     if (descriptor >= 0) close(descriptor);
 }
 
-// Returns the path of a file beside a database, to be freed; NULL if there is no memory.
-static char *beside(const char *path, const char *suffix) {
-    size_t length = strlen(path), more = strlen(suffix) + 1;
-    char *name = malloc(length + more);
-    if (!name) return NULL;
-    memcpy(name, path, length);
-    memcpy(name + length, suffix, more);
-    return name;
-}
-
 static bool is_expected(const struct stat *status, failure_artifacts_file_identity identity) {
     return !identity.is_known
         || ((uint64_t)status->st_dev == identity.device && (uint64_t)status->st_ino == identity.inode);
@@ -48,16 +39,26 @@ static int64_t time_of_change(const struct stat *status) {
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-// Opens handles on what is left of a closed store. `name` has space for the names of the journals.
-static void hold_all(failure_artifacts_closed_files *files, size_t length) {
+failure_artifacts_closed_files *failure_artifacts_hold_files(
+    const char *path, failure_artifacts_file_identity identity) {
     static const char wal[] = "-wal", journal[] = "-journal";
-    struct stat status;
-    char *name = files->path;
+    size_t length = strlen(path);
+    failure_artifacts_closed_files *files = malloc(sizeof *files);
+    // Large enough for the names of the journals.
+    char *name = malloc(length + sizeof journal);
+    if (!files || !name) {
+        free(files);
+        free(name);
+        return NULL;
+    }
+    *files = (failure_artifacts_closed_files){name, identity, -1, -1, -1, 0, 0};
+    memcpy(name, path, length + 1);
     int database = hold(name);
-    if (database < 0) return;
-    if (fstat(database, &status) != 0 || !is_expected(&status, files->identity)) {
+    if (database < 0) return files;
+    struct stat status;
+    if (fstat(database, &status) != 0 || !is_expected(&status, identity)) {
         close(database);
-        return;
+        return files;
     }
     files->database = database;
     files->size = (uint64_t)status.st_size;
@@ -68,22 +69,6 @@ static void hold_all(failure_artifacts_closed_files *files, size_t length) {
     memcpy(name + length, journal, sizeof journal);
     if (access(name, F_OK) == 0) files->journal = hold(name);
     name[length] = 0;
-}
-
-failure_artifacts_closed_files *failure_artifacts_hold_files(
-    const char *path, failure_artifacts_file_identity identity) {
-    failure_artifacts_closed_files *files = malloc(sizeof *files);
-    // The suffix only makes room for the names of the journals.
-    char *name = beside(path, "-journal");
-    if (!files || !name) {
-        free(files);
-        free(name);
-        return NULL;
-    }
-    size_t length = strlen(path);
-    name[length] = 0;
-    *files = (failure_artifacts_closed_files){name, identity, -1, -1, -1, 0, 0};
-    hold_all(files, length);
     return files;
 }
 
@@ -99,14 +84,11 @@ void failure_artifacts_release_files(failure_artifacts_closed_files *files) {
 void failure_artifacts_hold_wal(failure_artifacts_connection *connection) {
     // A close may have failed before.
     failure_artifacts_release_wal(failure_artifacts_take_wal(connection));
-    if (!connection->path) return;
-    sqlite3_file *journal = NULL;
-    // The WAL if it is open; otherwise the rollback journal, which is not open between transactions.
-    SQLITE(connection, file_control, "main", SQLITE_FCNTL_JOURNAL_POINTER, &journal);
-    if (!journal || !journal->pMethods) return;
-    char *name = beside(connection->path, "-wal");
+    // A rollback journal is not open between transactions.
+    if (!connection->path || !failure_artifacts_has_open_journal(connection, "main")) return;
+    char *name = sqlite3_mprintf("%s-wal", connection->path);
     if (name) connection->wal = hold(name);
-    free(name);
+    sqlite3_free(name);
 }
 
 int failure_artifacts_take_wal(failure_artifacts_connection *connection) {

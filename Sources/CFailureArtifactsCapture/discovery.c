@@ -1,6 +1,6 @@
 #include "discovery.h"
-#include "closed_files.h"
 #include "cache.h"
+#include "closed_files.h"
 #include "compatibility.h"
 #include "fence.h"
 #include "keeping.h"

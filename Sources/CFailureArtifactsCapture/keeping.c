@@ -1,5 +1,5 @@
-#include "closed_files.h"
 #include "keeping.h"
+#include "closed_files.h"
 #include "library.h"
 #include "opening.h"
 #include "reading.h"
