@@ -92,10 +92,8 @@ extension ConnectionRegistry {
         var endedConnections = store.endedConnections ?? EndedConnections()
         let lastUse = failure_artifacts_last_use(record)
         endedConnections.add(
-            images.filter { $0.schema == "main" }, log,
+            images.filter { $0.schema == "main" }, log, ClosedWAL(of: record),
             lastUse: lastUse, unwoundAt: unwoundAt)
-        // The last connection that has used the WAL deletes it, even if others are still open.
-        endedConnections.wal = ClosedWAL(of: record) ?? endedConnections.wal
         store.endedConnections = endedConnections
         let closed: [ClosedStore.Draft] =
             isOpen ? [] : [.main(of: connection, endedConnections, store.baselines)]

@@ -4,7 +4,7 @@ struct EndedConnections {
     /// The logs, in the order in which the connections ended.
     private(set) var logs = KeptLogs()
     /// The WAL that the last of them has used; nil for none.
-    var wal: ClosedWAL?
+    private(set) var wal: ClosedWAL?
     /// The number of the last statement, in the order of all connections' statements.
     private(set) var lastUse: UInt64 = 0
     /// The number of the last statement by connections that did not end after a rollback.
@@ -15,16 +15,20 @@ struct EndedConnections {
     /// - Parameters:
     ///   - images: The saved states of the connection.
     ///   - log: The last statements of the connection.
+    ///   - wal: The WAL that the connection has used; nil for none.
     ///   - use: The number of its last statement, in the order of all connections' statements.
     ///   - unwoundAt: The number at which the final rollback began, in the same order; nil if the last operation was
     ///     not a rollback.
     mutating func add(
-        _ images: [SavedState], _ log: KeptLog? = nil, lastUse use: UInt64, unwoundAt: UInt64?
+        _ images: [SavedState], _ log: KeptLog? = nil, _ wal: ClosedWAL? = nil, lastUse use: UInt64,
+        unwoundAt: UInt64?
     ) {
         self.images += images.filter { image in
             image.reason == .end || unwoundAt.map { image.isOfRollback(since: $0) } ?? false
         }
         logs.add(log)
+        // The last connection that has used the WAL deletes it, even if others are still open.
+        self.wal = wal ?? self.wal
         lastUse = max(lastUse, use)
         if unwoundAt == nil { lastSettledUse = max(lastSettledUse, use) }
     }

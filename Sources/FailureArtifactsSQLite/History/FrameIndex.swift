@@ -44,6 +44,14 @@ struct FrameIndex {
         return frames(ofSlot: slot).first { $0 < end }
     }
 
+    /// Returns the pages of the last state with the last frame of each.
+    ///
+    /// - Parameter size: The size of the last state, in pages.
+    /// - Returns: The pages that transactions wrote, without those beyond the end.
+    func lastFrames(within size: UInt32) -> [(page: UInt32, frame: Int)] {
+        zip(pages, lastFrames).filter { $0.0 <= size }.map { ($0.0, Int($0.1)) }
+    }
+
     /// Returns the frames of a slot's page, newest first.
     func frames(ofSlot slot: Int) -> some Sequence<Int> {
         sequence(state: lastFrames[slot]) { frame -> Int? in

@@ -131,14 +131,13 @@ package struct WriteAheadLog: Sendable {
             where index.slot(of: number) == nil && number != lockBytePage { return false }
         }
         var page = [UInt8](repeating: 0, count: pageSize)
-        for slot in index.pages.indices where index.pages[slot] <= last.databaseSize {
-            guard let frame = index.frames(ofSlot: slot).first(where: { _ in true }) else { continue }
-            let number = UInt64(index.pages[slot])
+        for (number, frame) in index.lastFrames(within: last.databaseSize) {
             try page.withMutableBytes { (buffer) throws(SystemError) in
                 guard try file.read(into: buffer, at: offset(ofPageInFrame: frame)) == pageSize else {
                     throw SystemError("read", file.path, code: EIO)
                 }
-                try database.write(UnsafeRawBufferPointer(buffer), at: (number - 1) * UInt64(pageSize))
+                try database.write(
+                    UnsafeRawBufferPointer(buffer), at: UInt64(number - 1) * UInt64(pageSize))
             }
         }
         try database.resize(to: UInt64(last.databaseSize) * UInt64(pageSize))
@@ -158,11 +157,9 @@ package struct WriteAheadLog: Sendable {
     func isFolded(_ file: borrowing File, into path: String) throws(SystemError) -> Bool {
         guard let last = transactions.last else { return false }
         let database = try File(reading: path)
-        let index = FrameIndex(self)
-        for slot in index.pages.indices where index.pages[slot] <= last.databaseSize {
-            guard let frame = index.frames(ofSlot: slot).first(where: { _ in true }) else { continue }
+        for (number, frame) in FrameIndex(self).lastFrames(within: last.databaseSize) {
             let page = try file.bytes(pageSize, at: offset(ofPageInFrame: frame))
-            let offset = UInt64(index.pages[slot] - 1) * UInt64(pageSize)
+            let offset = UInt64(number - 1) * UInt64(pageSize)
             guard page.count == pageSize, try database.bytes(pageSize, at: offset) == page else {
                 return false
             }

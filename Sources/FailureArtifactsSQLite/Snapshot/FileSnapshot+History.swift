@@ -54,11 +54,11 @@ extension FileSnapshot {
         guard let files = source.files, let wal = files.checkpointedWAL,
             wal.isLatest(of: files.database)
         else { return }
-        let log = try WriteAheadLog(reading: try File(reading: wal.path))
-        guard try log.isFolded(try File(reading: wal.path), into: copy) else { return }
+        let file = try File(reading: wal.path)
+        let log = try WriteAheadLog(reading: file)
+        guard try log.isFolded(file, into: copy) else { return }
         let size = try FileSystem.status(of: copy)?.size ?? 0
-        let origin = HistorySource(
-            database: try File(reading: copy), wal: try File(reading: wal.path))
+        let origin = HistorySource(database: try File(reading: copy), wal: file)
         try FileSystem.createDirectory(Path.directory(of: target))
         snapshot.history = try recorder.record(
             origin, committedPages: size / UInt64(log.pageSize), to: target)
