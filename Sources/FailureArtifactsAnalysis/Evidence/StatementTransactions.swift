@@ -11,13 +11,16 @@ struct StatementTransactions {
     /// The statements whose transactions ended with a rollback.
     private(set) var rolledBack: Set<UInt64> = []
 
-    init(_ statements: [StoreEvidence.Statement], _ steps: [StoreEvidence.Step]) {
+    init(
+        _ statements: [StoreEvidence.Statement], _ transactions: [ConnectionTransaction],
+        _ steps: [StoreEvidence.Step]
+    ) {
         for (index, step) in steps.enumerated() {
             for statement in step.statements where self.steps[statement.order] == nil {
                 self.steps[statement.order] = index
             }
         }
-        for transaction in ConnectionTransaction.all(in: statements.map { ($0.record, $0.outline) }) {
+        for transaction in transactions {
             let orders = transaction.statements.map { statements[$0].order }
             for order in orders.dropFirst() { starts[order] = orders[0] }
             if transaction.end == .committed { committedStarts.insert(orders[0]) }

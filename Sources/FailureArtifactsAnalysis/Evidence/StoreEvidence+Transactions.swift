@@ -25,14 +25,14 @@ extension StoreEvidence {
         /// The statements that changed rows.
         var writes: [Statement] { statements.filter(\.hasChangedRows) }
         /// The last statement that failed.
-        var error: Statement? { statements.last { $0.hasFailed && $0.order != end.order } }
+        var error: Statement? { statements.last { $0.record.hasFailed && $0.order != end.order } }
     }
 
     /// Returns the test's transactions that were rolled back, in the order in which they ended.
     package func rolledBackTransactions() -> [RolledBackTransaction] {
         let log = testStatements
         var found: [RolledBackTransaction] = []
-        for transaction in ConnectionTransaction.all(in: log.map { ($0.record, $0.outline) }) {
+        for transaction in ConnectionTransaction.all(in: log.outlined) {
             let statements = transaction.statements.map { log[$0] }
             for (index, statement) in statements.enumerated()
             where statement.outline.kind == .rollbackTo
@@ -60,10 +60,14 @@ extension StoreEvidence {
     }
 }
 
-extension StoreEvidence.Statement {
-    /// True if it is known to have failed.
-    var hasFailed: Bool { record.error != nil || record.leftOpen == true }
+extension [StoreEvidence.Statement] {
+    /// The records with their outlines.
+    var outlined: [(record: StatementRecord, outline: StatementOutline)] {
+        map { ($0.record, $0.outline) }
+    }
+}
 
+extension StoreEvidence.Statement {
     /// True if it inserted, updated or deleted rows, as far as known.
     var hasChangedRows: Bool { writes && record.error == nil && record.changes != 0 }
 }

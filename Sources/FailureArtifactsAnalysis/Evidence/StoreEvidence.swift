@@ -45,7 +45,7 @@ package final class StoreEvidence {
 
         var order: UInt64 { record.order }
         /// True if it inserts, updates or deletes rows.
-        var writes: Bool { [.insert, .update, .delete].contains(outline.kind) }
+        var writes: Bool { outline.isWrite }
 
         /// True for a `DELETE` that names the table.
         func deletes(from table: String) -> Bool {
@@ -73,7 +73,10 @@ package final class StoreEvidence {
 
     private var knownRelevance: Relevance?
     private lazy var knownTestStatements = statements.filter { $0.record.phase == .test }
-    private(set) lazy var transactions = StatementTransactions(statements, steps)
+    /// The transactions of all connections, as indices of ``statements``.
+    private(set) lazy var connectionTransactions = ConnectionTransaction.all(in: statements.outlined)
+    private(set) lazy var transactions = StatementTransactions(
+        statements, connectionTransactions, steps)
     /// The point in time after which ``checkTime()`` fails; nil for no limit.
     var deadline: Instant? {
         didSet { connection.setDeadline(deadline) }
@@ -117,9 +120,8 @@ package final class StoreEvidence {
             steps.append(open)
         }
         if let last = steps.indices.last, steps[last].number == nil {
-            steps[last].statements = UncommittedTransaction(
-                in: statements.map { ($0.record, $0.outline) }
-            ).statements(beforeRollback: store.isBeforeRollback).map { statements[$0] }
+            steps[last].statements = UncommittedTransaction(in: statements.outlined)
+                .statements(beforeRollback: store.isBeforeRollback).map { statements[$0] }
         }
         self.steps = steps
         transactionCount = count

@@ -11,8 +11,7 @@ enum OpenTransaction: FindingRule {
 
     /// Returns for each connection with an open transaction its statements that changed rows.
     private static func openTransactions(_ store: StoreEvidence) -> [[StoreEvidence.Statement]] {
-        ConnectionTransaction.all(in: store.statements.map { ($0.record, $0.outline) })
-            .filter { $0.end == .open }
+        store.connectionTransactions.filter { $0.end == .open }
             .map { $0.statements.map { store.statements[$0] }.filter(\.hasChangedRows) }
             .filter { !$0.isEmpty }.sorted { $0[0].order < $1[0].order }
     }

@@ -21,8 +21,6 @@ enum RolledBack: FindingRule {
         var tables: [String] = []
         for name in names where !tables.contains(name) { tables.append(name) }
         let rows = writes.reduce(0) { $0 + ($1.record.changes ?? 0) }
-        let message = attempt.error?.record.error?.message
-        let isNamed = message.map { failure.message.text.contains($0) } ?? false
         var lost: [Finding.Row] = []
         if let step = store.steps.last, step.number == nil, let first = step.statements.first,
             attempt.statements.contains(where: { $0.order == first.order })
@@ -36,32 +34,38 @@ enum RolledBack: FindingRule {
             ? "\(Counted.items(Int64(rows), "change")) in \(tables.isEmpty ? "the store" : tables.joined(separator: ", "))"
             : "A transaction"
         let verb = rows > 1 ? "were" : "was"
-        // The row that made a COMMIT fail is another finding, and tells more.
-        let isFailedCommit = attempt.error?.outline.kind == .commit
-        let confidence: Finding.Confidence =
-            if isFailedCommit {
-                failure.message.text.contains(attempt.error?.record.sql ?? "") ? .likely : .possible
-            } else {
-                isNamed ? .certain : .possible
-            }
         return Finding(
             code: code, title: "\(subject) \(verb) rolled back",
-            confidence: confidence, store: store.name, rows: Array(lost.prefix(10)),
+            confidence: confidence(attempt, failure.message), store: store.name,
+            rows: Array(lost.prefix(10)),
             statement: (attempt.error ?? writes.last ?? attempt.end).record,
             explanation: explanation(attempt),
             relevance: attempt.error == nil ? 15 : 25, likelyFrom: 65)
+    }
+
+    private static func confidence(
+        _ attempt: StoreEvidence.RolledBackTransaction, _ message: FailureMessage
+    ) -> Finding.Confidence {
+        guard let error = attempt.error else { return .possible }
+        if error.outline.kind == .commit {
+            // The row that made it fail is another finding, and tells more.
+            return message.text.contains(error.record.sql) ? .likely : .possible
+        }
+        return error.record.error.map { message.text.contains($0.message) } == true
+            ? .certain : .possible
     }
 
     private static func explanation(_ attempt: StoreEvidence.RolledBackTransaction) -> String {
         guard let error = attempt.error else {
             return "The transaction ended with ROLLBACK, although none of its statements failed."
         }
-        if let message = error.record.error?.message, error.outline.kind != .commit {
-            return "A statement of the transaction failed: \(SafeText.line(message)). "
-                + "The changes before it are lost, too."
+        let message = error.record.error.map { SafeText.line($0.message) }
+        guard error.outline.kind != .commit else {
+            return "Its COMMIT failed"
+                + (message.map { ": \($0)." }
+                    ?? ", because a row violated a deferred foreign key or the database was locked.")
         }
-        return "Its COMMIT failed"
-            + (error.record.error.map { ": \(SafeText.line($0.message))." }
-                ?? ", because a row violated a deferred foreign key or the database was locked.")
+        return
+            "A statement of the transaction failed: \(message ?? ""). The changes before it are lost, too."
     }
 }

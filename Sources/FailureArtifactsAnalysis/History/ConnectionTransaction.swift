@@ -14,12 +14,16 @@ struct ConnectionTransaction {
     /// The statements, as indices in the log: from the one that began the transaction to the one that ended it.
     private(set) var statements: [Int]
     private(set) var end = End.open
-    /// The names of the savepoints; nil for uncertain ones.
-    private var savepoints: [String?] = []
+    private var savepoints = Savepoints()
     /// True if the transaction began with a savepoint, whose release commits it.
-    private var beganWithSavepoint = false
+    private let beganWithSavepoint: Bool
 
-    private init(at index: Int) { statements = [index] }
+    /// Creates a transaction that begins with a statement.
+    private init(at index: Int, _ outline: StatementOutline) {
+        statements = [index]
+        beganWithSavepoint = outline.kind == .savepoint
+        if beganWithSavepoint { savepoints.begin(outline.table, after: 1) }
+    }
 
     /// Finds the transactions of all connections.
     ///
@@ -36,13 +40,8 @@ struct ConnectionTransaction {
                 transactions[current].add(index, record, outline)
                 if transactions[current].end != .open { open[record.connection] = nil }
             } else if [.begin, .savepoint].contains(outline.kind), record.error == nil {
-                var transaction = ConnectionTransaction(at: index)
-                if outline.kind == .savepoint {
-                    transaction.beganWithSavepoint = true
-                    transaction.savepoints = [outline.table]
-                }
                 open[record.connection] = transactions.count
-                transactions.append(transaction)
+                transactions.append(ConnectionTransaction(at: index, outline))
             }
         }
         return transactions
@@ -55,14 +54,12 @@ struct ConnectionTransaction {
         // If a commit fails in any other way, SQLite rolls the transaction back.
         case .commit: end = record.error == nil ? .committed : .rolledBack
         case .rollback: end = .rolledBack
-        case .savepoint: savepoints.append(outline.table)
-        case .rollbackTo:
-            if let last = savepoints.lastIndex(of: outline.table) {
-                savepoints.removeSubrange((last + 1)...)
-            }
+        case .savepoint: savepoints.begin(outline.table, after: statements.count)
+        case .rollbackTo: _ = savepoints.rollBack(to: outline.table)
         case .release where record.error == nil:
-            if let last = savepoints.lastIndex(of: outline.table) { savepoints.removeSubrange(last...) }
-            if beganWithSavepoint, savepoints.isEmpty { end = .committed }
+            if savepoints.release(outline.table), beganWithSavepoint, savepoints.isEmpty {
+                end = .committed
+            }
         default: break
         }
     }
@@ -114,18 +111,16 @@ struct UncommittedTransaction {
 
     /// True for a statement that undoes or ends a savepoint or a transaction without committing it.
     private func unwinds(_ index: Int) -> Bool {
-        let record = log[index].record
-        return switch log[index].outline.kind {
+        switch log[index].outline.kind {
         case .rollback, .rollbackTo, .release: true
-        case .commit: record.error != nil || record.leftOpen == true
+        case .commit: log[index].record.hasFailed
         default: false
         }
     }
 
     private func hasWritten(_ statements: some Sequence<Int>) -> Bool {
         statements.contains { index in
-            [.insert, .update, .delete].contains(log[index].outline.kind)
-                && log[index].record.changes != 0
+            log[index].outline.isWrite && log[index].record.changes != 0
         }
     }
 
@@ -134,15 +129,14 @@ struct UncommittedTransaction {
     /// Empty if it is unknown what a savepoint undid.
     private func remaining(of statements: some Collection<Int>) -> [Int] {
         var remaining: [Int] = []
-        var savepoints: [(name: String?, count: Int)] = []
+        var savepoints = Savepoints()
         for index in statements {
             let outline = log[index].outline
             remaining.append(index)
-            if outline.kind == .savepoint { savepoints.append((outline.table, remaining.count)) }
+            if outline.kind == .savepoint { savepoints.begin(outline.table, after: remaining.count) }
             guard outline.kind == .rollbackTo else { continue }
-            guard let last = savepoints.lastIndex(where: { $0.name == outline.table }) else { return [] }
-            remaining.removeSubrange(savepoints[last].count...)
-            savepoints.removeSubrange((last + 1)...)
+            guard let count = savepoints.rollBack(to: outline.table) else { return [] }
+            remaining.removeSubrange(count...)
         }
         return Array(remaining.dropFirst())
     }

@@ -56,7 +56,7 @@ extension LoggedTransactions {
         mutating func add(_ record: StatementRecord, _ outline: StatementOutline, endedBy end: UInt64) {
             records.append(record)
             outlines.append(outline)
-            let hasLocked = outline.isWrite ? (record.changes ?? 0) > 0 : !outline.mayHaveNoEffect
+            let hasLocked = outline.mayWrite ? (record.changes ?? 0) > 0 : !outline.mayHaveNoEffect
             if hasLocked { locked = min(locked, end) }
         }
 
@@ -107,7 +107,7 @@ extension LoggedTransactions.Group {
             }
             guard isSet else { return false }
         }
-        let writes = outlines.indices.filter { (records[$0].changes ?? 1) > 0 && outlines[$0].isWrite }
+        let writes = outlines.indices.filter { (records[$0].changes ?? 1) > 0 && outlines[$0].mayWrite }
         // A virtual table is created and dropped with its shadow tables.
         let tables = changes.tables.filter { table in
             !changes.schema.contains {
@@ -198,7 +198,7 @@ extension StatementOutline {
     /// True if the statement may change rows.
     ///
     /// A statement that begins with `WITH` may be of any kind.
-    fileprivate var isWrite: Bool {
+    fileprivate var mayWrite: Bool {
         switch kind {
         case .insert, .update, .delete, .other: true
         default: false

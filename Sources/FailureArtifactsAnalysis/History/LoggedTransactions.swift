@@ -83,8 +83,8 @@ private struct LoggedConnection {
     private(set) var groups: [LoggedTransactions.Group] = []
     /// The open transaction.
     private var open: LoggedTransactions.Group?
-    /// The savepoints of the open transaction, and their numbers of statements.
-    private var savepoints: [(name: String?, count: Int)] = []
+    /// The savepoints of the open transaction.
+    private var savepoints = Savepoints()
     /// True if the open transaction began with a savepoint, whose release commits it.
     private var beganWithSavepoint = false
     /// The growth of the data version since the previous group; nil if unknown.
@@ -170,19 +170,17 @@ private struct LoggedConnection {
             } else {
                 open?.add(pagesOf: record)
             }
-            savepoints.append((outline.table, open?.records.count ?? 0))
+            savepoints.begin(outline.table, after: open?.records.count ?? 0)
         case .rollbackTo:
-            guard let index = savepoints.lastIndex(where: { $0.name == outline.table }) else {
+            guard let count = savepoints.rollBack(to: outline.table) else {
                 open?.isKnown = false
                 return record.pages != nil
             }
-            savepoints.removeSubrange((index + 1)...)
-            open?.keepFirst(savepoints[index].count)
+            open?.keepFirst(count)
             open?.add(pagesOf: record)
             return true
         case .release:
-            if let index = savepoints.lastIndex(where: { $0.name == outline.table }) {
-                savepoints.removeSubrange(index...)
+            if savepoints.release(outline.table) {
                 if savepoints.isEmpty, beganWithSavepoint {
                     commit(record, endedBy: end)
                 } else {
@@ -223,7 +221,7 @@ private struct LoggedConnection {
 
     private mutating func close() {
         open = nil
-        savepoints = []
+        savepoints = Savepoints()
         beganWithSavepoint = false
     }
 

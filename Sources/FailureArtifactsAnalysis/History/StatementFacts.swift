@@ -13,6 +13,9 @@ extension StatementRecord {
         }
     }
 
+    /// True if the statement is known to have failed.
+    package var hasFailed: Bool { error != nil || leftOpen == true }
+
     /// The error's message and code, or a note on a `COMMIT` that failed for an unknown reason.
     ///
     /// Nil if the statement isn't known to have failed.

@@ -38,6 +38,9 @@ struct StatementOutline: Equatable {
     /// True if the statement adds a database to the connection.
     let attaches: Bool
 
+    /// True if the statement inserts, updates or deletes rows.
+    var isWrite: Bool { [.insert, .update, .delete].contains(kind) }
+
     init(_ sql: String) {
         // 64 words are enough for the names. The values that follow may be long.
         let words = Self.words(of: sql, limit: 64)

@@ -141,12 +141,16 @@ package struct StoreStates: ~Copyable {
         let found = LoggedTransactions(log, of: store).statements(
             of: zip(transactions, changes).map { .init(pages: $0.pages.count, changes: $1) },
             isWhole: store.history?.reason == nil)
-        let outlined = log.map { ($0, StatementOutline($0.sql)) }
         return numbers.map { number in
-            if let number { return found[number - 1] }
-            return UncommittedTransaction(in: outlined)
-                .statements(beforeRollback: store.isBeforeRollback)
-                .filter { !outlined[$0].1.isQuery }.map { log[$0] }
+            number.map { found[$0 - 1] } ?? uncommittedStatements
         }
+    }
+
+    /// The statements of the uncommitted transaction without its queries; empty if they are unknown.
+    private var uncommittedStatements: [StatementRecord] {
+        let outlined = log.map { (record: $0, outline: StatementOutline($0.sql)) }
+        return UncommittedTransaction(in: outlined)
+            .statements(beforeRollback: store.isBeforeRollback)
+            .filter { !outlined[$0].outline.isQuery }.map { log[$0] }
     }
 }

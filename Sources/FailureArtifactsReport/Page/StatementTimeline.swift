@@ -145,7 +145,7 @@ struct StatementTimeline {
                 let width = max(3, Int(min(max(statement.duration ?? 0, 0), 1e6) * 1e6 / span * 880))
                 let start = x(time)
                 let kind =
-                    statement.failureText != nil
+                    statement.hasFailed
                     ? "failed" : Self.endsTransaction(statement.sql) ? "commit" : "run"
                 text +=
                     "<rect class=\"\(kind)\" x=\"\(start)\" y=\"\(y - 6)\" width=\"\(min(width, 947 - start))\" "
