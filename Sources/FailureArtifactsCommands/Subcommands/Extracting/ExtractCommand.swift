@@ -164,7 +164,8 @@ struct ExtractCommand: Command {
         _ store: String, to file: String, _ rules: RedactionRules, _ console: Console
     ) throws {
         guard !rules.leavesOutContent else {
-            throw CommandError(.usage, "The redactions leave out all stores, so there is none to write.")
+            throw CommandError(
+                .usage, "The redactions leave out all stores, so there is nothing to write.")
         }
         do {
             let result = try StoreRedactor(rules, timeLimit: RedactedFiles.timeLimit).redact(
