@@ -39,24 +39,38 @@ package struct FailureMessage: Sendable {
     private(set) var left: [Value] = []
     /// The values of the second operand.
     private(set) var right: [Value] = []
+    /// True if only the second operand is an expression, as in `#expect(49 == balance)`.
+    private let isReversed: Bool
 
     init(_ text: String) {
         self.text = text
+        let sides = Self.comparison(in: text)
+        isReversed = sides.map { !$0.left.contains("→") && $0.right.contains("→") } ?? false
         if let lines = Self.differingLines(of: text) {
             left = lines.first.flatMap(Self.values(ofLine:))
             right = lines.second.flatMap(Self.values(ofLine:))
             return
         }
-        guard let operands = Self.operands(of: text) else { return }
+        guard let operands = Self.operands(of: text) else {
+            left = Self.values(ofFatalError: text)
+            return
+        }
         left = Self.values(of: operands.left)
         right = operands.right.map { Self.values(of: $0) } ?? []
     }
 
     /// The values that only one operand has, or all values if there is one operand.
-    var differing: [Value] {
-        let (first, second) = (Set(left), Set(right))
-        guard !right.isEmpty else { return left }
-        return left.filter { !second.contains($0) } + right.filter { !first.contains($0) }
+    var differing: [Value] { isReversed ? expected + actual : actual + expected }
+
+    /// The values that only the tested operand has, which is the first one by convention.
+    var actual: [Value] { isReversed ? Self.difference(right, left) : Self.difference(left, right) }
+
+    /// The values that only the other operand has.
+    var expected: [Value] { isReversed ? Self.difference(left, right) : Self.difference(right, left) }
+
+    private static func difference(_ values: [Value], _ others: [Value]) -> [Value] {
+        let others = Set(others)
+        return values.filter { !others.contains($0) }
     }
 
     /// The values of both operands.
@@ -97,13 +111,40 @@ package struct FailureMessage: Sendable {
         }
         guard let arrow = text.firstRange(of: " → ") else { return nil }
         // Swift Testing: `Expectation failed: (a → 1) == (b → 2)`, or one expression with its value.
-        let comparisons = [" == ", " != ", " < ", " > ", " <= ", " >= ", " === "]
-        let body = text.firstRange(of: "failed: ").map { text[$0.upperBound...] } ?? text[...]
-        for sign in comparisons {
-            guard let place = Self.outerRange(of: sign, in: body) else { continue }
-            return (value(after: body[..<place.lowerBound]), value(after: body[place.upperBound...]))
+        if let sides = comparison(in: text) {
+            return (value(after: sides.left), value(after: sides.right))
         }
         return (value(after: text[arrow.lowerBound...]), nil)
+    }
+
+    /// Returns the sides of the comparison in a message of Swift Testing; nil for other messages.
+    private static func comparison(in text: String) -> (left: Substring, right: Substring)? {
+        guard text.contains(" → ") else { return nil }
+        let body = text.firstRange(of: "failed: ").map { text[$0.upperBound...] } ?? text[...]
+        for sign in [" == ", " != ", " < ", " > ", " <= ", " >= ", " === "] {
+            guard let place = outerRange(of: sign, in: body) else { continue }
+            return (body[..<place.lowerBound], body[place.upperBound...])
+        }
+        return nil
+    }
+
+    /// Returns the values in the message of a crash such as `Fatal error: Unknown currency 34900`: quoted texts and
+    /// numbers that are large enough to be rare.
+    private static func values(ofFatalError text: String) -> [Value] {
+        guard let start = text.firstRange(of: "Fatal error: ")?.upperBound else { return [] }
+        let line = text[start...].prefix { !$0.isNewline }
+        var quoted: [Substring] = []
+        var words: [Substring] = []
+        for (index, part) in line.split(separator: "\"", omittingEmptySubsequences: false).enumerated() {
+            if index % 2 == 1 { quoted.append(part) } else { words += part.split(separator: " ") }
+        }
+        let numbers = words.map { word in
+            word.drop { "('".contains($0) }.prefix { $0.isASCII && ($0.isNumber || "-.".contains($0)) }
+        }.map { $0.last == "." ? $0.dropLast() : $0 }
+        let values = (quoted + numbers.filter { abs(Double($0) ?? 0) >= 1000 }).map {
+            Value(text: String($0))
+        }
+        return values.filter { !$0.isCommon }
     }
 
     /// Returns the lines that only one of the values has, from the messages of `XCTAssertNoDifference` and

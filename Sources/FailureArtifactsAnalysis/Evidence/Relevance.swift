@@ -171,13 +171,12 @@ struct Relevance {
         var best = 0
         for row in finding.rows {
             for cell in row.columns {
-                let old = cell.old.map { old in values.contains { $0.matches(old) } } ?? false
-                let new = cell.new.map { new in values.contains { $0.matches(new) } } ?? false
-                let isCommon = [cell.old, cell.new].compactMap { $0 }.allSatisfy { value in
-                    values.filter { $0.matches(value) }.allSatisfy(\.isCommon)
-                }
-                if old, new { best = max(best, isCommon ? 40 : 60) }
-                if old || new { best = max(best, isCommon ? 12 : 35) }
+                let match = ValueMatch(
+                    message, old: { value in cell.old.map(value.matches) ?? false },
+                    new: { value in cell.new.map(value.matches) ?? false })
+                guard let match else { continue }
+                let isCommon = [match.lost, match.written].compactMap(\.self).allSatisfy(\.isCommon)
+                best = max(best, match.isBoth ? (isCommon ? 40 : 60) : (isCommon ? 12 : 35))
             }
             for key in row.key where values.contains(where: { !$0.isCommon && $0.matches(key.value) }) {
                 best = max(best, 20)

@@ -16,6 +16,10 @@ struct StoreDifferences {
 
     /// The rows that turn the passing run's store into the failing run's.
     let changes: [Row]
+    /// The columns that differ in all common rows by values that don't look like times or generated ones.
+    ///
+    /// Each table's rows have only these columns. Generated values can differ in all rows, too, so it's a weak sign.
+    let wholeColumns: [(table: String, rows: [Row])]
     private let varying: VaryingValues
 
     /// Compares the stores at the end of both runs.
@@ -41,6 +45,7 @@ struct StoreDifferences {
             return counts
         }
         var varying = VaryingValues(times)
+        var wholeColumns: [(table: String, rows: [Row])] = []
         for table in tables where table.table.presence == .both {
             let name = table.table.name
             let all = try passing.count("SELECT count(*) FROM \(quotedIdentifier(name))")
@@ -49,12 +54,27 @@ struct StoreDifferences {
                 let differing = table.rows.count { $0.kind == .updated && $0.cell(column) != nil }
                 if matched > 1, differing == matched { varying.columns.insert(Self.key(name, column)) }
             }
+            let whole = Set(
+                table.table.commonColumns.filter { column in
+                    varying.columns.contains(Self.key(name, column)) && !Relevance.isReference(column)
+                        && !table.rows.compactMap { $0.cell(column) }.flatMap { [$0.old, $0.new] }
+                            .contains { $0.map(varying.isGenerated) ?? false }
+                }.map(folded))
+            if !whole.isEmpty {
+                let rows = table.rows.filter { $0.kind == .updated }.map { row in
+                    Row(
+                        finding: StoreEvidence.row(row, in: table, columns: whole),
+                        identity: Self.identity(row, in: table, varying))
+                }
+                wholeColumns.append((name, rows))
+            }
             // Without a common key, the keys are generated.
             guard matched == 0, table.counts.deleted > 1, table.counts.inserted > 1 else { continue }
             let keys = table.table.keyColumns.isEmpty ? ["rowid"] : table.table.keyColumns
             varying.columns.formUnion(keys.map { Self.key(name, $0) })
         }
         self.varying = varying
+        self.wholeColumns = wholeColumns
         // Rows that differ only in generated keys appear as a deleted and an inserted row.
         var common: [String: Int] = [:]
         let deleted = Self.counts(of: .deleted, in: tables, varying)
@@ -194,6 +214,18 @@ private struct VaryingValues {
         case .real(let number): return isTime(number) ? .time : nil
         case .integer(let number): return isTime(Double(number)) ? .time : nil
         case .null: return nil
+        }
+    }
+
+    /// True for a point in time and for a value that is long enough for a random one.
+    func isGenerated(_ value: StoredValue) -> Bool {
+        if form(of: value) != nil { return true }
+        switch value.content {
+        case .text(let bytes): return bytes.count >= 8
+        case .integer(let number): return number.magnitude >= 1_000_000
+        case .real(let number): return abs(number) < 1 && number != 0 || abs(number) >= 1e6
+        case .blob: return true
+        case .null: return false
         }
     }
 

@@ -8,25 +8,27 @@ enum ChangedFileValues {
     private static let minimumBeginning = 4
 
     static func findings(of failure: FailureEvidence) -> [Finding] {
-        let values = failure.message.differing.filter { $0.text != "nil" && !$0.text.isEmpty }
-        guard !values.isEmpty else { return [] }
+        guard !failure.message.differing.isEmpty else { return [] }
         let findings = failure.files.flatMap { tree in
-            tree.files.compactMap { finding(about: $0, in: tree.watched.name, values) }
+            tree.files.compactMap { finding(about: $0, in: tree.watched.name, failure.message) }
         }
         return Array(findings.sorted { $0.relevance > $1.relevance }.prefix(maximumCount))
     }
 
     /// Returns the change that has the most significant values.
     private static func finding(
-        about file: ChangedFile, in watched: String, _ values: [FailureMessage.Value]
+        about file: ChangedFile, in watched: String, _ message: FailureMessage
     ) -> Finding? {
         var best: Finding?
         for pair in pairs(of: file.differences?.lines ?? []) {
-            func found(_ line: String?) -> FailureMessage.Value? {
-                line.flatMap { line in values.first { contains(line, $0.text) } }
+            func has(_ line: String?, _ value: FailureMessage.Value) -> Bool {
+                guard let line, value.text != "nil", !value.text.isEmpty else { return false }
+                return contains(line, value.text)
             }
-            let match = ValueMatch(old: found(pair.old), new: found(pair.new))
-            guard let strength = match.strength, strength > best?.relevance ?? 0 else { continue }
+            let match = ValueMatch(message, old: { has(pair.old, $0) }, new: { has(pair.new, $0) })
+            guard let match, let strength = match.strength, strength > best?.relevance ?? 0 else {
+                continue
+            }
             let names = match.texts.map { "'\(SafeText.line(String($0.prefix(40))))'" }
             best = Finding(
                 code: .changedFile, title: "\(file.change.path): " + title(pair.old, pair.new),

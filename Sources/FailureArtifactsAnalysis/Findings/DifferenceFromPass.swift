@@ -18,11 +18,42 @@ enum DifferenceFromPass: FindingRule {
         else { return [] }
         let differences = try StoreDifferences(
             from: passing, to: store, at: [run, failure].map(\.metadata.capture.at))
+        let found = findings(differences, of: passing, in: store)
+        return found.isEmpty ? wholeColumns(differences, in: store, of: failure) : found
+    }
+
+    /// Returns the columns that differ in all rows of a table that the failing query read.
+    private static func wholeColumns(
+        _ differences: StoreDifferences, in store: StoreEvidence, of failure: FailureEvidence
+    ) -> [Finding] {
+        let read = store.relevance(to: failure.message).readTables
+        let found = differences.wholeColumns.first { read.contains(folded($0.table)) }
+        guard let (table, rows) = found, let columns = rows.first?.finding.columns.map(\.column) else {
+            return []
+        }
+        let names = columns.map(SafeText.line).joined(separator: ", ")
+        return finding(
+            rows.sorted(), in: store,
+            title: "All \(rows.count) rows that both runs have in \(table) differ in \(names)",
+            explanation:
+                "Before is the passing run, after the failed one. Generated values would differ as well."
+        )
+    }
+
+    private static func findings(
+        _ differences: StoreDifferences, of passing: StoreEvidence, in store: StoreEvidence
+    ) -> [Finding] {
         guard hasAllSteps(store), hasAllSteps(passing) else {
             // The passing run's store is copied at the test's end, when a test may have dropped its tables.
             let tables = Set(passing.tables.map { folded($0.name) })
+            let rows = differences.changes.filter { tables.contains(folded($0.finding.table)) }.sorted()
+            let count = Counted.items(Int64(rows.count), "row")
             return finding(
-                differences.changes.filter { tables.contains(folded($0.finding.table)) }, in: store)
+                rows, in: store,
+                title: "\(count) \(rows.count == 1 ? "differs" : "differ") from the passing run",
+                explanation:
+                    "Before is the passing run, after the failed one. Their transactions can't be compared, "
+                    + "because the history isn't complete.", likelyFrom: 60)
         }
         let ours = store.steps.indices.filter { !store.steps[$0].isEarlier }
         let theirs = passing.steps.indices.filter { !passing.steps[$0].isEarlier }
@@ -96,11 +127,10 @@ enum DifferenceFromPass: FindingRule {
     }
 
     private static func finding(
-        _ changes: [StoreDifferences.Row], in store: StoreEvidence
+        _ rows: [StoreDifferences.Row], in store: StoreEvidence, title: String, explanation: String,
+        likelyFrom: Int? = nil
     ) -> [Finding] {
-        let rows = changes.sorted()
         guard !rows.isEmpty else { return [] }
-        let count = Counted.items(Int64(rows.count), "row")
         // A passing run that closes its store leaves no history, but the failed run's own one shows who changed the rows.
         let changed = rows.prefix(maximumRows).compactMap { row -> (index: Int, table: String)? in
             let key = row.finding.key.map(\.value)
@@ -114,8 +144,7 @@ enum DifferenceFromPass: FindingRule {
         return [
             Finding(
                 code: code,
-                title: "\(count) \(rows.count == 1 ? "differs" : "differ") from the passing run",
-                confidence: .possible, store: store.name,
+                title: title, confidence: .possible, store: store.name,
                 rows: rows.prefix(maximumRows).map { row in
                     var row = row.finding
                     row.change =
@@ -123,12 +152,11 @@ enum DifferenceFromPass: FindingRule {
                     return row
                 }, transaction: origin?.transaction, statement: origin?.statement?.record,
                 explanation:
-                    "Before is the passing run, after the failed one. Their transactions can't be compared, "
-                    + "because the history isn't complete."
+                    explanation
                     + (origin?.transaction.map {
                         " Transaction \($0) of the failed run changed \(rows.count == 1 ? "the row" : "one of them") last."
                     } ?? ""),
-                relevance: relevance, likelyFrom: 60)
+                relevance: relevance, likelyFrom: likelyFrom)
         ]
     }
 

@@ -10,45 +10,109 @@ enum MessageValues: FindingRule {
         let sums = try unbalancedGroups(in: store, failure)
         let values = failure.message.differing.filter { $0.text != "nil" && !$0.text.isEmpty }
         guard !values.isEmpty else { return sums }
-        var findings: [Finding] = []
-        // A value that many rows have, such as a default, must not keep a rare one out.
-        var counts: [String: Int] = [:]
-        for (index, step) in store.steps.enumerated().reversed() where !step.isEarlier {
-            for table in step.tables where !MigrationTables.contains(table.table.name) {
-                for row in table.rows {
-                    guard let match = match(row, values) else { continue }
-                    let group = "\(table.table.name)\u{0}\(match.cell.column)\u{0}\(match.values)"
-                    counts[group, default: 0] += 1
-                    guard counts[group] ?? 0 <= 3 else { continue }
-                    let origin = store.origin(
-                        inStep: index, of: table.table.name,
-                        by: row.kind == .deleted ? [.delete] : [.insert, .update])
-                    findings.append(
-                        Finding(
-                            code: code,
-                            title: "\(table.table.name).\(match.cell.column) "
-                                + title(match.cell, row.kind),
-                            confidence: .possible, store: store.name,
-                            rows: [
-                                StoreEvidence.row(row, in: table, columns: [folded(match.cell.column)])
-                            ],
-                            transaction: step.number, statement: origin.statement?.record,
-                            explanation:
-                                "The message names \(match.values.map { "'\(SafeText.line(String($0.prefix(40))))'" }.joined(separator: " and ")), "
-                                + (match.values.count == 1
-                                    ? "which is the value in this row."
-                                    : "the values in this row before and after."),
-                            relevance: match.strength,
-                            likelyFrom: match.strength >= 30 && counts[group] == 1 ? 30 : nil))
-                }
-            }
-        }
+        var findings = changes(in: store, failure).map { finding($0, in: store) }
         if store.steps.isEmpty {
-            findings = try presentValues(values, in: store)
+            findings = try presentValues(values, in: store, failure)
             if findings.isEmpty, sums.isEmpty { findings = presentTotal(in: store, failure) }
         }
         return sums + findings.sorted { $0.relevance > $1.relevance }.prefix(3)
     }
+
+    // MARK: - Changes
+
+    /// A changed cell with values of the message.
+    private struct Change {
+        let step: Int
+        let table: ChangedTable
+        let row: RowChange
+        let cell: RowChange.Cell
+        let match: ValueMatch
+        let strength: Int
+        /// True if the failing query read the table, and the values don't agree by chance.
+        var isLikely = false
+    }
+
+    /// A cell of a table.
+    private struct Place: Hashable {
+        let table: String
+        let key: [StoredValue]
+        let column: String
+    }
+
+    /// Returns the changes that can explain the message, the last one first.
+    private static func changes(in store: StoreEvidence, _ failure: FailureEvidence) -> [Change] {
+        var changes: [Change] = []
+        // A value that many rows have, such as a default, must not keep a rare one out.
+        var counts: [String: Int] = [:]
+        // The values at the failure of the cells that later steps changed.
+        var last: [Place: StoredValue] = [:]
+        for (index, step) in store.steps.enumerated().reversed() where !step.isEarlier {
+            for table in step.tables where !MigrationTables.contains(table.table.name) {
+                let name = folded(table.table.name)
+                for row in table.rows {
+                    let found = match(row, in: table, failure.message) { column in
+                        last[Place(table: name, key: row.key, column: folded(column))]
+                    }
+                    guard let found, let strength = found.match.strength else { continue }
+                    let group = "\(name)\u{0}\(found.cell.column)\u{0}\(found.match.texts)"
+                    counts[group, default: 0] += 1
+                    guard counts[group] ?? 0 <= 3 else { continue }
+                    changes.append(
+                        Change(
+                            step: index, table: table, row: row, cell: found.cell, match: found.match,
+                            strength: strength))
+                }
+            }
+            for table in step.tables {
+                for row in table.rows {
+                    for cell in row.cells {
+                        let place = Place(
+                            table: folded(table.table.name), key: row.key, column: folded(cell.column))
+                        if last[place] == nil { last[place] = cell.new ?? StoredValue(.null) }
+                    }
+                }
+            }
+        }
+        let read = store.relevance(to: failure.message).readTables
+        let both = changes.indices.filter { changes[$0].match.isBoth && changes[$0].strength >= 30 }
+        if both.count == 1 {
+            let change = changes[both[0]]
+            changes[both[0]].isLikely =
+                read.contains(folded(change.table.table.name)) && !change.match.isSmallStep
+        }
+        return changes
+    }
+
+    private static func finding(_ change: Change, in store: StoreEvidence) -> Finding {
+        let table = change.table.table.name
+        let origin = store.origin(
+            inStep: change.step, of: table,
+            by: change.row.kind == .deleted ? [.delete] : [.insert, .update])
+        let names = change.match.texts.map {
+            $0 == "nil" ? $0 : "'\(SafeText.line(String($0.prefix(40))))'"
+        }
+        let evidence =
+            if change.row.kind == .deleted {
+                "\(names[0]), which this row had" + (names.count > 1 ? ", and \(names[1])." : ".")
+            } else if change.match.lost == nil {
+                "\(names[0]), which is the value in this row."
+            } else if change.match.written == nil {
+                "\(names[0]), which this row had before."
+            } else {
+                "\(names[0]) and \(names[1]), the values in this row before and after."
+            }
+        return Finding(
+            code: code, title: "\(table).\(change.cell.column) " + title(change.cell, change.row.kind),
+            confidence: .possible, store: store.name,
+            rows: [
+                StoreEvidence.row(change.row, in: change.table, columns: [folded(change.cell.column)])
+            ],
+            transaction: store.steps[change.step].number, statement: origin.statement?.record,
+            explanation: "The message names \(evidence)",
+            relevance: change.strength, likelyFrom: change.isLikely ? 30 : nil)
+    }
+
+    // MARK: - Sums
 
     /// Returns the groups whose sum differs from the sum of nearly all others by what the assertion was off.
     ///
@@ -58,6 +122,7 @@ enum MessageValues: FindingRule {
     ) throws -> [Finding] {
         guard let numbers = failure.message.numbers, numbers.left != numbers.right else { return [] }
         let delta = abs(numbers.left - numbers.right)
+        let read = store.relevance(to: failure.message).readTables
         for table in store.tables {
             for column in Outliers.columns(of: table) where !Relevance.isReference(column.name) {
                 guard [.integer, .real, .numeric].contains(Affinity(declaredType: column.type)) else {
@@ -67,7 +132,9 @@ enum MessageValues: FindingRule {
                 where Relevance.isReference(group.name) && group.keyPosition == 0 {
                     let finding = try unbalancedGroup(
                         of: table, column, by: group, delta: delta, in: store)
-                    if let finding { return [finding] }
+                    guard var finding else { continue }
+                    if read.contains(folded(table.name)) { finding.confidence = .likely }
+                    return [finding]
                 }
             }
         }
@@ -86,7 +153,9 @@ enum MessageValues: FindingRule {
         let sums = Dictionary(grouping: groups.compactMap { $0[1].number }, by: { $0 })
         guard let (usual, same) = sums.max(by: { $0.value.count < $1.value.count }), same.count >= 3,
             groups.count - same.count == 1, let odd = groups.first(where: { $0[1].number != usual }),
-            let sum = odd[1].number, abs(abs(sum - usual) - delta) < 1e-6, let target = odd[0].bindable
+            let sum = odd[1].number, abs(abs(sum - usual) - delta) < 1e-6, let target = odd[0].bindable,
+            // Groups of a few flags or counters have the same sum by chance; a balance of 0 is kept on purpose.
+            usual == 0 || abs(usual) >= 4
         else { return nil }
         let key = store.keyColumns(of: table.name)
         let rows = try store.rows(
@@ -104,8 +173,8 @@ enum MessageValues: FindingRule {
             title:
                 "The sum of \(table.name).\(column.name) is \(text.1) for each \(group.name) but \(text.0), "
                 + "where it is \(text.2)",
-            confidence: .likely, store: store.name,
-            rows: rows.map { row in
+            confidence: .possible, store: store.name,
+            rows: rows.filter { $0[key.count].number != 0 }.map { row in
                 Finding.Row(
                     table: table.name, key: Finding.Row.key(key, row),
                     change: .present,
@@ -121,8 +190,9 @@ enum MessageValues: FindingRule {
 
     /// Returns the rows of a store without a history that have a significant value now.
     private static func presentValues(
-        _ values: [FailureMessage.Value], in store: StoreEvidence
+        _ values: [FailureMessage.Value], in store: StoreEvidence, _ failure: FailureEvidence
     ) throws -> [Finding] {
+        let actual = Set(failure.message.actual)
         let written = Set(store.testStatements.filter(\.writes).compactMap(\.outline.table))
         var findings: [Finding] = []
         // Some copies of SQLite report no statements.
@@ -161,7 +231,7 @@ enum MessageValues: FindingRule {
                             explanation:
                                 "The message names this value. The store has no history, so its transaction "
                                 + "isn't known.",
-                            relevance: 12))
+                            relevance: rows.count == 1 && actual.contains(value) ? 60 : 12))
                 }
             }
         }
@@ -215,23 +285,43 @@ enum MessageValues: FindingRule {
     }
 
     /// Returns the cell that has the most significant values.
+    ///
+    /// - Parameters:
+    ///   - row: The row's change.
+    ///   - table: The changes of its table in the same step.
+    ///   - message: The message.
+    ///   - last: Returns the value at the failure of a column that a later step changed; nil for other columns.
+    /// - Returns: The cell and its values; nil if no cell can explain the message.
     private static func match(
-        _ row: RowChange, _ values: [FailureMessage.Value]
-    ) -> (cell: RowChange.Cell, values: [String], strength: Int)? {
-        var best: (cell: RowChange.Cell, values: [String], strength: Int)?
+        _ row: RowChange, in table: ChangedTable, _ message: FailureMessage,
+        last: (String) -> StoredValue?
+    ) -> (cell: RowChange.Cell, match: ValueMatch)? {
+        var best: (cell: RowChange.Cell, match: ValueMatch)?
         for cell in row.cells where !Relevance.isReference(cell.column) {
-            func found(_ stored: StoredValue?) -> FailureMessage.Value? {
-                guard let stored, !stored.isNull else { return nil }
-                return values.first { value in
-                    value.matches(stored)
-                        && (value.label == nil || folded(value.label ?? "") == folded(cell.column))
-                }
+            func isNamed(_ value: FailureMessage.Value, _ stored: StoredValue?) -> Bool {
+                guard let stored, !value.text.isEmpty, value.matches(stored) else { return false }
+                return value.label == nil || folded(value.label ?? "") == folded(cell.column)
             }
-            let match = ValueMatch(old: found(cell.old), new: found(cell.new))
-            if let strength = match.strength, strength > best?.strength ?? 0 {
-                best = (cell, match.texts, strength)
-            }
+            // A value is nil, too, if its row is deleted.
+            let new = cell.new ?? StoredValue(.null)
+            let later = last(cell.column)
+            let isGone = later != nil && later != new
+            let isBack =
+                later.map { $0 == cell.old } ?? (row.kind == .deleted && isWritten(cell, in: table))
+            let match = ValueMatch(
+                message, old: { !isBack && $0.text != "nil" && isNamed($0, cell.old) },
+                new: { !isGone && isNamed($0, new) })
+            guard let match, match.texts != ["nil"], let strength = match.strength else { continue }
+            // A counter leaves many values behind.
+            let isCounter = row.kind == .updated && match.written == nil && match.lost?.number != nil
+            if isCounter { continue }
+            if strength > best?.match.strength ?? 0 { best = (cell, match) }
         }
         return best
+    }
+
+    /// True if the step wrote the value of a deleted row to another row, as if the row had moved.
+    private static func isWritten(_ cell: RowChange.Cell, in table: ChangedTable) -> Bool {
+        table.rows.contains { $0.kind != .deleted && $0.cell(cell.column)?.new == cell.old }
     }
 }

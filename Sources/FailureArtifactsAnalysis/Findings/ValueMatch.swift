@@ -1,18 +1,52 @@
-/// Values of the assertion's message that a change replaced or wrote.
+/// The values of the assertion's message that a change replaced or wrote.
+///
+/// Values that only the first operand has are the actual ones, and values that only the second one has are the
+/// expected ones. A change from an expected to an actual value can explain the failure. One from an actual to an
+/// expected value can't, nor can one that replaced an actual value by a value that the message doesn't name.
 struct ValueMatch {
-    /// The values in the message; nil if it doesn't have the replaced or the written value.
-    let old, new: FailureMessage.Value?
+    /// The expected value that the change replaced; nil if it replaced none.
+    let lost: FailureMessage.Value?
+    /// The value that the change wrote; nil if the message doesn't have it.
+    let written: FailureMessage.Value?
+    /// True if the written value is an actual one.
+    private let isActual: Bool
 
-    /// True if the change replaced one value of the message with another.
-    var isBoth: Bool { old != nil && new != nil && old != new }
+    /// Finds the values; nil if the change can't explain the failure.
+    ///
+    /// - Parameters:
+    ///   - message: The message.
+    ///   - old: Returns true for a value that the change replaced.
+    ///   - new: Returns true for a value that the change wrote.
+    init?(
+        _ message: FailureMessage, old: (FailureMessage.Value) -> Bool,
+        new: (FailureMessage.Value) -> Bool
+    ) {
+        let (actual, expected) = (message.actual, message.expected)
+        lost = expected.first(where: old)
+        let unwanted = actual.first(where: new)
+        isActual = unwanted != nil
+        written = unwanted ?? (actual.contains(where: old) ? nil : expected.first(where: new))
+        guard lost != nil || written != nil, lost != written else { return nil }
+    }
+
+    /// True if the change replaced an expected value with an actual one.
+    var isBoth: Bool { lost != nil && isActual }
 
     /// The relevance of the change; nil if it has no value that is rare enough.
     var strength: Int? {
-        let isSignificant = [old, new].compactMap(\.self).contains { !$0.isCommon }
+        let isSignificant = [lost, written].compactMap(\.self).contains { !$0.isCommon }
         guard isBoth || isSignificant else { return nil }
-        return isBoth ? (isSignificant ? 30 : 10) : new != nil ? 18 : 8
+        if isBoth { return isSignificant ? 30 : 10 }
+        // A row that got an expected value may be one that the test didn't find.
+        return isActual || written == nil ? 18 : 12
+    }
+
+    /// True if the values are numbers that differ as little as those of counters, which agree by chance.
+    var isSmallStep: Bool {
+        guard let first = lost?.number, let second = written?.number else { return false }
+        return abs(first - second) < 4
     }
 
     /// The texts of the values.
-    var texts: [String] { [old, new].compactMap { $0?.text } }
+    var texts: [String] { [lost, written].compactMap { $0?.text } }
 }
