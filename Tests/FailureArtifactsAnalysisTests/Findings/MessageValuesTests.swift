@@ -118,6 +118,21 @@ import Testing
         #expect(!moved.contains { $0.rows.first?.change == .deleted }, "\(moved.map(\.title))")
     }
 
+    @Test func anElementThatAListLostIsNamed() throws {
+        let loss = "UPDATE topic SET title = 'Hikes' WHERE id = 2"
+        let found = try findings(
+            [loss], message: equal("[\"Books\", \"Lunch\"]", "[\"Books\", \"Lunch\", \"Walks\"]"))
+        #expect(found.map(\.statement?.sql) == [loss] && found[0].confidence == .possible)
+        #expect(found[0].explanation == "The message names 'Walks', which this row had before.")
+        #expect(found[0].relevance == 48, "as much as a change that wrote an actual value")
+    }
+
+    @Test func valuesThatACounterLeftBehindAreNoFinding() throws {
+        let found = try findings(
+            ["UPDATE topic SET posts = posts + 1 WHERE id = 2"], message: equal("99", "45"))
+        #expect(found.isEmpty, "\(found.map(\.title))")
+    }
+
     // MARK: - Sums
 
     /// Each transfer has two postings.
@@ -161,6 +176,26 @@ import Testing
         let found = try findings(["UPDATE topic SET title = '34900' WHERE id = 3"], message: message)
         #expect(found.map(\.title) == ["topic.title changed from 'Books' to '34900'"])
         #expect(found.first?.confidence == .possible && found.first?.transaction == 3)
+    }
+
+    /// One finding is kept for a row, and the value in the message says more than an odd text.
+    @Test func aNamedValueComesBeforeAnOddTextInItsRow() throws {
+        let fixture = try Fixture()
+        let store = """
+            CREATE TABLE product(id INTEGER PRIMARY KEY, category TEXT, currency TEXT);
+            INSERT INTO product VALUES (1, 'Desks', 'EUR'), (2, 'Lamps', 'USD'), (3, 'Sofas', 'EUR'), (4, ' oak', '34900')
+            """
+        let metadata = Metadata.store("ledger").replacing(
+            "\"m\"", with: "\"Fatal error: Unknown currency 34900\"")
+        let path = try fixture.zip(
+            "LedgerTests.test-1a2b3c4d.zip",
+            [
+                ("metadata.json", Array(metadata.utf8)),
+                ("stores/ledger.sqlite", try fixture.store(store)),
+            ])
+        let bundle = try BundleReader(BundleLocation(path: path), scratchDirectory: fixture.directory)
+        let found = Explanation(FailureEvidence(bundle, scratch: fixture.directory), bundle: "b.zip")
+        #expect(found.findings.first?.title == "product.currency is '34900'")
     }
 
     @Test(arguments: [
