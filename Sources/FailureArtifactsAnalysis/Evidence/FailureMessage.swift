@@ -39,13 +39,17 @@ package struct FailureMessage: Sendable {
     private(set) var left: [Value] = []
     /// The values of the second operand.
     private(set) var right: [Value] = []
-    /// True if only the second operand is an expression, as in `#expect(49 == balance)`.
-    private let isReversed: Bool
+    /// True if the second operand is the tested one: only it is an expression, as in `#expect(49 == balance)`.
+    private var isReversed: Bool
+    /// True if the message tells which operand is the tested one; otherwise it is the first one by convention.
+    private let isOrderKnown: Bool
 
     init(_ text: String) {
         self.text = text
         let sides = Self.comparison(in: text)
-        isReversed = sides.map { !$0.left.contains("→") && $0.right.contains("→") } ?? false
+        let areExpressions = sides.map { ($0.left.contains("→"), $0.right.contains("→")) }
+        isReversed = areExpressions.map { !$0 && $1 } ?? false
+        isOrderKnown = areExpressions.map { $0 != $1 } ?? false
         if let lines = Self.differingLines(of: text) {
             left = lines.first.flatMap(Self.values(ofLine:))
             right = lines.second.flatMap(Self.values(ofLine:))
@@ -57,6 +61,16 @@ package struct FailureMessage: Sendable {
         }
         left = Self.values(of: operands.left)
         right = operands.right.map { Self.values(of: $0) } ?? []
+    }
+
+    /// The message with the second operand as the tested one, as in `XCTAssertEqual(49, balance)`.
+    ///
+    /// Nil if the message tells which operand is the tested one, or if it has only one.
+    var inOtherOrder: FailureMessage? {
+        guard !isOrderKnown, !right.isEmpty else { return nil }
+        var message = self
+        message.isReversed = true
+        return message
     }
 
     /// The values that only one operand has, or all values if there is one operand.

@@ -2,7 +2,8 @@
 ///
 /// Values that only the first operand has are the actual ones, and values that only the second one has are the
 /// expected ones. A change from an expected to an actual value can explain the failure. One from an actual to an
-/// expected value can't, nor can one that replaced an actual value by a value that the message doesn't name.
+/// expected value can't, nor can one that replaced an actual value by a value that the message doesn't name, unless the
+/// assertion has its operands in the other order.
 struct ValueMatch {
     /// The expected value that the change replaced; nil if it replaced none.
     let lost: FailureMessage.Value?
@@ -10,6 +11,8 @@ struct ValueMatch {
     let written: FailureMessage.Value?
     /// True if the written value is an actual one.
     private let isActual: Bool
+    /// True if the change can explain the failure only if the second operand is the tested one, which is unusual.
+    let isInOtherOrder: Bool
 
     /// Finds the values; nil if the change can't explain the failure.
     ///
@@ -21,7 +24,24 @@ struct ValueMatch {
         _ message: FailureMessage, old: (FailureMessage.Value) -> Bool,
         new: (FailureMessage.Value) -> Bool
     ) {
+        if let match = ValueMatch(message, isInOtherOrder: false, old: old, new: new) {
+            self = match
+        } else if let other = message.inOtherOrder,
+            let match = ValueMatch(other, isInOtherOrder: true, old: old, new: new),
+            match.lost != nil, match.isActual
+        {
+            self = match
+        } else {
+            return nil
+        }
+    }
+
+    private init?(
+        _ message: FailureMessage, isInOtherOrder: Bool, old: (FailureMessage.Value) -> Bool,
+        new: (FailureMessage.Value) -> Bool
+    ) {
         let (actual, expected) = (message.actual, message.expected)
+        self.isInOtherOrder = isInOtherOrder
         lost = expected.first(where: old)
         let unwanted = actual.first(where: new)
         isActual = unwanted != nil
@@ -30,13 +50,14 @@ struct ValueMatch {
     }
 
     /// True if the change replaced an expected value with an actual one.
-    var isBoth: Bool { lost != nil && isActual }
+    var isBoth: Bool { lost != nil && isActual && !isInOtherOrder }
 
     /// The relevance of the change; nil if it has no value that is rare enough.
     var strength: Int? {
         let isSignificant = [lost, written].compactMap(\.self).contains { !$0.isCommon }
         guard isBoth || isSignificant else { return nil }
         if isBoth { return isSignificant ? 30 : 10 }
+        if isInOtherOrder { return 8 }
         // A row that got an expected value may be one that the test didn't find.
         return isActual || written == nil ? 18 : 12
     }

@@ -40,6 +40,9 @@ enum MessageValues: FindingRule {
     }
 
     /// Returns the changes that can explain the message, the last one first.
+    ///
+    /// Those that can explain it only if the assertion has its operands in the other order are left out if there are
+    /// others.
     private static func changes(in store: StoreEvidence, _ failure: FailureEvidence) -> [Change] {
         var changes: [Change] = []
         // A value that many rows have, such as a default, must not keep a rare one out.
@@ -72,6 +75,9 @@ enum MessageValues: FindingRule {
                     }
                 }
             }
+        }
+        if changes.contains(where: { !$0.match.isInOtherOrder }) {
+            changes.removeAll(where: \.match.isInOtherOrder)
         }
         let read = store.relevance(to: failure.message).readTables
         let both = changes.indices.filter { changes[$0].match.isBoth && changes[$0].strength >= 30 }

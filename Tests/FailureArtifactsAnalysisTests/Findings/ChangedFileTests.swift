@@ -50,6 +50,16 @@ import Testing
         )
     }
 
+    /// A line that became the expected value explains the failure only if the operands have the other order.
+    @Test func theExpectedValueIsNotTheCulprit() throws {
+        let change = ("width = 640\n", "width = 300\n")
+        let possible = try #require(try finding(message, change.0, change.1))
+        #expect(possible.confidence == .possible)
+        let known = "Expectation failed: (width → 640) == 300"
+        #expect(try finding(known, change.0, change.1) == nil)
+        #expect(try finding(known, change.1, change.0)?.confidence == .likely)
+    }
+
     @Test func oneValue() throws {
         let added = try #require(try finding(message, nil, "width = 640\n"))
         #expect(added.confidence == .possible && added.title == "a/settings.txt: width = 640 was added")
