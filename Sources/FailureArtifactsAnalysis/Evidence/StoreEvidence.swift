@@ -77,6 +77,8 @@ package final class StoreEvidence {
     private(set) lazy var connectionTransactions = ConnectionTransaction.all(in: statements.outlined)
     private(set) lazy var transactions = StatementTransactions(
         statements, connectionTransactions, steps)
+    private(set) lazy var effects = StatementEffects(self)
+    private(set) lazy var locks = StatementLocks(statements)
     /// The point in time after which ``checkTime()`` fails; nil for no limit.
     var deadline: Instant? {
         didSet { connection.setDeadline(deadline) }

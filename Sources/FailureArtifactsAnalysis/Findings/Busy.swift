@@ -12,7 +12,8 @@ enum Busy: FindingRule {
         // SQLite doesn't report to its error log that a statement found the store locked.
         let named = isNamed ? store.statement(namedIn: failure.message) : nil
         let found =
-            logged ?? named ?? store.testStatements.last { isLockedOut($0, in: store, isNamed: isNamed) }
+            try logged ?? named
+            ?? store.testStatements.last { try isLockedOut($0, in: store, isNamed: isNamed) }
             ?? (isNamed ? store.testStatements.last { $0.writes && $0.record.changes ?? 0 == 0 } : nil)
         guard let failed = found else { return [] }
         let error = failed.record.error
@@ -81,17 +82,20 @@ enum Busy: FindingRule {
     /// True if a statement that needs the write lock ended while another connection had it.
     private static func isLockedOut(
         _ statement: StoreEvidence.Statement, in store: StoreEvidence, isNamed: Bool
-    ) -> Bool {
-        // An INSERT without a conflict clause inserts a row or fails.
+    ) throws -> Bool {
+        try store.checkTime()
+        // An INSERT of values without a conflict clause inserts a row or fails, unless a trigger skips it.
         let hasFailed =
             statement.outline.kind == .insert && !statement.outline.mayHaveNoEffect
-            && statement.record.changes == 0
+            && statement.record.changes == 0 && !statement.parts.words.contains("select")
+            && !(statement.outline.table.map(store.effects.hasTrigger) ?? true)
+        let isUncommitted =
+            statement.outline.beginsWriting && !store.transactions.committedStarts.contains(statement.order)
         let mayHaveFailed =
-            hasFailed
-            || (statement.outline.beginsWriting
-                && !store.transactions.committedStarts.contains(statement.order))
+            hasFailed || isUncommitted
             || (isNamed && statement.writes && statement.record.changes ?? 0 == 0)
         guard mayHaveFailed, statement.record.error == nil,
+            store.locks.contended.contains(statement.order),
             let holder = holder(before: statement, in: store)
         else { return false }
         let connection = holder.record.connection
@@ -120,7 +124,7 @@ enum Busy: FindingRule {
             switch statement.outline.kind {
             case .begin, .savepoint:
                 isOpen.insert(connection)
-                if statement.outline.beginsWriting, statement.record.error == nil {
+                if statement.outline.beginsWriting, store.locks.hasSucceeded(statement, before: failed) {
                     locks[connection] = statement
                 }
             case .commit, .rollback, .release:
@@ -129,7 +133,7 @@ enum Busy: FindingRule {
                 locks[connection] = nil
             default:
                 guard statement.writes || statement.outline.kind == .definition,
-                    statement.record.error == nil
+                    store.locks.hasSucceeded(statement, before: failed)
                 else { continue }
                 if isOpen.contains(connection) {
                     if locks[connection] == nil { locks[connection] = statement }
