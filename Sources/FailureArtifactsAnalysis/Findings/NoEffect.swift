@@ -2,7 +2,7 @@ internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 
-/// An `UPDATE` or `DELETE` that matched no row, or that changed nothing in the rows that it matched.
+/// A statement that changed no row, such as an `UPDATE` whose condition matched none.
 enum NoEffect: FindingRule {
     static let code = Finding.Code.noEffect
 
@@ -13,29 +13,72 @@ enum NoEffect: FindingRule {
         var findings: [Finding] = []
         for (index, statement) in statements.enumerated() {
             try store.checkTime()
-            guard [.update, .delete].contains(statement.outline.kind), statement.record.error == nil,
+            guard statement.writes, statement.record.error == nil,
                 let table = statement.outline.table.flatMap({ store.schema.tables[$0]?.name })
             else { continue }
             let parts = statement.parts
             let step = store.step(of: statement)
+            var relevance = 25
+            var title =
+                switch statement.outline.kind {
+                case .insert: "An INSERT into \(table) inserted no row"
+                case .update: "An UPDATE of \(table) changed no row"
+                default: "A DELETE of \(table) changed no row"
+                }
             let explanation: String
             if statement.record.changes == 0 {
-                // Without a condition, the table was empty.
-                if !parts.hasCondition { continue }
-                if isUpsert(statements, index) { continue }
-                explanation = "SQLite counted 0 changed rows: its condition matched no row of \(table)."
+                if statement.outline.kind == .insert {
+                    guard isSkippable(statement) else { continue }
+                    relevance = 10
+                } else {
+                    // Without a condition, the table was empty.
+                    if !parts.hasCondition { continue }
+                    if isUpsert(statements, index) { continue }
+                }
+                let isContended = store.locks.contended.contains(statement.order)
+                if isContended, store.locks.retried.contains(statement.order) { continue }
+                explanation =
+                    "SQLite counted 0 changed rows: \(reasons(statement, isContended, table, in: store))."
             } else if let step, store.steps[step].counts(of: table) == nil,
                 !store.steps[step].changes.schema.contains(where: { folded($0.name) == folded(table) }),
                 statement.outline.kind == .update,
                 (statement.record.changes ?? 0) > 0
             {
-                explanation =
-                    "It matched \(Counted.items(Int64(statement.record.changes ?? 0), "row")) of \(table), which had the "
-                    + "new values already."
+                let others = store.steps[step].statements.filter {
+                    $0.hasChangedRows && $0.order != statement.order
+                }
+                if others.contains(where: { $0.outline.table == folded(table) }) {
+                    // One finding for the statements that left the table as it was.
+                    if others.contains(where: {
+                        $0.order > statement.order && $0.outline.table == folded(table)
+                    }) {
+                        continue
+                    }
+                    title = "\(store.title(of: store.steps[step])) wrote \(table), but left it as it was"
+                    explanation =
+                        "Its statements undid each other's changes, or wrote the values that were there."
+                    relevance = 20
+                } else if store.effects.spread(from: table)
+                    || others.contains(where: { store.effects.spread(from: $0.outline.table ?? "") })
+                {
+                    explanation =
+                        "\(store.title(of: store.steps[step])) left \(table) as it was. SQLite's count of "
+                        + "\(Counted.items(Int64(statement.record.changes ?? 0), "changed row")) includes those of "
+                        + "triggers and foreign keys."
+                } else {
+                    // NULL stays NULL if a number is added to it.
+                    let isNull =
+                        Set(parts.assigned) == parts.relative
+                        && (try? hasNull(parts.assigned, of: table, in: store)) == true
+                    if isNull { relevance = -30 }
+                    explanation =
+                        "It matched \(Counted.items(Int64(statement.record.changes ?? 0), "row")) of \(table), which had "
+                        + "the new values already"
+                        + (isNull ? ". A row has NULL there, and NULL plus a number is NULL." : ".")
+                }
             } else {
                 continue
             }
-            let verb = statement.outline.kind == .update ? "UPDATE" : "DELETE"
             // The row that the assertion looked at may be the one that should have been updated.
             let isMissed =
                 failure.message.mentionsNil && !parts.assigned.isEmpty
@@ -45,16 +88,44 @@ enum NoEffect: FindingRule {
             findings.append(
                 Finding(
                     code: code,
-                    title: "An \(verb) of \(table) changed no row".replacing(
-                        "An DELETE", with: "A DELETE"),
+                    title: title,
                     confidence: .possible, store: store.name,
                     transaction: step.flatMap { store.steps[$0].number }, statement: statement.record,
                     explanation: explanation,
-                    relevance: 25 + (isRoutine ? 0 : 8) + (isMissed ? 30 : 0) + 10 - after,
+                    relevance: relevance + (isRoutine ? 0 : 8) + (isMissed ? 30 : 0) + 10 - after,
                     likelyFrom: 90))
         }
         var seen: Set<String> = []
         return findings.reversed().filter { seen.insert($0.statement?.sql ?? "").inserted }
+    }
+
+    /// Returns the reasons that a statement can have for changing no row, as the second half of a sentence.
+    private static func reasons(
+        _ statement: StoreEvidence.Statement, _ isContended: Bool, _ table: String,
+        in store: StoreEvidence
+    ) -> String {
+        let words = statement.parts.words
+        var reasons: [String] = []
+        if statement.outline.kind != .insert {
+            reasons.append("its condition matched no row of \(table)")
+        } else if words.contains("select") {
+            reasons.append("its query returned no row")
+        }
+        if isSkippable(statement) || words.starts(with: ["update", "or", "ignore"]) {
+            reasons.append("it skipped rows that a constraint rejects")
+        }
+        if store.effects.hasTrigger(table) { reasons.append("a trigger skipped its rows") }
+        if store.effects.mayReject(statement) { reasons.append("it failed because of a foreign key") }
+        if isContended { reasons.append("it failed because another connection had a lock") }
+        return reasons.joined(separator: ", or ")
+    }
+
+    /// True for an `INSERT` that skips rows that a constraint rejects.
+    private static func isSkippable(_ statement: StoreEvidence.Statement) -> Bool {
+        let words = statement.parts.words
+        guard statement.outline.kind == .insert else { return false }
+        return words.starts(with: ["insert", "or", "ignore"])
+            || zip(words, words.dropFirst()).contains { $0 == ("do", "nothing") }
     }
 
     private static func hasNull(
