@@ -2,7 +2,7 @@ internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 
-/// An `UPDATE` or `DELETE` without a condition, or one that changed all rows of a table.
+/// An `UPDATE` or `DELETE` without a condition, or one that changed a large part of a table.
 enum BroadWrite: FindingRule {
     static let code = Finding.Code.broadWrite
 
@@ -12,20 +12,22 @@ enum BroadWrite: FindingRule {
         for (index, statement) in statements.enumerated() {
             try store.checkTime()
             guard [.update, .delete].contains(statement.outline.kind), statement.record.error == nil,
-                let changes = statement.record.changes, changes > 1,
-                let table = statement.outline.table.flatMap({ store.schema.tables[$0] })
+                let table = statement.outline.table.flatMap({ store.schema.tables[$0] }),
+                let changes = store.ownChanges(of: statement), changes > 1
             else { continue }
+            let step = store.step(of: statement)
+            // The transaction of the copy is the one that the failure rolled back.
+            if store.isRolledBack(statement), step == nil { continue }
             let parts = statement.parts
             let isWithout = !parts.hasCondition
-            let step = store.step(of: statement)
-            let rows = try rowsBefore(step, statement, table.name, in: store)
+            let rows = try rowsBefore(step, changes, statement, table.name, in: store)
             let equalized = equalized(step, table.name, parts, in: store)
-            let isAll = changes > 2 && Int64(changes) >= rows
-            // Without a history, only the number of rows is known.
+            let isAll = changes > 2 && changes >= rows
             // Each row got a value of its own.
             let isRecomputed = statement.outline.kind == .update && step != nil
-            let isUnknown = store.steps.isEmpty && changes > 3
-            guard isWithout || isAll || equalized != nil || isUnknown else { continue }
+            // Its condition may match more rows than it should, unless it moves each value, such as a position.
+            let isLarge = changes > 3 && changes * 4 >= rows && parts.relative.isEmpty
+            guard isWithout || isAll || equalized != nil || isLarge else { continue }
             // Rows that are replaced at once, or deleted before anything else is done with the table.
             if statement.outline.kind == .delete, isWithout {
                 let next = statements[(index + 1)...].first { $0.writes }
@@ -44,19 +46,23 @@ enum BroadWrite: FindingRule {
                         "A statement gave \(changes) rows of \(table.name) the same \($0)"
                     }
                         ?? (isWithout
-                            ? "A statement without WHERE \(verb) \(Counted.items(Int64(changes), "row")) of \(table.name)"
+                            ? "A statement without WHERE \(verb) \(changes) rows of \(table.name)"
                             : "A statement \(verb) \(isAll ? "all " : "")\(changes) rows of \(table.name)"),
                     confidence: .possible, store: store.name,
                     rows: changedRows(step, table.name, statement.outline.kind, in: store),
                     transaction: step.flatMap { store.steps[$0].number }, statement: statement.record,
-                    explanation: "SQLite counted \(changes) changed rows"
+                    explanation: "It changed \(changes) rows"
                         + (isWithout
-                            ? ", and the statement has no WHERE clause." : "; the table had \(rows).")
+                            ? ", and the statement has no WHERE clause."
+                            : step == nil && statement.outline.kind == .update
+                                ? "; at the failure, the table has \(rows)."
+                                : "; the table had \(rows).")
                         + (equalized.map { " Their values of \($0) were different before." } ?? ""),
                     // A migration converts all rows as a rule.
                     relevance: isMigration(step, statement, in: store)
                         ? 5 : isWithout ? 35 : equalized != nil ? 40 : isRecomputed ? 5 : 15,
-                    likelyFrom: isWithout ? 75 : 95))
+                    // A statement that changes each value by itself, such as a price, is meant for all rows.
+                    likelyFrom: !parts.relative.isEmpty ? nil : isWithout ? 75 : 95))
         }
         return Array(findings.suffix(3))
     }
@@ -86,12 +92,12 @@ enum BroadWrite: FindingRule {
 
     /// Returns the number of rows that a table had before a statement, as far as it is known.
     private static func rowsBefore(
-        _ step: Int?, _ statement: StoreEvidence.Statement, _ table: String, in store: StoreEvidence
+        _ step: Int?, _ changes: Int64, _ statement: StoreEvidence.Statement, _ table: String,
+        in store: StoreEvidence
     ) throws -> Int64 {
         var count = try store.count("SELECT count(*) FROM \(quotedIdentifier(table))")
         guard let step else {
-            return statement.outline.kind == .delete
-                ? count + Int64(statement.record.changes ?? 0) : count
+            return statement.outline.kind == .delete ? count + changes : count
         }
         for later in store.steps[step...] {
             guard let counts = later.counts(of: table) else { continue }
