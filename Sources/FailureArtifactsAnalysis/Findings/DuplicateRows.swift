@@ -18,6 +18,14 @@ enum DuplicateRows: FindingRule {
                 "SELECT count(*) AS n, \(names) FROM \(name) GROUP BY \(names) HAVING n > 1", limit: 20)
             guard !groups.isEmpty, groups.count <= 5 else { continue }
             let total = try store.count("SELECT count(*) FROM \(name)")
+            let repeated = groups.compactMap { $0[0].number }.reduce(0, +)
+            // Equal rows are the rule in a table in which most rows repeat.
+            guard repeated * 2 <= Double(total) else { continue }
+            let omitted = columns.filter { isTime($0) || isToken($0) }.map { SafeText.line($0.name) }
+            let difference =
+                (["the key"] + omitted.dropLast()).joined(separator: ", ")
+                + (omitted.last.map { " and \($0)" } ?? "")
+            let isNamed = try identifies(compared, of: name, repeated: groups, total, in: store)
             let key = store.keyColumns(of: table.name)
             for group in groups {
                 let values = group.dropFirst().compactMap(\.bindable)
@@ -43,7 +51,8 @@ enum DuplicateRows: FindingRule {
                 findings.append(
                     Finding(
                         code: code,
-                        title: "\(keys.count) rows of \(table.name) are equal except for the key",
+                        title: "\(Int(group[0].number ?? 0)) rows of \(table.name) are equal except for "
+                            + difference,
                         confidence: .possible, store: store.name,
                         rows: extra.map { rowKey in
                             Finding.Row(
@@ -59,10 +68,23 @@ enum DuplicateRows: FindingRule {
                                 ? "only these repeat." : "\(groups.count) groups repeat."),
                         query:
                             "SELECT \(names), count(*) FROM \(name) GROUP BY \(names) HAVING count(*) > 1",
-                        relevance: groups.count == 1 ? 20 : 8, likelyFrom: 95))
+                        relevance: groups.count == 1 ? 20 : 8, likelyFrom: isNamed ? 95 : nil))
             }
         }
         return findings
+    }
+
+    /// True if a compared column has a value of its own in each row but the repeated ones, such as a reference number.
+    ///
+    /// Without one, rows such as two sales of a product may be equal rightly.
+    private static func identifies(
+        _ columns: [TableShape.Column], of table: String, repeated groups: [[StoredValue]],
+        _ total: Int64, in store: StoreEvidence
+    ) throws -> Bool {
+        guard groups.count == 1, let count = groups[0][0].number else { return false }
+        let counts = columns.map { "count(DISTINCT \(quotedIdentifier($0.name)))" }
+        let distinct = try store.rows("SELECT \(counts.joined(separator: ", ")) FROM \(table)")
+        return distinct.first?.contains { $0.number == Double(total) - count + 1 } ?? false
     }
 
     private static func isTime(_ column: TableShape.Column) -> Bool {
