@@ -10,6 +10,9 @@ enum LostUpdate: FindingRule {
 
     static func findings(in store: StoreEvidence, of failure: FailureEvidence) throws -> [Finding] {
         let statements = store.testStatements.filter { $0.record.error == nil }
+        let names = Set(store.tables.map { folded($0.name) })
+        // The query that the assertion is about, as a rule.
+        let query = statements.last { $0.outline.isQuery && !names.isDisjoint(with: $0.parts.words) }
         var findings: [Finding] = []
         for (index, second) in statements.enumerated()
         where isAbsoluteUpdate(second) && !store.isRolledBack(second) {
@@ -54,7 +57,8 @@ enum LostUpdate: FindingRule {
                         + place
                         + (number == nil ? " was lost:" : ". It was lost:")
                         + " the second writer had read \(table) before, and not again.",
-                    relevance: 45 + (rows.isEmpty ? 0 : 15), likelyFrom: 75))
+                    relevance: 45 + (rows.isEmpty ? 0 : 15),
+                    likelyFrom: query?.parts.words.contains(folded(table)) == true ? 75 : 95))
         }
         return Array(findings.suffix(2))
     }
