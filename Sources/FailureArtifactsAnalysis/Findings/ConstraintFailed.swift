@@ -12,6 +12,7 @@ enum ConstraintFailed: FindingRule {
             guard let error = statement.record.error, error.code & 0xff == 19 else { continue }
             let isNamed = failure.message.text.contains(error.message)
             let table = statement.outline.table.flatMap { store.schema.tables[$0]?.name }
+            let isHandled = !isNamed && isFollowedByUpdate(statement, in: store)
             findings.append(
                 Finding(
                     code: code,
@@ -22,13 +23,27 @@ enum ConstraintFailed: FindingRule {
                     statement: statement.record,
                     explanation: isNamed
                         ? "The statement failed with the error that the message names."
-                        : "The statement failed, so its rows are missing. The error isn't in the message, so the "
-                            + "code may have ignored it.",
-                    relevance: isNamed ? 45 : 20, likelyFrom: 60))
+                        : isHandled
+                            ? "The statement failed, and then an UPDATE changed the table."
+                            : "The statement failed, so its rows are missing. The error isn't in the message, so the "
+                                + "code may have ignored it.",
+                    relevance: isNamed ? 45 : isHandled ? 5 : 20, likelyFrom: isHandled ? nil : 60))
             if findings.count == 3 { break }
         }
         if findings.isEmpty, let finding = unlogged(in: store, failure) { findings.append(finding) }
         return findings
+    }
+
+    /// True if the connection's next write is an `UPDATE` of the same table, as when a row is inserted or else updated.
+    private static func isFollowedByUpdate(
+        _ statement: StoreEvidence.Statement, in store: StoreEvidence
+    ) -> Bool {
+        let next = store.testStatements.first {
+            $0.order > statement.order && $0.record.connection == statement.record.connection
+                && $0.writes
+        }
+        return next?.outline.kind == .update && next?.outline.table == statement.outline.table
+            && next?.hasChangedRows == true
     }
 
     /// Returns the finding for an error that only the message names.
@@ -71,22 +86,25 @@ enum ConstraintFailed: FindingRule {
             $0.split(separator: ".").last.map { $0.trimmed } ?? ""
         }
         guard let table = error.message[start...].split(separator: ".").first.map(String.init),
-            let shape = store.schema.tables[folded(table)], let column = names.last,
-            shape.columns.contains(where: { folded($0.name) == folded(column) })
+            let shape = store.schema.tables[folded(table)], !names.isEmpty,
+            names.allSatisfy({ name in shape.columns.contains { folded($0.name) == folded(name) } })
         else { return [] }
         let key = store.keyColumns(of: table)
-        let selected = (key + [column]).map(quotedIdentifier).joined(separator: ", ")
-        let name = quotedIdentifier(column)
+        let selected = (key + names).map(quotedIdentifier).joined(separator: ", ")
+        let columns = names.map(quotedIdentifier)
+        let found = columns.map { "(instr(?1, \($0)) > 0 OR instr(?2, \($0)) > 0)" }
+        // Texts have short values by chance.
+        let long = columns.map { "length(\($0)) > 1" }
         let texts = [statement.record.sql, failure.message.text]
         let rows = try store.rows(
-            "SELECT \(selected) FROM \(quotedIdentifier(table)) WHERE length(\(name)) > 1 AND "
-                + "(instr(?1, \(name)) > 0 OR instr(?2, \(name)) > 0)", texts.map { .text($0) }, limit: 2
-        )
+            "SELECT \(selected) FROM \(quotedIdentifier(table)) WHERE (\(long.joined(separator: " OR "))) AND "
+                + found.joined(separator: " AND "), texts.map { .text($0) }, limit: 2)
         guard rows.count == 1 else { return [] }
         return rows.map { values in
             Finding.Row(
                 table: shape.name, key: Finding.Row.key(key, values),
-                change: .present, columns: [.init(column: column, old: nil, new: values[key.count])])
+                change: .present,
+                columns: zip(names, values[key.count...]).map { .init(column: $0, old: nil, new: $1) })
         }
     }
 }
