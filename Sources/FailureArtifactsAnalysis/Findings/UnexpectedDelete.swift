@@ -37,7 +37,54 @@ enum UnexpectedDelete: FindingRule {
                         relevance: isReplace ? 50 : 30, likelyFrom: 80))
             }
         }
-        return try Array(findings.suffix(4)) + replacements(in: store) + vanished(in: store)
+        return try Array(findings.suffix(4)) + replaced(in: store) + replacements(in: store)
+            + vanished(in: store)
+    }
+
+    /// Returns the rows that `REPLACE` deleted in the statement's own table, and that differ from the new row in more
+    /// than their integer key.
+    private static func replaced(in store: StoreEvidence) throws -> [Finding] {
+        var findings: [Finding] = []
+        for step in store.steps where !step.isEarlier {
+            try store.checkTime()
+            let writers = step.statements.filter(\.hasChangedRows)
+            guard writers.count == 1, writers[0].outline.kind == .insert, deletes(writers[0]),
+                let table = writers[0].outline.table, !store.effects.hasTrigger(table),
+                let changed = step.table(table), changed.isComplete,
+                changed.counts.deleted == 1, changed.counts.inserted == 1,
+                let old = changed.rows.first(where: { $0.kind == .deleted }),
+                let new = changed.rows.first(where: { $0.kind == .inserted })
+            else { continue }
+            let other = references(of: table, in: store).first { column in
+                guard let old = old.cell(column)?.old, let new = new.cell(column)?.new else {
+                    return false
+                }
+                return !old.isNull && !new.isNull && old != new
+            }
+            guard let other else { continue }
+            let name = changed.table.name
+            findings.append(
+                Finding(
+                    code: code,
+                    title: "REPLACE deleted a row of \(name) that has another \(SafeText.line(other))",
+                    confidence: .possible, store: store.name,
+                    rows: [StoreEvidence.row(old, in: changed), StoreEvidence.row(new, in: changed)],
+                    transaction: step.number, statement: writers[0].record,
+                    explanation:
+                        "REPLACE deletes each row that has a unique value of the new one. The deleted row differs in "
+                        + "\(SafeText.line(other)).",
+                    relevance: 40, likelyFrom: 95))
+        }
+        return Array(findings.suffix(3))
+    }
+
+    /// Returns the columns that refer to other rows, such as `userId`.
+    private static func references(of table: String, in store: StoreEvidence) -> [String] {
+        guard let shape = store.schema.tables[table] else { return [] }
+        return shape.columns.filter {
+            $0.keyPosition == 0 && Relevance.isReference($0.name)
+                || store.effects.refers($0.name, of: table)
+        }.map(\.name)
     }
 
     /// Returns the `REPLACE` statements on tables whose rows other tables' foreign keys follow, in a store without a
