@@ -7,14 +7,14 @@ extension Fixture {
     /// Writes the bundle of a store in WAL mode, with the history that a capture would record.
     ///
     /// Each of `transactions` runs between `BEGIN` and `COMMIT`. `log` contains statements and the number of rows each
-    /// one changed. The bundle of a test that `passed` lies beside the failing one. `facts` has more keys of a statement, as JSON, by the statement's index. The
-    /// failure is in line 8 of `file`.
+    /// one changed. The bundle of a test that `passed` lies beside the failing one. `facts` has more keys of a statement,
+    /// as JSON, by the statement's index. Without `connection` and `thread`, it ran on the first connection and thread.
+    /// The failure is in line 8 of `file`.
     @discardableResult
     package func walBundle(
         _ transactions: [String] = Self.transactions, uncommitted: String? = nil,
-        log: [(sql: String, changes: Int?)]? = nil, connections: [Int] = [], facts: [Int: String] = [:],
-        missing: Bool = false,
-        passed: Bool = false, message: String? = nil, file: String? = nil
+        log: [(sql: String, changes: Int?)]? = nil, facts: [Int: String] = [:],
+        missing: Bool = false, passed: Bool = false, message: String? = nil, file: String? = nil
     ) throws -> String {
         let live = path("live-\(UInt32.random(in: 0 ... .max)).sqlite")
         let connection = try Connection(path: live, mode: .create)
@@ -45,9 +45,11 @@ extension Fixture {
             let lines = log.enumerated().map { index, statement in
                 "{\"at\":\"2026-11-21T07:08:09.\(100 + index)Z\","
                     + (statement.changes.map { "\"changes\":\($0)," } ?? "")
-                    + "\"connection\":\(connections.isEmpty ? 1 : connections[index]),\"order\":\(index + 1),\"phase\":\"test\","
+                    + (facts[index]?.contains("connection") == true ? "" : "\"connection\":1,")
+                    + "\"order\":\(index + 1),\"phase\":\"test\","
                     + (facts[index].map { $0 + "," } ?? "")
-                    + "\"sql\":\"\(statement.sql)\",\"thread\":\"7f\"}\n"
+                    + (facts[index]?.contains("thread") == true ? "" : "\"thread\":\"7f\",")
+                    + "\"sql\":\"\(statement.sql)\"}\n"
             }
             entries.append(("statements/ledger.jsonl", Array(lines.joined().utf8)))
         }

@@ -127,7 +127,9 @@ import Testing
         ]
         let fixture = try Fixture()
         let path = try fixture.walBundle(
-            [Self.entries], log: log.map { ($0.sql, $0.changes) }, connections: log.map(\.connection))
+            [Self.entries], log: log.map { ($0.sql, $0.changes) },
+            facts: Dictionary(
+                uniqueKeysWithValues: log.enumerated().map { ($0, "\"connection\":\($1.connection)") }))
         let bundle = try BundleReader(BundleLocation(path: path), scratchDirectory: fixture.directory)
         let found = Explanation(FailureEvidence(bundle, scratch: fixture.directory), bundle: "b.zip")
         #expect(found.findings.contains { $0.code == .busy } == !isCommitted)
