@@ -28,6 +28,10 @@ enum BroadWrite: FindingRule {
             // Its condition may match more rows than it should, unless it moves each value, such as a position.
             let isLarge = changes > 3 && changes * 4 >= rows && parts.relative.isEmpty
             guard isWithout || isAll || equalized != nil || isLarge else { continue }
+            // A statement that changes each value by itself, such as a price, is meant for all rows. A condition that
+            // matches many of them may be right, too.
+            let isOrdinary =
+                !parts.relative.isEmpty || !(isWithout || isAll || equalized != nil)
             // Rows that are replaced at once, or deleted before anything else is done with the table.
             if statement.outline.kind == .delete, isWithout {
                 let next = statements[(index + 1)...].first { $0.writes }
@@ -61,8 +65,7 @@ enum BroadWrite: FindingRule {
                     // A migration converts all rows as a rule.
                     relevance: isMigration(step, statement, in: store)
                         ? 5 : isWithout ? 35 : equalized != nil ? 40 : isRecomputed ? 5 : 15,
-                    // A statement that changes each value by itself, such as a price, is meant for all rows.
-                    likelyFrom: !parts.relative.isEmpty ? nil : isWithout ? 75 : 95))
+                    likelyFrom: isOrdinary ? nil : isWithout ? 75 : 95))
         }
         return Array(findings.suffix(3))
     }

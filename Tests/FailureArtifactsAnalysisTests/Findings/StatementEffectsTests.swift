@@ -202,6 +202,18 @@ import Testing
         #expect(try confidence("UPDATE account SET balance = balance + 2") == .possible)
     }
 
+    /// An assertion about the rows that the condition left out says nothing about those that it matched.
+    @Test func aConditionThatMatchesMostRowsIsNeverLikely() throws {
+        let fill = "INSERT INTO entry VALUES (1, 0), (2, 0), (3, 0), (4, 0), (5, 0), (6, 0)"
+        let update = "UPDATE entry SET n = 1 WHERE id < 6"
+        let found = try findings(
+            .broadWrite, [Self.entries, fill, update],
+            log: log([(Self.entries, 0), (fill, 6), (update, 5)]) + [("SELECT sum(n) FROM entry", 0)],
+            message: equal(5, 0))
+        #expect(found.map(\.title) == ["A statement updated 5 rows of entry"])
+        #expect(found.map(\.confidence) == [.possible])
+    }
+
     @Test func fewRowsOfATableAreNotBroad() throws {
         let fill =
             "INSERT INTO entry WITH RECURSIVE r(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM r LIMIT 40) "
