@@ -505,12 +505,16 @@ static void add_unprepared(failure_artifacts_log *log, int code, const char *mes
     const char *sql;
     bool is_cut;
     if (!failure_artifacts_error_is_about_preparing(message, &reason, &sql, &length, &is_cut)) return;
+    // The connection isn't known, so no chunk can be begun. The margin of the last statement has space enough for at least
+    // one statement, as SQLite cuts these messages.
     enum { longest_stack = sizeof(record) + maximum_addresses * sizeof(uintptr_t) };
-    size_t needed = longest_stack + sizeof(record) + sizeof(failure_artifacts_statement_record)
-        + sizeof(failure_artifacts_error_record) + length + reason + 32;
-    if (!place(log, needed, failure_artifacts_log_margin)) return;
+    size_t needed = sizeof(record) + length + sizeof(failure_artifacts_statement_record)
+        + sizeof(failure_artifacts_error_record) + reason + 32;
+    if (!place(log, needed, 0)) return;
+    bool has_stack =
+        atomic_load_explicit(&records_stacks, memory_order_relaxed) && place(log, needed + longest_stack, 0);
     uint32_t text = add_bytes(log, failure_artifacts_record_text, is_cut, sql, length);
-    uint32_t stack = atomic_load_explicit(&records_stacks, memory_order_relaxed) ? add_stack(log) : 0;
+    uint32_t stack = has_stack ? add_stack(log) : 0;
     failure_artifacts_statement_record *statement = place(log, sizeof *statement, 0);
     if (!text || !statement) return;
     uint64_t order = failure_artifacts_point_in_time();

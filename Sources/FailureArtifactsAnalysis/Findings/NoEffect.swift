@@ -29,7 +29,8 @@ enum NoEffect: FindingRule {
             if statement.record.changes == 0 {
                 if statement.outline.kind == .insert {
                     guard isSkippable(statement) else { continue }
-                    relevance = 10
+                    // Skipping rows is what it is for.
+                    relevance = -5
                 } else {
                     // Without a condition, the table was empty.
                     if !parts.hasCondition { continue }

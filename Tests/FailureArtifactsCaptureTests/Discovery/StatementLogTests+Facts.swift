@@ -66,6 +66,22 @@ extension StatementLogTests {
         }
     }
 
+    /// The log grows by chunks of 32 KiB, and an error may come at the end of one.
+    @Test func aStatementThatCannotBePreparedIsListedWhereverTheLogEnds() throws {
+        try withConnection(.init(statements: 2000, stacks: true)) { handle in
+            try handle.run("CREATE TABLE t(a)")
+            let texts = (0..<600).map { "SELECT \($0) FROM missing" }
+            for text in texts {
+                try handle.run("INSERT INTO t VALUES (1)")
+                #expect(handle.failure(of: text) != nil)
+            }
+            let failed = try statements(handle).filter(\.isUnprepared)
+            let lost = texts.filter { text in !failed.contains { $0.sql == text } }
+            #expect(lost.isEmpty && failed.count == texts.count)
+            #expect(failed.allSatisfy { $0.failure?.message == "no such table: missing" })
+        }
+    }
+
     /// SQLite logs no error for a `COMMIT` that a deferred foreign key rejects.
     ///
     /// Statements beyond the allowance of a test are recorded in another way.
