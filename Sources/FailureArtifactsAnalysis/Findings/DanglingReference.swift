@@ -1,17 +1,22 @@
+internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 
-/// The rows whose references lead nowhere since one transaction.
+/// The rows whose references lead nowhere because of one statement, or since one transaction.
 struct DanglingReference {
     let reference: Reference
-    /// The step that broke the reference; nil if it was broken before the first known transaction.
+    /// The last step that broke the reference; nil if it was broken before the first known transaction.
     let step: Int?
+    /// The number of earlier steps in which the same statement broke it, too.
+    private(set) var earlierSteps = 0
     /// The rows with the reference.
     private(set) var rows: [Finding.Row] = []
     /// The removed rows that they refer to.
     private(set) var parents: [Finding.Row] = []
     /// True if the step removed the parent rather than added the reference.
     let isParentRemoved: Bool
+    /// True if the reference has a value that stands for none, such as 0.
+    let isNone: Bool
 
     /// The maximum number of rows to look at.
     private static let limit = 200
@@ -48,11 +53,15 @@ struct DanglingReference {
                 }
             }
             let step = isParent ? parent?.index : child?.index
+            let isNone = !isParent && target.contains(where: isPlaceholder)
             let index =
-                found.firstIndex { $0.step == step && $0.isParentRemoved == isParent } ?? found.count
+                found.firstIndex {
+                    $0.step == step && $0.isParentRemoved == isParent && $0.isNone == isNone
+                } ?? found.count
             if index == found.count {
                 found.append(
-                    DanglingReference(reference: reference, step: step, isParentRemoved: isParent))
+                    DanglingReference(
+                        reference: reference, step: step, isParentRemoved: isParent, isNone: isNone))
             }
             found[index].rows.append(row)
             if isParent, let parent, let table = store.steps[parent.index].table(reference.parent) {
@@ -60,7 +69,42 @@ struct DanglingReference {
                 if !found[index].parents.contains(removed) { found[index].parents.append(removed) }
             }
         }
-        return found
+        return joined(found, in: store)
+    }
+
+    /// Returns the references with those of one statement joined, which may have run in several transactions.
+    private static func joined(
+        _ found: [DanglingReference], in store: StoreEvidence
+    ) -> [DanglingReference] {
+        var result: [(dangling: DanglingReference, cause: StatementRecord?)] = []
+        for dangling in found.sorted(by: { $0.step ?? -1 > $1.step ?? -1 }) {
+            let cause = dangling.step == nil ? nil : dangling.origin(in: store).statement?.record
+            let same = result.firstIndex { other, statement in
+                guard let statement, let cause else { return false }
+                return (other.isParentRemoved, other.isNone) == (
+                    dangling.isParentRemoved, dangling.isNone
+                )
+                    && (statement.sql, statement.source, statement.phase)
+                        == (cause.sql, cause.source, cause.phase)
+            }
+            if let same {
+                result[same].dangling.rows += dangling.rows
+                result[same].dangling.parents += dangling.parents
+                result[same].dangling.earlierSteps += 1
+            } else {
+                result.append((dangling, cause))
+            }
+        }
+        return result.map(\.dangling)
+    }
+
+    /// True for a value that may stand for none instead of NULL.
+    private static func isPlaceholder(_ value: StoredValue) -> Bool {
+        switch value.content {
+        case .integer(let number): number == 0 || number == -1
+        case .text(let bytes): bytes.isEmpty
+        default: false
+        }
     }
 
     /// Returns the statement and the transaction that broke the reference.
@@ -77,10 +121,9 @@ struct DanglingReference {
         let count = Int64(rows.count)
         let verb = count == 1 ? "refers" : "refer"
         let rows = "\(Counted.items(count, "row")) of \(reference.table) \(verb) to "
-        let isVowel = reference.parent.first.map { "aeiou".contains($0.lowercased()) } ?? false
         return reference.parent.lowercased().hasSuffix("s")
             ? rows + "rows of \(reference.parent) that do not exist"
-            : rows + (isVowel ? "an " : "a ") + reference.parent + " that does not exist"
+            : rows + Article.indefinite(reference.parent) + " that does not exist"
     }
 
     /// A sentence about the event that broke the reference.
@@ -90,13 +133,17 @@ struct DanglingReference {
             return "\(reference.table).\(columns) has no matching row in \(reference.parent)."
         }
         let when = store.title(ofTransaction: origin.transaction)
+        let others =
+            earlierSteps == 0
+            ? ""
+            : " The statement did so in \(Counted.items(Int64(earlierSteps), "earlier transaction")), too."
         if isParentRemoved {
             return "\(when) removed \(parents.first?.title ?? "the row of \(reference.parent)"), "
-                + "which \(reference.table).\(columns) still names."
+                + "which \(reference.table).\(columns) still names." + others
         }
         return "\(when) wrote \(reference.table).\(columns) = "
             + (rows.first?.columns.compactMap { $0.new.map { StoredText.text(of: $0, width: 40) } }
                 .joined(separator: ", ") ?? "")
-            + ", and \(reference.parent) has no such row."
+            + ", and \(reference.parent) has no such row." + others
     }
 }

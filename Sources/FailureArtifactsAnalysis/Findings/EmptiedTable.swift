@@ -13,35 +13,38 @@ enum EmptiedTable: FindingRule {
             counts[folded(table.name)] = try store.count(
                 "SELECT count(*) FROM \(quotedIdentifier(table.name))")
         }
+        // The tables that had rows before a later step, so an earlier step didn't leave them empty.
+        var refilled = Set(counts.filter { $0.value > 0 }.keys)
         for (index, step) in store.steps.enumerated().reversed() {
             for changed in step.tables {
                 let name = changed.table.name
                 let after = counts[folded(name)] ?? 0
                 let before = after - changed.counts.inserted + changed.counts.deleted
                 counts[folded(name)] = before
+                let isRefilled = refilled.contains(folded(name))
+                if before > 0 { refilled.insert(folded(name)) }
                 guard !step.isEarlier else { continue }
                 let isMigration = step.changes.schema.contains { $0.type == "table" }
                 if before > 0, after == 0, changed.counts.deleted > 0 {
                     let isDropped = store.schema.tables[folded(name)] == nil
-                    let isRefilled =
-                        try !isDropped
-                        && store.count("SELECT EXISTS (SELECT 1 FROM \(quotedIdentifier(name)))") != 0
                     if isRefilled || (isDropped && isRenamed(name, in: step)) { continue }
                     let origin = store.origin(inStep: index, of: name, by: [.delete, .definition])
+                    let target = isDropped ? nil : moveTarget(of: changed, in: step)
                     findings.append(
                         Finding(
                             code: code,
                             title: isDropped
                                 ? "Table \(name) was dropped with its \(Counted.items(before, "row"))"
                                 : "Table \(name) lost its \(Counted.items(before, "row"))",
-                            confidence: isMigration && !isDropped ? .likely : .possible,
-                            store: store.name,
+                            confidence: .possible, store: store.name,
                             rows: changed.rows.prefix(10).map { StoreEvidence.row($0, in: changed) },
                             transaction: step.number, statement: origin.statement?.record,
                             explanation: store.title(of: step)
                                 + (isMigration ? ", which also changed the schema," : "")
-                                + " removed the \(Counted.items(before, "row")) that it had.",
-                            relevance: isMigration ? 45 : 20, likelyFrom: 75))
+                                + " removed the \(Counted.items(before, "row")) that it had"
+                                + (target.map { " and inserted as many into \($0)" } ?? "") + ".",
+                            relevance: target != nil ? 10 : isMigration ? 45 : 20,
+                            likelyFrom: target == nil ? 75 : nil))
                 }
                 findings += emptiedColumns(changed, step, index, isMigration, rows: after, in: store)
             }
@@ -70,7 +73,8 @@ enum EmptiedTable: FindingRule {
                 )
                 findings.append(
                     Finding(
-                        code: code, title: "No row of \(table.name) has a \(column.name)",
+                        code: code,
+                        title: "No row of \(table.name) has \(Article.indefinite(column.name))",
                         confidence: .possible, store: store.name,
                         rows: keys.map { values in
                             Finding.Row(
@@ -119,6 +123,14 @@ enum EmptiedTable: FindingRule {
         return copies.last
     }
 
+    /// Returns the table that got as many rows as a step deleted, so that they may have been moved.
+    private static func moveTarget(of changed: ChangedTable, in step: StoreEvidence.Step) -> String? {
+        step.tables.first {
+            $0.counts.inserted == changed.counts.deleted && $0.counts.deleted == 0
+                && folded($0.table.name) != folded(changed.table.name)
+        }?.table.name
+    }
+
     /// True if the same step created a table that may have the rows now.
     private static func isRenamed(_ table: String, in step: StoreEvidence.Step) -> Bool {
         step.tables.contains { $0.counts.inserted > 0 && folded($0.table.name) != folded(table) }
@@ -149,7 +161,7 @@ enum EmptiedTable: FindingRule {
                     code: code,
                     title:
                         "\(Counted.items(Int64(emptied.count), "row")) of \(changed.table.name) lost the value of \(column)",
-                    confidence: isMigration ? .likely : .possible, store: store.name,
+                    confidence: .possible, store: store.name,
                     rows: emptied.prefix(10).map {
                         StoreEvidence.row($0, in: changed, columns: [folded(column)])
                     },

@@ -76,7 +76,8 @@ package struct Explanation: Encodable {
             OpenTransaction.self, RolledBack.self, SchemaErrors.self, NoEffect.self, LostUpdate.self,
             BroadWrite.self, PartialDelete.self, EmptiedTable.self, Orphan.self, TypeMismatch.self,
             NullOutlier.self,
-            PatternOutlier.self, DuplicateRows.self, UnexpectedDelete.self, Leftover.self, FullScan.self,
+            PatternOutlier.self, NumberOutlier.self, DuplicateRows.self, UnexpectedDelete.self,
+            Leftover.self, FullScan.self,
             MessageValues.self,
         ]
     }
@@ -146,6 +147,9 @@ package struct Explanation: Encodable {
     package mutating func keepFirst(_ count: Int) { findings = Array(findings.prefix(count)) }
 
     /// Orders findings by confidence, relevance and closeness to the failure, and keeps one for the same evidence.
+    ///
+    /// One statement can be behind several findings. The best one comes first, and the others after those about other
+    /// statements, if they are of equal confidence.
     static func ordered(_ findings: [Finding]) -> [Finding] {
         let sorted = findings.enumerated().sorted { first, second in
             let (a, b) = (first.element, second.element)
@@ -154,17 +158,53 @@ package struct Explanation: Encodable {
             let (x, y) = (a.transaction ?? 0, b.transaction ?? 0)
             return x != y ? x > y : first.offset < second.offset
         }
-        var seen: Set<String> = []
-        return sorted.map(\.element).filter { seen.insert($0.evidence).inserted }
+        var kept: [Finding] = []
+        for finding in sorted.map(\.element) where !kept.contains(where: { $0.hasEvidence(of: finding) })
+        {
+            kept.append(finding)
+        }
+        var statements: Set<String> = []
+        let repeated = kept.map { finding in
+            finding.statement.map { !statements.insert("\(finding.store ?? "") \($0.order)").inserted }
+                ?? false
+        }
+        return zip(kept, repeated).enumerated().sorted { first, second in
+            let (a, b) = (first.element, second.element)
+            if a.0.confidence != b.0.confidence { return a.0.confidence > b.0.confidence }
+            return a.1 != b.1 ? b.1 : first.offset < second.offset
+        }.map(\.element.0)
     }
 }
 
 extension Finding {
-    /// A text that is the same for findings with the same evidence.
-    fileprivate var evidence: String {
-        let rows = rows.map { "\($0.table) \($0.key.map { "\($0.value.content)" })" }.sorted()
-        guard rows.isEmpty else { return "\(store ?? "") \(rows)" }
-        return "\(store ?? "") \(statement.map { "\($0.order)" } ?? title)"
+    /// True if another finding has the same evidence and would say the same again.
+    fileprivate func hasEvidence(of other: Finding) -> Bool {
+        guard store == other.store else { return false }
+        guard !rows.isEmpty, !other.rows.isEmpty else {
+            let isSame =
+                statement == nil ? title == other.title : statement?.order == other.statement?.order
+            return rows.isEmpty && other.rows.isEmpty && isSame
+        }
+        let (own, others) = (Set(rows.map(\.identity)), Set(other.rows.map(\.identity)))
+        guard own == others else {
+            // The same deletion; findings about many rows name only some of them.
+            return (rows + other.rows).allSatisfy { $0.change == .deleted } && statement != nil
+                && statement?.order == other.statement?.order
+                && (own.isSubset(of: others) || others.isSubset(of: own))
+        }
+        // The same rows can be remarkable for several of their columns.
+        guard let columns = remarkableColumns, let otherColumns = other.remarkableColumns else {
+            return true
+        }
+        return !columns.isDisjoint(with: otherColumns)
+    }
+
+    /// The columns whose values a finding is about; nil if it is about the rows.
+    private var remarkableColumns: Set<String>? {
+        guard [.nullOutlier, .patternOutlier, .typeMismatch, .messageValues].contains(code) else {
+            return nil
+        }
+        return Set(rows.flatMap(\.columns).map { folded($0.column) })
     }
 
     /// Adds the relation to the assertion.
@@ -177,4 +217,9 @@ extension Finding {
             confidence = .likely
         }
     }
+}
+
+extension Finding.Row {
+    /// The table and the key, as text.
+    fileprivate var identity: String { "\(table) \(key.map { "\($0.value.content)" })" }
 }

@@ -22,13 +22,16 @@ enum NullOutlier: FindingRule {
                 let nulls = total - (count.number ?? 0)
                 guard nulls > 0, nulls * 3 <= total else { continue }
                 let isAboutNull = failure.message.mentionsNil && !hasDeletedRows(table, of: store)
+                // A column without a value in several rows is probably an optional one.
+                guard isAboutNull || nulls == 1 || nulls * 8 <= total else { continue }
                 let finding = try Outliers.finding(
                     code, where: "\(quotedIdentifier(column.name)) IS NULL", column: column, of: table,
                     in: store,
                     title: {
                         "\(Counted.items($0, "row")) of \(table.name) \($0 == 1 ? "has" : "have") no \(column.name)"
                     },
-                    explanation: "\(Int(nulls)) of \(Int(total)) rows have NULL in \(column.name).",
+                    explanation:
+                        "\(Int(nulls)) of \(Int(total)) rows \(nulls == 1 ? "has" : "have") NULL in \(column.name).",
                     relevance: 12 + (isAboutNull ? 30 : 0),
                     likelyFrom: isAboutNull ? 85 : nil)
                 if let finding { findings.append(finding) }

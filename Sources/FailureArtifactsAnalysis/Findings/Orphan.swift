@@ -6,6 +6,7 @@ enum Orphan: FindingRule {
     static let code = Finding.Code.orphan
 
     static func findings(in store: StoreEvidence, of failure: FailureEvidence) throws -> [Finding] {
+        let readTables = store.relevance(to: failure.message).readTables
         var findings: [Finding] = []
         for table in store.tables {
             let declared = try Reference.declared(
@@ -29,12 +30,18 @@ enum Orphan: FindingRule {
                     // Without a history, the store at the failure must be evidence enough.
                     let isBrokenHere = dangling.step.map { !store.steps[$0].isEarlier } ?? false
                     guard isBrokenHere || (store.steps.isEmpty && matching > 0) else { continue }
-                    let isObeyed = matching * 2 >= total || dangling.isParentRemoved
+                    let isObeyed =
+                        (matching * 2 >= total || dangling.isParentRemoved) && !dangling.isNone
+                    // A query misses a row's parent if it joins the tables. A row that outlived its parent is seen
+                    // without it, too.
+                    let isRead =
+                        readTables.contains(folded(table.name))
+                        && (dangling.isParentRemoved || readTables.contains(folded(reference.parent)))
                     let origin = dangling.origin(in: store)
                     findings.append(
                         Finding(
                             code: code, title: dangling.title,
-                            confidence: isBrokenHere && isObeyed ? .likely : .possible,
+                            confidence: isBrokenHere && isObeyed && isRead ? .likely : .possible,
                             store: store.name, rows: dangling.rows + dangling.parents,
                             transaction: origin.transaction, statement: origin.statement?.record,
                             explanation: dangling.explanation(origin, in: store)

@@ -16,7 +16,6 @@ enum Outliers {
     ///   - store: The store.
     ///   - title: Returns the title for a number of rows.
     ///   - explanation: The evidence.
-    ///   - confidence: The confidence if the test wrote the rows.
     ///   - relevance: The strength of the evidence.
     ///   - likelyFrom: The relevance from which the finding is likely; nil for never.
     /// - Returns: The finding; nil if the rows were there before the test's first known transaction.
@@ -24,7 +23,7 @@ enum Outliers {
     static func finding(
         _ code: Finding.Code, where condition: String, column: TableShape.Column, of table: TableShape,
         in store: StoreEvidence, title: (Int64) -> String, explanation: String,
-        confidence: Finding.Confidence = .possible, relevance: Int, likelyFrom: Int?
+        relevance: Int, likelyFrom: Int?
     ) throws -> Finding? {
         let key = store.keyColumns(of: table.name)
         let selected = (key + [column.name]).map(quotedIdentifier).joined(separator: ", ")
@@ -60,7 +59,7 @@ enum Outliers {
                 ?? origin.statement
         }
         return Finding(
-            code: code, title: title(Int64(rows.count)), confidence: confidence, store: store.name,
+            code: code, title: title(Int64(rows.count)), confidence: .possible, store: store.name,
             rows: rows,
             transaction: origin.transaction, statement: origin.statement?.record,
             explanation: explanation,

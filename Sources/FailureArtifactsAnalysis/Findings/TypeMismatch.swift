@@ -35,12 +35,12 @@ enum TypeMismatch: FindingRule {
                                 + "\(column.name), where the others have a \(usual)"
                         },
                         explanation:
-                            "\(Int(few)) of \(Int(few + most)) values of \(column.name) are of type \(kind)"
+                            "\(Int(few)) of \(Int(few + most)) values of \(column.name) "
+                            + "\(few == 1 ? "is" : "are") of type \(kind)"
                             + (column.type.isEmpty
                                 ? "." : "; the column is declared \(SafeText.line(column.type)).")
                             + " SQLite sorts and compares the types separately.",
-                        confidence: isDeclared ? .likely : .possible, relevance: isDeclared ? 45 : 30,
-                        likelyFrom: 60)
+                        relevance: isDeclared ? 45 : 30, likelyFrom: 60)
                     if let finding { findings.append(finding) }
                 }
             }

@@ -165,3 +165,17 @@ package enum MetadataTime {
         return result
     }
 }
+
+/// The indefinite article.
+enum Article {
+    /// Returns a name with `a` or `an` before it, by the sound that its letters suggest: `an email`, `a user`.
+    static func indefinite(_ name: String) -> String {
+        let start = name.lowercased().prefix(3)
+        // "euro", "one", "once", "unit", "user", "usage", "utility", "uuid", "url" and "uri" begin with consonants.
+        let isConsonant =
+            start.hasPrefix("eu")
+            || ["one", "onc", "uni", "use", "usa", "uti", "uui", "url", "uri"].contains(start)
+        let isVowel = start.first.map { "aeiou".contains($0) } == true || ["hou", "hon"].contains(start)
+        return (isVowel && !isConsonant ? "an " : "a ") + name
+    }
+}

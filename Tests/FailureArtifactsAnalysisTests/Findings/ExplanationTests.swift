@@ -29,7 +29,7 @@ import Testing
                 ("CREATE TABLE entry(id INTEGER PRIMARY KEY, accountID INTEGER, amount INTEGER)", 0),
                 ("INSERT INTO entry VALUES (1, 1, 5), (2, 2, 7), (3, 1, 9)", 3), ("COMMIT", 0),
                 ("BEGIN", 0),
-                ("DELETE FROM account WHERE id = 2", 1), ("COMMIT", 0),
+                ("DELETE FROM account WHERE id = 2", 1), ("COMMIT", 0), ("SELECT * FROM entry", 0),
             ],
             facts: [
                 5: """

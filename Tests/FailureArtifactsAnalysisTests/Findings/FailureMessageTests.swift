@@ -123,32 +123,6 @@ import Testing
         #expect(Spelling.nearest(to: "player", among: ["entry", "account"]) == nil)
     }
 
-    @Test(arguments: [
-        (["AB-1", "AB-22", "CD-3", "ab4"], ["ab4"]),
-        (["a@b.c", "d@e.f", "g@h.i", "g@h.i "], ["g@h.i "]),
-        (["one", "two", "Three", "four"], []), (["10 m", "20 m", "30 m", "1.2 km"], ["1.2 km"]),
-        (["open", "done", "sent", "paid", "Paid"], ["Paid"]),
-        (["Order 12", "Order 7", "Order 310", "Bestellung"], ["Bestellung"]),
-        (["21 Nov 2026", "3 May 2026", "1 Dec 2025", "soon"], ["soon"]),
-        (["+49 30 123", "+49 89 4567", "+1 212 55", "none"], ["none"]),
-        (["2026-11-21 07:08", "2026-11-21 17:08", "2026-1-2 7:8", "yesterday"], ["yesterday"]),
-    ])
-    func textsOfAnotherFormAreFound(texts: [String], odd: [String]) {
-        let found = PatternOutlier.outliers(texts.map { ($0, 1) })
-        #expect(found?.texts.map(\.0) ?? [] == odd)
-    }
-
-    @Test(arguments: [
-        ["Buy the milk", "Call an uncle", "Plant tulips", "Wash the car", "Water my plants"],
-        ["Buy 3 eggs", "Call 12 people", "Mow 2 lawns", "Plant tulips"],
-        ["Buy eggs, ham", "Call Ann, please", "Mow lawns, both", "Plant tulips"],
-        ["Ann Smith", "Bo Li", "Carl Maria", "dora"],
-        ["Milk", "Eggs", "Bread", "Flour", "Tulips for mum"],
-    ])
-    func freeTextHasNoCommonForm(texts: [String]) {
-        #expect(PatternOutlier.outliers(texts.map { ($0, 1) }) == nil)
-    }
-
     @Test func findingsWithTheSameEvidenceAreOne() {
         func finding(_ code: Finding.Code, _ confidence: Finding.Confidence, row: Int64) -> Finding {
             Finding(
