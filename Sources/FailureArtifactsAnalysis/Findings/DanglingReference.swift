@@ -122,7 +122,8 @@ struct DanglingReference {
         let verb = count == 1 ? "refers" : "refer"
         let rows = "\(Counted.items(count, "row")) of \(reference.table) \(verb) to "
         return reference.parent.lowercased().hasSuffix("s")
-            ? rows + "rows of \(reference.parent) that do not exist"
+            ? rows + (count == 1 ? "a row" : "rows") + " of \(reference.parent) that "
+                + (count == 1 ? "does not exist" : "do not exist")
             : rows + Article.indefinite(reference.parent) + " that does not exist"
     }
 

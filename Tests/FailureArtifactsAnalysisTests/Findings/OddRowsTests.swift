@@ -59,6 +59,24 @@ import Testing
         #expect(read.map(\.confidence) == [.likely])
     }
 
+    @Test func titlesAgreeInNumber() throws {
+        let albums = Self.album().map {
+            (
+                sql: $0.sql.replacing("album(", with: "albums(").replacing(
+                    "INTO album ", with: "INTO albums "), changes: $0.changes
+            )
+        }
+        func title(_ deletion: String) throws -> String? {
+            try findings([albums, [(deletion, 1)]]).first?.title
+        }
+        #expect(
+            try title("DELETE FROM albums WHERE id = 1")
+                == "1 row of photo refers to a row of albums that does not exist")
+        #expect(
+            try title("DELETE FROM albums WHERE id = 2")
+                == "2 rows of photo refer to rows of albums that do not exist")
+    }
+
     @Test func aReferenceToZeroMayMeanNone() throws {
         let query = "SELECT count(*) FROM photo JOIN album ON album.id = albumID"
         let found = try findings(
