@@ -90,7 +90,8 @@ enum Busy: FindingRule {
             && statement.record.changes == 0 && !statement.parts.words.contains("select")
             && !(statement.outline.table.map(store.effects.hasTrigger) ?? true)
         let isUncommitted =
-            statement.outline.beginsWriting && !store.transactions.committedStarts.contains(statement.order)
+            statement.outline.beginsWriting
+            && !store.transactions.committedStarts.contains(statement.order)
         let mayHaveFailed =
             hasFailed || isUncommitted
             || (isNamed && statement.writes && statement.record.changes ?? 0 == 0)
