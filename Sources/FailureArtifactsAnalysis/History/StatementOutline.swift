@@ -40,17 +40,46 @@ struct StatementOutline: Equatable {
 
     /// True if the statement inserts, updates or deletes rows.
     var isWrite: Bool { [.insert, .update, .delete].contains(kind) }
+    /// True if the statement may change rows.
+    ///
+    /// A statement that begins with `WITH` may be of any kind.
+    var mayWrite: Bool { [.insert, .update, .delete, .other].contains(kind) }
 
     init(_ sql: String) {
         // 64 words are enough for the names. The values that follow may be long.
         let words = Self.words(of: sql, limit: 64)
-        func word(_ index: Int) -> String { index < words.count ? words[index] : "" }
-        let all = Set(words)
+        var reader = Reader(words: words)
+        reader.read(sql)
+        let first = words.first ?? ""
+        kind = reader.kind
+        table = reader.table
+        creates = kind == .definition && first == "create"
+        drops = kind == .definition && first == "drop"
+        alters = kind == .definition && first == "alter"
+        mayHaveNoEffect = reader.mayHaveNoEffect
+        beginsWriting = kind == .begin && ["immediate", "exclusive"].contains(reader.word(1))
+        isQuery = ["select", "explain", "values", ""].contains(first)
+        attaches = first == "attach"
+        isElsewhere = reader.schema.map { $0 != "main" } ?? false
+    }
+
+    /// The properties of a statement that depend on more than its first words.
+    private struct Reader {
+        let words: [String]
         var kind = Kind.other
         var table: String?
+        /// The schema before the table's name; nil if there is none.
         var schema: String?
         var mayHaveNoEffect = false
-        func takeName(at index: Int) {
+
+        init(words: [String]) {
+            self.words = words
+        }
+
+        /// Returns a word, or an empty string if the statement has fewer.
+        func word(_ index: Int) -> String { index < words.count ? words[index] : "" }
+
+        private mutating func takeName(at index: Int) {
             guard index < words.count, !word(index).isEmpty else { return }
             if word(index + 1) == "." {
                 schema = word(index)
@@ -59,63 +88,66 @@ struct StatementOutline: Equatable {
                 table = word(index)
             }
         }
-        switch word(0) {
-        case "begin": kind = .begin
-        case "commit", "end": kind = .commit
-        case "rollback":
-            let to = words.prefix(3).firstIndex(of: "to")
-            kind = to == nil ? .rollback : .rollbackTo
-            if let to {
-                takeName(at: word(to + 1) == "savepoint" && words.count > to + 2 ? to + 2 : to + 1)
+
+        mutating func read(_ sql: String) {
+            switch word(0) {
+            case "begin": kind = .begin
+            case "commit", "end": kind = .commit
+            case "rollback":
+                let to = words.prefix(3).firstIndex(of: "to")
+                kind = to == nil ? .rollback : .rollbackTo
+                if let to { takeSavepoint(after: to) }
+            case "savepoint":
+                kind = .savepoint
+                takeName(at: 1)
+            case "release":
+                kind = .release
+                takeSavepoint(after: 0)
+            case "insert", "replace":
+                kind = .insert
+                mayHaveNoEffect =
+                    words.contains("replace") || sql.lowercased().contains("conflict")
+                if let into = words.firstIndex(of: "into"), into <= 3 { takeName(at: into + 1) }
+            case "update":
+                kind = .update
+                mayHaveNoEffect = true
+                takeName(at: word(1) == "or" ? 3 : 1)
+            case "delete":
+                kind = .delete
+                takeName(at: 2)
+            case "create", "drop", "alter", "reindex": readDefinition()
+            case "analyze", "vacuum": kind = .maintenance
+            case "pragma": readPragma()
+            default: break
             }
-        case "savepoint":
-            kind = .savepoint
-            takeName(at: 1)
-        case "release":
-            kind = .release
-            takeName(at: word(1) == "savepoint" && words.count > 2 ? 2 : 1)
-        case "insert", "replace":
-            kind = .insert
-            mayHaveNoEffect =
-                word(0) == "replace" || all.contains("replace") || sql.lowercased().contains("conflict")
-            if let into = words.firstIndex(of: "into"), into <= 3 { takeName(at: into + 1) }
-        case "update":
-            kind = .update
-            mayHaveNoEffect = true
-            takeName(at: word(1) == "or" ? 3 : 1)
-        case "delete":
-            kind = .delete
-            takeName(at: 2)
-        case "create", "drop", "alter", "reindex":
+        }
+
+        /// Takes the name that follows the word at an index, where the keyword `SAVEPOINT` may precede it.
+        private mutating func takeSavepoint(after index: Int) {
+            let hasKeyword = word(index + 1) == "savepoint" && words.count > index + 2
+            takeName(at: index + (hasKeyword ? 2 : 1))
+        }
+
+        private mutating func readDefinition() {
             kind = word(0) == "reindex" ? .maintenance : .definition
-            mayHaveNoEffect = all.contains("exists")
-            if let subject = words.prefix(4).firstIndex(where: Self.subjects.contains) {
+            mayHaveNoEffect = words.contains("exists")
+            if let subject = words.prefix(4).firstIndex(where: StatementOutline.subjects.contains) {
                 let name = words[(subject + 1)...].firstIndex { !["if", "not", "exists"].contains($0) }
                 takeName(at: name ?? words.count)
             }
             if word(1) == "temp" || word(1) == "temporary" { schema = "temp" }
-        case "analyze", "vacuum": kind = .maintenance
-        case "pragma":
-            if all.contains("journal_mode"), all.contains("wal") {
+        }
+
+        private mutating func readPragma() {
+            if words.contains("journal_mode"), words.contains("wal") {
                 kind = .walMode
-            } else if all.contains("user_version") || all.contains("application_id") {
+            } else if words.contains("user_version") || words.contains("application_id") {
                 kind = words.count > 2 ? .setting : .other
-            } else if all.contains("optimize") || all.contains("incremental_vacuum") {
+            } else if words.contains("optimize") || words.contains("incremental_vacuum") {
                 kind = .maintenance
             }
             mayHaveNoEffect = true
-        default: break
         }
-        self.kind = kind
-        self.table = table
-        creates = kind == .definition && word(0) == "create"
-        drops = kind == .definition && word(0) == "drop"
-        alters = kind == .definition && word(0) == "alter"
-        self.mayHaveNoEffect = mayHaveNoEffect
-        beginsWriting = kind == .begin && (word(1) == "immediate" || word(1) == "exclusive")
-        isQuery = ["select", "explain", "values", ""].contains(word(0))
-        attaches = word(0) == "attach"
-        isElsewhere = schema.map { $0 != "main" } ?? false
     }
 
     private static let subjects: Set = ["table", "index", "view", "trigger"]

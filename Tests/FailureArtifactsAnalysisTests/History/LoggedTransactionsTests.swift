@@ -103,6 +103,28 @@ import Testing
         #expect(try found([(create, 2)], [created]) == [[]])
     }
 
+    @Test func onlyItsPragmaSetsTheUserVersion() throws {
+        var versioned = changes("t", inserted: 1)
+        versioned.userVersion = 3
+        let pragma = "PRAGMA user_version = 3"
+        #expect(
+            try found([("BEGIN", 0), (pragma, 0), (insert, 1), ("COMMIT", 0)], [versioned])
+                == [[pragma, insert]])
+        #expect(try found([(insert, 1)], [versioned]) == [[]])
+        let other = "PRAGMA application_id = 3"
+        #expect(
+            try found([("BEGIN", 0), (other, 0), (insert, 1), ("COMMIT", 0)], [versioned]) == [[]])
+    }
+
+    /// `SAVEPOINT` before a savepoint's name is optional.
+    @Test(arguments: ["", "SAVEPOINT "]) func whatASavepointUndoesIsLeftOut(_ keyword: String) throws {
+        let log = [
+            ("BEGIN", 0), ("SAVEPOINT s", 0), (update, 1), ("ROLLBACK TO \(keyword)s", 0),
+            ("RELEASE \(keyword)s", 0), (insert, 1), ("COMMIT", 0),
+        ]
+        #expect(try found(log, [changes("t", inserted: 1)]) == [[insert]])
+    }
+
     /// An update to the same value may write nothing, but SQLite counts its rows as changed.
     @Test func whatMayHaveWrittenNothingLeavesDoubt() throws {
         let updated = changes("t", updated: 1)
