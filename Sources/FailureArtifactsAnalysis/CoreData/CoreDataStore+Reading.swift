@@ -4,7 +4,7 @@ internal import FailureArtifactsSystem
 
 extension CoreDataStore {
     /// The limits on content that is read.
-    private enum Limit {
+    enum Limit {
         static let entities = 500
         static let tables = 5000
         /// The characters of a trigger's name.
@@ -84,7 +84,7 @@ extension CoreDataStore {
         guard case .blob(let bytes) = row[1], let list = PropertyList(bytes) else { return }
         if case .dictionary(let hashes)? = list["NSStoreModelVersionHashes"] {
             modelHashes = hashes.compactMapValues { hash in
-                if case .data(let bytes) = hash { return hexadecimalText(bytes) }
+                if case .data(let bytes) = hash { return ValueText.hexadecimal(bytes) }
                 return nil
             }
         }
@@ -146,253 +146,6 @@ extension CoreDataStore {
         }
     }
 
-    /// Distinguishes attributes from relationships by the model, or else by the names of columns and indices.
-    private mutating func readColumns(
-        ofEntityAt index: Int, _ connection: borrowing Connection, _ indices: Set<String>,
-        _ model: CoreDataModel?
-    ) throws(SQLiteError) {
-        guard let table = entities[index].table else { return }
-        let isHistory = entities[index].number > Limit.modelEntity
-        let root = entities[index].name
-        let known =
-            isHistory
-            ? [:] : model?.columns(of: entities.filter { $0.table == table }.map(\.name)) ?? [:]
-        if !isHistory, let model {
-            for entity in entities where entity.table == table {
-                notes += model.namesakes(in: entity.name).map { names in
-                    "The properties \(names.map { "'\($0)'" }.joined(separator: " and ")) of the entity "
-                        + "'\(entity.name)' differ only in case, so their columns can't be told apart. "
-                        + "They have the names of the columns here, in lower case."
-                }
-            }
-        }
-        let columns = try Self.columns(of: table, connection)
-        let names = Set(columns.map(\.name))
-        // If a relationship's target entity has subentities, a second column contains the target's entity.
-        var companions: [String: Int64] = [:]
-        for name in names {
-            if let (number, rest) = Self.numbered(name, prefix: "Z"), names.contains("Z" + rest) {
-                companions[rest] = number
-            }
-        }
-        let namesakes = Dictionary(
-            entities.map { ($0.name.uppercased(), $0.name) }, uniquingKeysWith: { first, _ in first })
-        for column in columns
-        where column.name.hasPrefix("Z") && !column.name.hasPrefix("Z_FOK_")
-            && !["Z_PK", "Z_ENT", "Z_OPT"].contains(column.name)
-        {
-            let capitals = String(column.name.dropFirst())
-            if let (property, owner) = known[column.name] {
-                add(
-                    property, of: owner == root ? nil : owner, in: column, toEntityAt: index,
-                    order: names.contains("Z_FOK_" + capitals) ? "Z_FOK_" + capitals : nil)
-                continue
-            }
-            if isHistory, addHistory(column, toEntityAt: index) { continue }
-            if let (_, rest) = Self.numbered(column.name, prefix: "Z"), companions[rest] != nil {
-                continue
-            }
-            guard !capitals.isEmpty else { continue }
-            let name = capitals.lowercased()
-            let isIndexed = indices.contains("\(table)_\(column.name)_INDEX")
-            let target =
-                companions[capitals].flatMap { entity($0)?.name } ?? namesakes[capitals.uppercased()]
-            // Core Data creates an index for each relationship. Earlier versions could also create one for an
-            // attribute.
-            let isReference =
-                isIndexed || companions[capitals] != nil || names.contains("Z_FOK_" + capitals)
-            if column.type.uppercased() == "INTEGER", isReference {
-                let order = "Z_FOK_" + capitals
-                entities[index].toOne.append(
-                    ToOne(
-                        name: name, column: column.name, entity: target,
-                        orderColumn: names.contains(order) ? order : nil))
-            } else {
-                entities[index].attributes.append(
-                    Attribute(name: name, column: column.name, type: column.type))
-            }
-        }
-    }
-
-    /// Adds a column that the model describes.
-    private mutating func add(
-        _ property: CoreDataModel.Property, of owner: String?, in column: (name: String, type: String),
-        toEntityAt index: Int, order: String?
-    ) {
-        switch property.content {
-        case .attribute(let kind, let isDerived):
-            entities[index].attributes.append(
-                Attribute(
-                    name: property.name, column: column.name, type: column.type, kind: kind,
-                    derived: isDerived ? true : nil, entity: owner))
-        case .relationship(let target, let inverse, _):
-            entities[index].toOne.append(
-                ToOne(
-                    name: property.name, column: column.name, entity: target, orderColumn: order,
-                    owner: owner, inverse: inverse))
-        }
-    }
-
-    /// Adds a column of persistent history, which no model describes.
-    ///
-    /// - Returns: False if nothing more is known of the column than its name and its type.
-    private mutating func addHistory(
-        _ column: (name: String, type: String), toEntityAt index: Int
-    ) -> Bool {
-        let name = column.name.dropFirst().lowercased()
-        let kind: Attribute.Kind
-        switch (entities[index].name, column.name) {
-        case ("CHANGE", "ZCHANGETYPE"): kind = .historyChange
-        case ("CHANGE", "ZENTITY"): kind = .historyEntity
-        case ("TRANSACTION", "ZTIMESTAMP"): kind = .date
-        case ("CHANGE", "ZTRANSACTIONID"), ("TRANSACTION", "ZAUTHORTS"), ("TRANSACTION", "ZBUNDLEIDTS"),
-            ("TRANSACTION", "ZCONTEXTNAMETS"), ("TRANSACTION", "ZPROCESSIDTS"):
-            let target = entities[index].name == "CHANGE" ? "TRANSACTION" : "TRANSACTIONSTRING"
-            entities[index].toOne.append(ToOne(name: name, column: column.name, entity: target))
-            return true
-        default: return false
-        }
-        entities[index].attributes.append(
-            Attribute(name: name, column: column.name, type: column.type, kind: kind))
-        return true
-    }
-
-    /// Marks the attributes that triggers compute, such as `Z_DA_ZALBUM_Album_photoCount_INSERT`.
-    private mutating func readDerivation(_ connection: borrowing Connection) throws(SQLiteError) {
-        let triggers = try Self.rows(
-            "SELECT name FROM main.sqlite_master WHERE type = 'trigger' AND name GLOB 'Z_DA_*' "
-                + "AND length(name) <= \(Limit.triggerName) LIMIT \(Limit.tables)",
-            connection
-        ).compactMap { $0[0].text?.uppercased() }
-        if triggers.isEmpty { return }
-        let tables = Dictionary(grouping: entities) { $0.name.uppercased() }
-            .mapValues { Set($0.compactMap(\.table)) }
-        let known = Set(entities.flatMap { $0.attributes.map { $0.name.uppercased() } })
-        // The names of derived attributes by their entities, all in capitals.
-        var derived: [String: Set<String>] = [:]
-        for trigger in triggers {
-            for (entity, names) in Self.parts(of: trigger, isEntity: { tables[$0] != nil }) {
-                derived[entity, default: []].formUnion(names.filter(known.contains))
-            }
-        }
-        var inTables: [String: Set<String>] = [:]
-        for (entity, names) in derived {
-            for table in tables[entity] ?? [] { inTables[table, default: []].formUnion(names) }
-        }
-        for index in entities.indices {
-            guard let table = entities[index].table else { continue }
-            for position in entities[index].attributes.indices {
-                let attribute = entities[index].attributes[position]
-                let names = attribute.entity.map { derived[$0.uppercased()] } ?? inTables[table]
-                if names?.contains(attribute.name.uppercased()) == true {
-                    entities[index].attributes[position].derived = true
-                }
-            }
-        }
-    }
-
-    /// Returns the entities that a trigger's name may contain, each with the texts that may be its attribute.
-    ///
-    /// Names of entities and attributes may contain underscores. A name with too many of them has no parts.
-    private static func parts(
-        of trigger: String, isEntity: (String) -> Bool
-    ) -> [(entity: String, attributes: [String])] {
-        let marks = trigger.indices.filter { trigger[$0] == "_" }
-        guard marks.count <= Limit.underscores else { return [] }
-        func text(_ start: Int, _ end: Int) -> String {
-            String(trigger[trigger.index(after: marks[start])..<marks[end]])
-        }
-        var result: [(entity: String, attributes: [String])] = []
-        for start in marks.indices {
-            for middle in marks.indices.dropFirst(start + 1) {
-                let entity = text(start, middle)
-                guard isEntity(entity) else { continue }
-                result.append((entity, marks.indices.dropFirst(middle + 1).map { text(middle, $0) }))
-            }
-        }
-        return result
-    }
-
-    /// Reads a table such as `Z_26ASSETS(Z_26ALBUMS, Z_34ASSETS)`: the assets of entity 26 belong to entity 34.
-    private mutating func readLink(
-        _ table: String, _ connection: borrowing Connection, _ model: CoreDataModel?
-    ) throws(SQLiteError) {
-        guard let (number, relationship) = Self.numbered(table, prefix: "Z_"),
-            let owner = entity(number)
-        else { return }
-        var ends: [(column: String, number: Int64, name: String)] = []
-        var orders: [String] = []
-        for column in try Self.columns(of: table, connection).map(\.name) {
-            if column.hasPrefix("Z_FOK_") {
-                orders.append(column)
-            } else if let (number, name) = Self.numbered(column, prefix: "Z_") {
-                ends.append((column, number, name))
-            } else if column == "REFLEXIVE" {
-                ends.append((column, number, relationship))
-            }
-        }
-        guard ends.count == 2 else { return }
-        // A relationship that is its own inverse has the same name in both directions.
-        let targetIndex =
-            ends.firstIndex { $0.name == relationship && $0.column != "REFLEXIVE" }
-            ?? 1
-        let (source, target) = (ends[1 - targetIndex], ends[targetIndex])
-        guard source.number == number, let other = entity(target.number) else { return }
-        // The relationship that leads to an end is one of the entity at the other end.
-        func end(
-            _ end: (column: String, number: Int64, name: String), _ entity: Entity, from start: Entity
-        ) -> Link.End {
-            let name = model?.property(end.name, of: start.name)?.name ?? end.name.lowercased()
-            return Link.End(entity: entity.name, name: name, column: end.column)
-        }
-        let order = orders.first { $0 == "Z_FOK_" + target.column.dropFirst(2) }
-        let targetEnd = end(target, other, from: owner)
-        let link = Link(
-            name: "\(owner.name).\(targetEnd.name)", table: table,
-            source: end(source, owner, from: other),
-            target: targetEnd, orderColumn: order)
-        links.append(link)
-        add(
-            ToMany(
-                name: link.target.name, entity: other.name, table: table, sourceColumn: source.column,
-                targetColumn: target.column, orderColumn: order), toEntity: number)
-        guard source.column != "REFLEXIVE" else { return }
-        add(
-            ToMany(
-                name: link.source.name, entity: owner.name, table: table, sourceColumn: target.column,
-                targetColumn: source.column,
-                orderColumn: orders.first { $0 == "Z_FOK_" + source.column.dropFirst(2) }),
-            toEntity: target.number)
-    }
-
-    private mutating func add(_ relationship: ToMany, toEntity number: Int64) {
-        guard let index = entities.firstIndex(where: { $0.number == number }) else { return }
-        entities[index].toMany.append(relationship)
-    }
-
-    /// Adds the inverse of each to-one relationship as a to-many relationship.
-    ///
-    /// An inverse that leads to one object has a column of its own.
-    private mutating func addInverses(_ model: CoreDataModel?) {
-        for entity in entities {
-            guard let table = entity.table else { continue }
-            for relationship in entity.toOne {
-                guard let name = relationship.entity,
-                    let index = entities.firstIndex(where: { $0.name == name })
-                else { continue }
-                let inverse = relationship.inverse.flatMap { model?.property(named: $0, of: name) }
-                if inverse?.hasColumn == true { continue }
-                let owner = relationship.owner ?? entity.name
-                entities[index].toMany.append(
-                    ToMany(
-                        name: inverse?.name ?? "\(owner).\(relationship.name)", entity: owner,
-                        table: table,
-                        sourceColumn: relationship.column, targetColumn: "Z_PK",
-                        orderColumn: relationship.orderColumn))
-            }
-        }
-    }
-
     private mutating func countObjects(_ connection: borrowing Connection) throws(SQLiteError) {
         for table in Set(entities.compactMap(\.table)) {
             var counts: [Int64: Int64] = [:]
@@ -413,7 +166,7 @@ extension CoreDataStore {
     // MARK: - Names
 
     /// Returns the number and the rest of a name such as `Z_26ASSETS`.
-    private static func numbered(_ name: String, prefix: String) -> (number: Int64, rest: String)? {
+    static func numbered(_ name: String, prefix: String) -> (number: Int64, rest: String)? {
         guard name.hasPrefix(prefix) else { return nil }
         let rest = name.dropFirst(prefix.count)
         let digits = rest.prefix { $0.isASCII && $0.isNumber }
@@ -429,7 +182,7 @@ extension CoreDataStore {
 
     // MARK: - Rows
 
-    private static func columns(
+    static func columns(
         of table: String, _ connection: borrowing Connection
     ) throws(SQLiteError) -> [(name: String, type: String)] {
         let statement = try connection.prepare(
@@ -444,7 +197,7 @@ extension CoreDataStore {
         return result
     }
 
-    private static func rows(
+    static func rows(
         _ sql: String, _ connection: borrowing Connection
     ) throws(SQLiteError) -> [[Value]] {
         let statement = try connection.prepare(sql)
@@ -456,7 +209,7 @@ extension CoreDataStore {
 }
 
 extension Value {
-    fileprivate var text: String? {
+    var text: String? {
         if case .text(let text) = self { return text }
         return nil
     }
