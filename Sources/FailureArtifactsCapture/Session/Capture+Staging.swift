@@ -71,22 +71,8 @@ extension Capture {
             // A store above the size limit isn't copied, so no room is looked up for it.
             var maximum =
                 expected > configuration.maximumStoreBytes ? expected : room.available(for: expected)
-            var snapshotter = Snapshotter(
-                timeLimit: configuration.timeLimitPerStore,
-                maximumBytes: min(configuration.maximumStoreBytes, maximum))
-            snapshotter.maximumHistoryBytes = configuration.maximumHistoryBytes
-            if rules.concernStores {
-                snapshotter.redactor = StoreRedactor(
-                    rules,
-                    timeLimit: max(configuration.timeLimitPerStore, Instant.now.seconds(until: deadline))
-                )
-            }
-            let targets = Snapshotter.Targets(
-                copy: try staging.path(ofEntry: entries.copy),
-                committed: try staging.path(ofEntry: entries.committed),
-                raw: staging.file(ofEntry: entries.raw),
-                history: folder == "stores" && configuration.maximumHistoryBytes > 0
-                    ? staging.file(ofEntry: entries.history) : nil)
+            var snapshotter = snapshotter(maximumBytes: maximum, until: deadline)
+            let targets = try targets(of: entries, hasHistory: folder == "stores")
             let source = copyByLibrary(found) ?? found.store
             // The library has used a part of the time.
             snapshotter.timeLimit = max(
@@ -124,6 +110,30 @@ extension Capture {
         } catch {
             return leaveOut(found, because: "\(error).")
         }
+    }
+
+    private func snapshotter(maximumBytes: UInt64, until deadline: Instant) -> Snapshotter {
+        var snapshotter = Snapshotter(
+            timeLimit: configuration.timeLimitPerStore,
+            maximumBytes: min(configuration.maximumStoreBytes, maximumBytes))
+        snapshotter.maximumHistoryBytes = configuration.maximumHistoryBytes
+        if rules.concernStores {
+            snapshotter.redactor = StoreRedactor(
+                rules,
+                timeLimit: max(configuration.timeLimitPerStore, Instant.now.seconds(until: deadline)))
+        }
+        return snapshotter
+    }
+
+    private func targets(
+        of entries: StoreEntries, hasHistory: Bool
+    ) throws(SystemError) -> Snapshotter.Targets {
+        Snapshotter.Targets(
+            copy: try staging.path(ofEntry: entries.copy),
+            committed: try staging.path(ofEntry: entries.committed),
+            raw: staging.file(ofEntry: entries.raw),
+            history: hasHistory && configuration.maximumHistoryBytes > 0
+                ? staging.file(ofEntry: entries.history) : nil)
     }
 
     /// Copies a store through its library.

@@ -38,61 +38,24 @@ enum FoundStores {
         artifactsDirectory: String,
         isRunning: (TestID) -> Bool, opener: (TestID) -> BundleMetadata.Store.Opener?
     ) -> Selection {
-        var candidates: [DiscoveredStore] = []
-        if discovers {
-            var open = DiscoveredStore.grouping(registry.openConnections)
-            open += DiscoveredStore.openedByOthers(than: open)
-            // If time or room runs out, the stores that the test has not touched are left out first.
-            let ranked = open.map { ($0, Relation(of: $0, to: test, isRunning: isRunning)) }
-            for relation in Relation.captured {
-                candidates += ranked.filter { $0.1 == relation }.map(\.0)
-            }
-            candidates += registry.storesClosed(after: test.start).map { DiscoveredStore($0) }
-                .filter { store in
-                    store.hasContent
-                        && Relation.captured.contains(
-                            Relation(of: store, to: test, isRunning: isRunning))
-                }
-        }
         let libraryStores = libraryStores.filter { $0.belongs(to: test.id, isRunning: isRunning) }
-        for store in discovers ? libraryStores : [] {
-            guard let path = store.path, store.reasonForNoContent == nil,
-                !candidates.contains(where: { Self.isSame($0, path) })
-            else { continue }
-            // A test may delete a store after it has closed it.
-            if case .closedFile = store.content, FileSystem.regularFile(path) == nil { continue }
-            candidates.append(DiscoveredStore(path: path))
+        var candidates = Candidates()
+        if discovers {
+            candidates.addDiscovered(by: registry, for: test, isRunning: isRunning)
+            candidates.addFiles(of: libraryStores)
         }
-        let registered = test.state.withLock(\.registered)
-        var names: [Int: String] = [:]
-        for (path, name) in registered {
-            let index: Int
-            if let known = candidates.firstIndex(where: { Self.isSame($0, path) }) {
-                index = known
-            } else {
-                index = candidates.count
-                candidates.append(DiscoveredStore(path: path))
-            }
-            if let name { names[index] = name }
-        }
-        var libraries: [Int: LibraryStore] = [:]
-        for store in libraryStores where store.reasonForNoContent == nil {
-            guard let path = store.path,
-                let index = candidates.firstIndex(where: { Self.isSame($0, path) })
-            else { continue }
-            libraries[index] = store
-        }
-        for store in discovers ? libraryStores : [] where store.reasonForNoContent != nil {
-            libraries[candidates.count] = store
-            candidates.append(DiscoveredStore(describedAt: store.path, named: store.name))
-        }
+        let registered = test.state.withLock { $0.registered }
+        candidates.addRegistered(registered)
+        candidates.relate(to: libraryStores)
+        if discovers { candidates.addDescribed(libraryStores) }
         var unique = StoreNames()
         var result = Selection()
-        for (index, store) in candidates.enumerated() {
+        for (index, store) in candidates.stores.enumerated() {
             if let path = store.path, path.hasPrefix(artifactsDirectory + "/") { continue }
             let isRegistered = registered.contains { Self.isSame(store, $0.path) }
             let isOfTest =
-                isRegistered || libraries[index] != nil || !store.owners.isEmpty || !store.users.isEmpty
+                isRegistered || candidates.libraries[index] != nil || !store.owners.isEmpty
+                || !store.users.isEmpty
             if let path = store.path,
                 let reason = frameworks.rules.reasonToLeaveOut(
                     path, isOfTest: isOfTest,
@@ -102,16 +65,81 @@ enum FoundStores {
                 continue
             }
             let fileName = store.path.map { Path.stem(of: Path.name(of: $0)) }
-            let name = names[index] ?? store.suggestedName ?? fileName ?? "memory"
+            let name = candidates.names[index] ?? store.suggestedName ?? fileName ?? "memory"
             result.stores.append(
                 Store(
                     store: store, name: unique.claim(name),
                     isShared: !isRegistered
                         && !(store.owners.contains(test.id) && store.users.isSubset(of: [test.id])),
                     openedBy: store.owners.contains(test.id) ? nil : store.opener.flatMap(opener),
-                    storeOfLibrary: libraries[index]))
+                    storeOfLibrary: candidates.libraries[index]))
         }
         return result
+    }
+
+    /// The stores that may be in the bundle, in the order of copying.
+    private struct Candidates {
+        private(set) var stores: [DiscoveredStore] = []
+        /// The names that the test gave to stores, by the stores' indices.
+        private(set) var names: [Int: String] = [:]
+        /// The library stores of stores, by the stores' indices.
+        private(set) var libraries: [Int: LibraryStore] = [:]
+
+        private func index(of path: String) -> Int? { stores.firstIndex { isSame($0, path) } }
+
+        /// Adds the open and the closed stores that are related to the test.
+        mutating func addDiscovered(
+            by registry: ConnectionRegistry, for test: RunningTest, isRunning: (TestID) -> Bool
+        ) {
+            var open = DiscoveredStore.grouping(registry.openConnections)
+            open += DiscoveredStore.openedByOthers(than: open)
+            // If time or room runs out, the stores that the test has not touched are left out first.
+            let ranked = open.map { ($0, Relation(of: $0, to: test, isRunning: isRunning)) }
+            for relation in Relation.captured {
+                stores += ranked.filter { $0.1 == relation }.map(\.0)
+            }
+            stores += registry.storesClosed(after: test.start).map { DiscoveredStore($0) }
+                .filter { store in
+                    store.hasContent
+                        && Relation.captured.contains(
+                            Relation(of: store, to: test, isRunning: isRunning))
+                }
+        }
+
+        /// Adds the files of library stores that aren't open.
+        mutating func addFiles(of libraryStores: [LibraryStore]) {
+            for store in libraryStores {
+                guard let path = store.path, store.reasonForNoContent == nil, index(of: path) == nil
+                else { continue }
+                // A test may delete a store after it has closed it.
+                if case .closedFile = store.content, FileSystem.regularFile(path) == nil { continue }
+                stores.append(DiscoveredStore(path: path))
+            }
+        }
+
+        /// Adds the stores that the test has registered, with their names.
+        mutating func addRegistered(_ registered: [(path: String, name: String?)]) {
+            for (path, name) in registered {
+                let index = index(of: path) ?? stores.count
+                if index == stores.count { stores.append(DiscoveredStore(path: path)) }
+                if let name { names[index] = name }
+            }
+        }
+
+        /// Records which library stores can copy the stores.
+        mutating func relate(to libraryStores: [LibraryStore]) {
+            for store in libraryStores where store.reasonForNoContent == nil {
+                if let index = store.path.flatMap(index) { libraries[index] = store }
+            }
+        }
+
+        /// Adds the library stores that can't be copied.
+        mutating func addDescribed(_ libraryStores: [LibraryStore]) {
+            for store in libraryStores where store.reasonForNoContent != nil {
+                libraries[stores.count] = store
+                stores.append(DiscoveredStore(describedAt: store.path, named: store.name))
+            }
+        }
     }
 
     /// The relation of a store to a test.
