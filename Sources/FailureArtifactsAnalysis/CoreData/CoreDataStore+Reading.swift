@@ -84,7 +84,7 @@ extension CoreDataStore {
         guard case .blob(let bytes) = row[1], let list = PropertyList(bytes) else { return }
         if case .dictionary(let hashes)? = list["NSStoreModelVersionHashes"] {
             modelHashes = hashes.compactMapValues { hash in
-                if case .data(let bytes) = hash { return ValueText.hexadecimal(bytes) }
+                if case .data(let bytes) = hash { return hexadecimalText(bytes) }
                 return nil
             }
         }
