@@ -68,7 +68,7 @@ struct StatementOutline: Equatable {
         let words: [String]
         var kind = Kind.other
         var table: String?
-        /// The schema before the table's name; nil if there is none.
+        /// The schema before the table's name; nil without one.
         var schema: String?
         var mayHaveNoEffect = false
 
