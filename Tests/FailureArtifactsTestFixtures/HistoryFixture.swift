@@ -9,12 +9,13 @@ extension Fixture {
     /// Each of `transactions` runs between `BEGIN` and `COMMIT`. `log` contains statements and the number of rows each
     /// one changed. The bundle of a test that `passed` lies beside the failing one. `facts` has more keys of a statement,
     /// as JSON, by the statement's index. Without `connection` and `thread`, it ran on the first connection and thread.
-    /// The failure is in line 8 of `file`.
+    /// The failure is in line 8 of `file`. `copies` names further stores with the same content.
     @discardableResult
     package func walBundle(
         _ transactions: [String] = Self.transactions, uncommitted: String? = nil,
         log: [(sql: String, changes: Int?)]? = nil, facts: [Int: String] = [:],
-        missing: Bool = false, passed: Bool = false, message: String? = nil, file: String? = nil
+        missing: Bool = false, passed: Bool = false, message: String? = nil, file: String? = nil,
+        copies: [String] = []
     ) throws -> String {
         let live = path("live-\(UInt32.random(in: 0 ... .max)).sqlite")
         let connection = try Connection(path: live, mode: .create)
@@ -62,6 +63,13 @@ extension Fixture {
                 "history": {"entry": "history/ledger.wal-history", "transactions": \(summary.transactions),
                 "bytes": \(summary.bytes)}
                 """)
+        for (name, all) in copies.map({ ($0, entries) }) {
+            entries += all.map { ($0.0.replacing("/ledger.", with: "/\(name)."), $0.1) }
+            let start = try #require(metadata.firstRange(of: "\"stores\": [")).upperBound
+            let end = try #require(metadata.firstRange(of: "], \"attachments\"")).lowerBound
+            let store = metadata[start..<end].replacing("ledger", with: name)
+            metadata.insert(contentsOf: ", " + store, at: end)
+        }
         if let message {
             let escaped = message.replacing("\"", with: "\\\"")
             metadata.replace("\"message\": \"m\"", with: "\"message\": \"\(escaped)\"")

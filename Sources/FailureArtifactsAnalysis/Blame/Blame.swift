@@ -99,7 +99,8 @@ extension Blame {
             Transaction(
                 number: touch.number, rows: touch.rows,
                 statements: Self.statements(
-                    statements, changing: name, Set(touch.rows.map(\.change))))
+                    statements, changing: name, Set(touch.rows.map(\.change)),
+                    of: Self.updatedColumns(of: touch.rows), among: search.linked))
         }
     }
 
@@ -137,11 +138,13 @@ extension Blame {
     ///   - statements: The statements of one transaction.
     ///   - table: The folded name of the table.
     ///   - changes: The changes.
+    ///   - columns: The folded names of the columns that were updated; empty if the rows were also changed in other ways.
+    ///   - linked: The tables whose statements can change rows of other tables; nil if they are unknown.
     ///   - isOnly: True to leave out statements on other tables, whose triggers or foreign keys may have changed the rows.
     /// - Returns: The statements on the table that fit the changes; without such ones, those that may have caused them.
     static func statements(
         _ statements: [StatementRecord], changing table: String, _ changes: Set<Finding.Row.Change>,
-        isOnly: Bool = false
+        of columns: Set<String> = [], among linked: LinkedTables? = nil, isOnly: Bool = false
     ) -> [StatementRecord] {
         let outlined = statements.map { (record: $0, outline: StatementOutline($0.sql)) }
             .filter {
@@ -157,13 +160,22 @@ extension Blame {
             default: false
             }
         }
-        let writing: Set<StatementOutline.Kind> = [.insert, .update, .delete]
-        let own = outlined.filter { $0.outline.table == table && writing.contains($0.outline.kind) }
-        var choices = [own.filter { fits($0.outline) }, own]
+        let own = outlined.filter { $0.outline.table == table && $0.outline.isWrite }
+        let fitting = own.filter { fits($0.outline) }
+        var choices = [fitting, own]
+        // A trigger may have updated other columns than the statement.
+        if !columns.isEmpty, linked?.hasTriggers(table) == false {
+            choices.insert(fitting.filter { mayUpdate(columns, $0.record, $0.outline) }, at: 0)
+        }
         if !isOnly {
+            let renamed = Set(statements.map { StatementOutline($0.sql) }.filter(\.alters).map(\.table))
+            let writing = outlined.filter(\.outline.isWrite)
             choices += [
-                outlined.filter { writing.contains($0.outline.kind) },
-                outlined.filter { !$0.outline.isQuery },
+                writing.filter { statement in
+                    linked?.mayChangeOthers(statement.outline) ?? true
+                        || renamed.contains(statement.outline.table)
+                },
+                writing, outlined.filter { !$0.outline.isQuery },
             ]
         }
         var seen: Set<String> = []
@@ -171,6 +183,27 @@ extension Blame {
             let place = record.source.map { "\($0.file):\($0.line)" } ?? ""
             return seen.insert(place + "\n" + record.sql).inserted
         }
+    }
+
+    /// True unless the statement is an `UPDATE` that sets other columns only.
+    private static func mayUpdate(
+        _ columns: Set<String>, _ record: StatementRecord, _ outline: StatementOutline
+    ) -> Bool {
+        guard outline.kind == .update, record.cut != true,
+            record.sql.utf8.count <= StatementOutline.maximumLength
+        else { return true }
+        let parts = StatementOutline.Parts(record.sql)
+        // `SET (a, b) = (1, 2)` isn't taken apart.
+        guard !parts.assigned.isEmpty, parts.words.count < StatementOutline.Parts.maximumWords,
+            !parts.hasRowAssignment
+        else { return true }
+        return !columns.isDisjoint(with: parts.assigned)
+    }
+
+    /// Returns the folded names of the columns of updated rows; empty if rows were also changed in other ways.
+    static func updatedColumns(of rows: [Finding.Row]) -> Set<String> {
+        guard rows.allSatisfy({ $0.change == .updated }) else { return [] }
+        return Set(rows.flatMap(\.columns).map { folded($0.column) })
     }
 }
 
@@ -200,6 +233,8 @@ private struct RowSearch {
     /// The names of all tables.
     private var names: [String] = []
     private var views: Set<String> = []
+    /// The tables whose statements can change rows of other tables.
+    private(set) var linked = LinkedTables()
     /// The reason why the rows can't be searched for in a state.
     private var failure: (any Error)?
     private var hasRun = false
@@ -227,6 +262,7 @@ private struct RowSearch {
     /// - Throws: An error if the state can't be read.
     mutating func find(in path: String, vfs: String? = nil) throws {
         let connection = try open(path, vfs: vfs)
+        if let schema { linked.add(schema) }
         for object in schema?.objects ?? [] {
             if object.type == "view" { views.insert(folded(object.name)) }
             if object.type == "table", !names.contains(object.name) { names.append(object.name) }

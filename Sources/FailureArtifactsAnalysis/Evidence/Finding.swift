@@ -98,11 +98,15 @@ package struct Finding: Equatable, Sendable {
     package var confidence: Confidence
     /// The name of the store; nil if the finding isn't about one.
     package var store: String?
+    /// True if the bundle has several stores, so that texts name this one.
+    package var isOneOfSeveralStores = false
     package var rows: [Row] = []
     /// The transaction's number in the store's history; nil if unknown.
     package var transaction: Int?
     /// The statement that caused it; nil if unknown.
     package var statement: StatementRecord?
+    /// The statements of the transaction that can have changed the rows, if there are several; otherwise empty.
+    package var statements: [StatementRecord] = []
     /// One or two sentences with the evidence.
     package var explanation: String
     /// A query that returns rows as long as the store is broken; nil if the rule knows none.
@@ -118,13 +122,23 @@ package struct Finding: Equatable, Sendable {
 
 extension Finding: Encodable {
     private enum CodingKeys: String, CodingKey {
-        case code, title, confidence, store, rows, transaction, statement, source, caller, explanation
+        case code, title, confidence, store, rows, transaction, statement, statements, source, caller
+        case explanation
     }
 
     private struct Statement: Encodable {
         var sql: String
         var connection: UInt64
         var at: String
+        /// The line; nil for the finding's own statement, whose line is a key of the finding.
+        var source: StatementRecord.Source?
+
+        init(_ record: StatementRecord, source: StatementRecord.Source? = nil) {
+            sql = record.sql
+            connection = record.connection
+            at = record.at
+            self.source = source
+        }
     }
 
     package func encode(to encoder: any Encoder) throws {
@@ -135,11 +149,10 @@ extension Finding: Encodable {
         try container.encodeIfPresent(store, forKey: .store)
         if !rows.isEmpty { try container.encode(rows, forKey: .rows) }
         try container.encodeIfPresent(transaction, forKey: .transaction)
-        if let statement {
+        try container.encodeIfPresent(statement.map { Statement($0) }, forKey: .statement)
+        if !statements.isEmpty {
             try container.encode(
-                Statement(
-                    sql: statement.sql, connection: statement.connection, at: statement.at),
-                forKey: .statement)
+                statements.map { Statement($0, source: $0.source) }, forKey: .statements)
         }
         try container.encodeIfPresent(source, forKey: .source)
         try container.encodeIfPresent(statement?.callerInAnotherFile, forKey: .caller)
@@ -238,10 +251,15 @@ extension Finding.Row {
 }
 
 extension Finding {
-    /// The transaction, the function and the line; empty if they are unknown.
+    /// The transaction or one of several stores, the function and the line; empty if they are unknown.
     package var place: String {
         var parts: [String] = []
-        if let transaction { parts.append("transaction \(transaction)") }
+        let store = isOneOfSeveralStores ? store.map { SafeText.line($0) } : nil
+        if let transaction {
+            parts.append("transaction \(transaction)" + (store.map { " of \($0)" } ?? ""))
+        } else if let store {
+            parts.append("store \(store)")
+        }
         if let source {
             let function = source.function.map { SafeText.line($0) + " " } ?? ""
             let file = source.file.split(separator: "/").last.map(String.init) ?? source.file

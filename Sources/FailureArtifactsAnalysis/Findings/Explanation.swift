@@ -40,6 +40,13 @@ package struct Explanation: Encodable {
 
     package struct Test: Encodable {
         package let framework, suite, name: String
+        /// The arguments of a parameterised test, as readable text; nil for other tests.
+        package var arguments: [String]?
+
+        /// The title, such as `ShopTests.checkout(count:)(3)`.
+        package var title: String {
+            BundleMetadata.Test.title(suite: suite, name: name, arguments: arguments)
+        }
     }
 
     package struct Failure: Encodable {
@@ -92,7 +99,8 @@ package struct Explanation: Encodable {
         self.bundle = bundle
         let metadata = evidence.metadata
         test = Test(
-            framework: metadata.test.framework, suite: metadata.test.suite, name: metadata.test.name)
+            framework: metadata.test.framework, suite: metadata.test.suite,
+            name: metadata.test.name, arguments: metadata.test.arguments)
         let root = evidence.packageRoot
         failure = metadata.failures.first.map {
             Failure(message: $0.message, file: $0.file.map(root.relativePath), line: $0.line)
@@ -107,6 +115,7 @@ package struct Explanation: Encodable {
                 do {
                     for var finding in try rule.findings(in: store, of: evidence) {
                         finding.relate(to: relevance)
+                        finding.isOneOfSeveralStores = metadata.stores.count > 1
                         found.append(finding)
                     }
                 } catch {
@@ -122,6 +131,10 @@ package struct Explanation: Encodable {
         }
         found += ChangedFileValues.findings(of: evidence)
         findings = Self.ordered(found)
+        for index in findings.indices {
+            let store = evidence.stores.first { $0.name == findings[index].store }
+            store?.addCandidates(to: &findings[index])
+        }
         histories = evidence.stores.filter { $0.store.history?.entry != nil }.map(\.name)
         if findings.isEmpty, !evidence.stores.isEmpty, histories.isEmpty, evidence.passing == nil {
             hint =

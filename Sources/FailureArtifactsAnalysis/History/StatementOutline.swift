@@ -151,13 +151,15 @@ struct StatementOutline: Equatable {
     }
 
     private static let subjects: Set = ["table", "index", "view", "trigger"]
+    /// The maximum number of characters that are split into words.
+    static let maximumLength = 4096
 
     /// Splits a statement into words without comments.
     ///
     /// Names and keywords are in lower case and without quotes. Other characters are separate words.
     static func words(of sql: String, limit: Int) -> [String] {
         var words: [String] = []
-        var rest = sql.unicodeScalars.prefix(4096)
+        var rest = sql.unicodeScalars.prefix(maximumLength)
         while let first = rest.first, words.count < limit {
             if first.properties.isWhitespace {
                 rest = rest.dropFirst()
@@ -199,8 +201,11 @@ extension StatementOutline {
         /// The assigned columns whose new value depends on their old one, as in `SET n = n + 1`.
         private(set) var relative: Set<String> = []
 
+        /// The maximum number of words.
+        static let maximumWords = 600
+
         init(_ sql: String) {
-            words = StatementOutline.words(of: sql, limit: 600)
+            words = StatementOutline.words(of: sql, limit: Self.maximumWords)
             guard let set = words.firstIndex(of: "set") else { return }
             var index = set + 1
             var depth = 0
@@ -221,6 +226,11 @@ extension StatementOutline {
                 }
                 index += 1
             }
+        }
+
+        /// True if the statement sets several columns in parentheses, which ``assigned`` doesn't have.
+        var hasRowAssignment: Bool {
+            zip(words, words.dropFirst()).contains { ["set", ","].contains($0) && $1 == "(" }
         }
 
         /// True if the statement restricts its rows.

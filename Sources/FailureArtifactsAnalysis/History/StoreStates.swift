@@ -123,27 +123,9 @@ package struct StoreStates: ~Copyable {
         of numbers: [Int?], seconds: Double = 0.5
     ) throws -> [[StatementRecord]] {
         guard !log.isEmpty else { return numbers.map { _ in [] } }
-        let transactions = history.reader.transactions
-        var changes = [StateChanges?](repeating: nil, count: transactions.count)
-        let deadline = Instant.now.advanced(bySeconds: seconds)
-        for number in numbers.compactMap(\.self) where Instant.now < deadline {
-            try history.forEachTransaction(after: number - 1, limits: limits) { transaction in
-                changes[number - 1] = transaction.changes
-                return false
-            }
-        }
-        if Instant.now < deadline, numbers.contains(where: { $0 != nil }) {
-            try history.forEachTransaction(limits: limits) { transaction in
-                changes[transaction.number - 1] = transaction.changes
-                return Instant.now < deadline
-            }
-        }
-        let found = LoggedTransactions(log, of: store).statements(
-            of: zip(transactions, changes).map { .init(pages: $0.pages.count, changes: $1) },
-            isWhole: store.history?.reason == nil)
-        return numbers.map { number in
-            number.map { found[$0 - 1] } ?? uncommittedStatements
-        }
+        let found = try history.statements(
+            of: numbers.compactMap(\.self), among: log, of: store, limits: limits, seconds: seconds)
+        return numbers.map { $0.map { found[$0] ?? [] } ?? uncommittedStatements }
     }
 
     /// The statements of the uncommitted transaction without its queries; empty if they are unknown.
@@ -152,5 +134,46 @@ package struct StoreStates: ~Copyable {
         return UncommittedTransaction(in: outlined)
             .statements(beforeRollback: store.isBeforeRollback)
             .filter { !outlined[$0].outline.isQuery }.map { log[$0] }
+    }
+}
+
+extension ExtractedHistory {
+    /// Returns the statements of transactions.
+    ///
+    /// The changes of other transactions help to tell the statements apart. In a large history, only those are read for
+    /// which there is time.
+    ///
+    /// - Parameters:
+    ///   - numbers: The numbers of the transactions.
+    ///   - log: The statements of the store.
+    ///   - store: The store.
+    ///   - limits: The limits on resources that a state can use.
+    ///   - seconds: The time limit for reading changes.
+    /// - Returns: The statements of each transaction; empty if they are unknown.
+    /// - Throws: An error if a state can't be rebuilt or read.
+    borrowing func statements(
+        of numbers: [Int], among log: [StatementRecord], of store: BundleMetadata.Store,
+        limits: UntrustedLimits = .standard, seconds: Double
+    ) throws -> [Int: [StatementRecord]] {
+        let transactions = reader.transactions
+        var changes = [StateChanges?](repeating: nil, count: transactions.count)
+        let deadline = Instant.now.advanced(bySeconds: seconds)
+        for number in numbers where Instant.now < deadline {
+            try forEachTransaction(after: number - 1, limits: limits) { transaction in
+                changes[number - 1] = transaction.changes
+                return false
+            }
+        }
+        if Instant.now < deadline, !numbers.isEmpty {
+            try forEachTransaction(limits: limits) { transaction in
+                changes[transaction.number - 1] = transaction.changes
+                return Instant.now < deadline
+            }
+        }
+        let found = LoggedTransactions(log, of: store).statements(
+            of: zip(transactions, changes).map { .init(pages: $0.pages.count, changes: $1) },
+            isWhole: store.history?.reason == nil)
+        return Dictionary(
+            numbers.map { ($0, found[$0 - 1]) }, uniquingKeysWith: { first, _ in first })
     }
 }

@@ -140,14 +140,15 @@ package struct LastTransaction: Encodable, Equatable {
         // The limit is one second in total, but the comparison has at least 0.2 seconds.
         let changes = try UncommittedChanges.compare(
             committed: old, seen: states.copy, timeLimit: max(1 - start.elapsed, 0.2))
+        // The states that are read below have the same names.
+        try FileSystem.remove(old)
         if !changes.isComplete, changes.isEmpty { return nil }
         guard !log.isEmpty, changes.isComplete else {
             return LastTransaction(changes: changes, statements: [])
         }
-        let transaction = LoggedTransactions.Transaction(
-            pages: states.reader.transactions[count - 1].pages.count, changes: changes.state)
-        let statements = LoggedTransactions(log, of: store)
-            .statements(of: [transaction], isWhole: false)[0]
-        return LastTransaction(changes: changes, statements: statements)
+        // The other transactions may be needed to tell the statements apart.
+        let statements = try states.statements(
+            of: [count], among: log, of: store, seconds: max(1 - start.elapsed, 0.2))[count]
+        return LastTransaction(changes: changes, statements: statements ?? [])
     }
 }

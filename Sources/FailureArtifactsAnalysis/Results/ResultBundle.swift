@@ -55,6 +55,12 @@ package struct ResultBundle: Sendable {
         variables = metadata.environment.ci?.variables ?? [:]
     }
 
+    /// The displayed name of the test without arguments.
+    package var testTitle: String {
+        TextWidth.shortened(
+            BundleMetadata.Test.title(suite: test.suite, name: test.name, arguments: nil), to: 300)
+    }
+
     /// The first failure's message; empty if it is unknown.
     package var message: String { FailureText.essence(of: failures.first?.message ?? "") }
 
@@ -71,6 +77,14 @@ package struct BundleCause: Sendable {
 
     /// The bundle that represents the cause.
     package var first: ResultBundle { bundles[0] }
+
+    /// The arguments of a parameterised test that failed with several ones, as readable texts; otherwise empty.
+    package var arguments: [String] {
+        var seen: Set<String> = []
+        let all = bundles.compactMap(\.arguments).map { $0.joined(separator: ", ") }
+            .filter { seen.insert($0).inserted }
+        return all.count > 1 ? all : []
+    }
 
     /// The finding of the first bundle that has one.
     package var finding: Finding? { bundles.lazy.compactMap(\.finding).first }

@@ -4,17 +4,19 @@ internal import FailureArtifactsSystem
 
 /// Failures as readable text.
 package enum FailureText {
-    /// Removes prefixes such as `XCTAssertEqual failed: `, which are the same in many messages.
+    /// Removes text that says nothing beside the values of an assertion, such as `XCTAssertEqual failed: `.
+    ///
+    /// The name of an assertion remains if its values don't tell what it expected.
     package static func essence(of message: String) -> String {
-        for start in ["threw error ", "failed: caught error: "] where message.hasPrefix(start) {
-            return String(message.dropFirst(start.count))
-        }
-        guard message.hasPrefix("XCT"), let end = message.firstRange(of: " failed: ")?.upperBound,
-            end < message.endIndex, !message[..<end].contains(" - ")
-        else { return message }
-        let rest = message[end...]
+        let caught = "failed: caught error: "
+        if message.hasPrefix(caught) { return String(message.dropFirst("failed: ".count)) }
+        guard message.hasPrefix("XCT") else { return message }
         // XCTest adds this separator before the assertion's own message, even if the message is empty.
-        return String(rest.hasSuffix(" - ") ? rest.dropLast(3) : rest)
+        let text = message.hasSuffix(" - ") ? message.dropLast(3) : message[...]
+        // ("1") is not equal to ("2")
+        guard let start = text.firstRange(of: " failed: (\""), !text[..<start.lowerBound].contains(" ")
+        else { return String(text) }
+        return String(text[start.lowerBound...].dropFirst(" failed: ".count))
     }
 
     /// Returns text such as `Tests/ShopTests.swift:42`; nil if the file is unknown.
@@ -26,8 +28,11 @@ package enum FailureText {
 
 extension BundleMetadata.Test {
     /// The title, such as `ShopTests.testCheckout`, with the arguments of a parameterised test.
-    package var title: String {
-        let name = suite.isEmpty ? self.name : suite + "." + self.name
+    package var title: String { Self.title(suite: suite, name: name, arguments: arguments) }
+
+    /// Returns the title of a test, with the arguments of a parameterised one.
+    package static func title(suite: String, name: String, arguments: [String]?) -> String {
+        let name = suite.isEmpty ? name : suite + "." + name
         guard let arguments, !arguments.isEmpty else { return name }
         return name + "(" + arguments.joined(separator: ", ") + ")"
     }

@@ -108,7 +108,8 @@ struct BundleText {
             lines += TextWrap.message(text, indent: 0, for: output)
             let shown = last.statements.suffix(limit ?? last.statements.count)
             if shown.count < last.statements.count {
-                lines.append("  \(last.statements.count - shown.count) statements more, then")
+                let count = Int64(last.statements.count - shown.count)
+                lines.append("  \(Counted.items(count, "more statement")), then")
             }
             lines += statements.lines(shown, after: "  ")
         }

@@ -28,9 +28,7 @@ struct FindingText {
     ///   - count: The number of all findings.
     /// - Returns: The lines.
     func lines(_ explanation: Explanation, of count: Int) -> [String] {
-        let test = explanation.test
-        let name = test.suite.isEmpty ? test.name : test.suite + "." + test.name
-        var lines = [output.styled(SafeText.line(name), .heading)]
+        var lines = [output.styled(SafeText.line(explanation.test.title), .heading)]
         if let failure = explanation.failure {
             lines += TextWrap.message(FailureText.essence(of: failure.message), indent: 0, for: output)
         }
@@ -61,8 +59,11 @@ struct FindingText {
     /// Returns the first line of a finding.
     func title(_ finding: Finding, number: Int) -> String {
         let style: TextOutput.Style = finding.confidence == .possible ? .bold : .red
+        let store =
+            finding.isOneOfSeveralStores ? finding.store.map { ", store \(SafeText.line($0))" } : nil
         return output.styled("\(number). \(SafeText.line(finding.title))", style)
-            + output.styled("  \(finding.confidence.rawValue), \(finding.code.rawValue)", .dim)
+            + output.styled(
+                "  \(finding.confidence.rawValue), \(finding.code.rawValue)\(store ?? "")", .dim)
     }
 
     /// Returns the lines of one finding.
@@ -81,7 +82,13 @@ struct FindingText {
             lines += statements.lines(
                 statement, after: "   " + transaction, isWhole: true, hasCaller: hasCallers)
         } else if let number = finding.transaction {
-            lines.append("   transaction \(number)")
+            let count = finding.statements.count
+            lines.append(
+                "   transaction \(number)"
+                    + (count > 0 ? ", by one or more of these \(count) statements:" : ""))
+            lines += finding.statements.flatMap {
+                statements.lines($0, after: "     ", hasCaller: hasCallers)
+            }
         }
         return lines
     }

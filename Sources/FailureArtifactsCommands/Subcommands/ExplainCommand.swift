@@ -18,7 +18,8 @@ struct ExplainCommand: Command {
                 "Print a JSON object: bundle, test, failure, findings and, if there are any, files (the changes of watched "
                     + "files), incomplete (the codes of rules that ran out of time) and notes. A finding has code, title, "
                     + "confidence, explanation and, if they are known, store, rows, transaction, statement, source (its line) and "
-                    + "caller (the line of its first caller in another file)."
+                    + "caller (the line of its first caller in another file), or statements, if several can have changed "
+                    + "the rows."
             ),
             Syntax.Option(
                 "--against", value: "BUNDLE",

@@ -90,9 +90,7 @@ package struct SummaryMarkdown {
     /// Returns a failure in full.
     private static func section(_ cause: BundleCause) -> String {
         let bundle = cause.first
-        var text = "\n### \(Markdown.code(bundle.title)) \(bundle.outcome.label)"
-        if cause.bundles.count > 1 { text += ", \(cause.bundles.count) times" }
-        text += "\n\n"
+        var text = "\n### \(cause.heading(Markdown.code))\n\n"
         for failure in bundle.failures.prefix(5) {
             if let place = place(of: failure, bundle.variables) { text += place + "\n\n" }
             text += Markdown.block(cut(failure.message)) + "\n"
@@ -115,9 +113,8 @@ package struct SummaryMarkdown {
     /// Returns a failure in one line.
     private static func line(_ cause: BundleCause) -> String {
         let bundle = cause.first
-        let count = cause.bundles.count > 1 ? ", \(cause.bundles.count) times" : ""
         let message = TextWidth.shortened(SafeText.line(bundle.message), to: 120)
-        return "- \(Markdown.code(bundle.title)) \(bundle.outcome.label)\(count)"
+        return "- " + cause.heading(Markdown.code)
             + (message.isEmpty ? "" : ": " + Markdown.code(message)) + "\n"
     }
 
@@ -142,6 +139,28 @@ package struct SummaryMarkdown {
         fitting.limit = Self.byteLimit - Int(clamping: try FileSystem.status(of: path)?.size ?? 0)
         let text = fitting.text
         if !text.isEmpty { try WholeFile.append(text, to: path) }
+    }
+}
+
+extension BundleCause {
+    /// The maximum number of arguments listed for a failure.
+    private static let argumentLimit = 5
+
+    /// Returns the test and its outcome, such as `Suite.test(count:) failed with 2 arguments: 1, 2`.
+    ///
+    /// - Parameter code: The form of names and values.
+    /// - Returns: One line.
+    func heading(_ code: (String) -> String) -> String {
+        let arguments = arguments
+        var text = code(arguments.isEmpty ? first.title : first.testTitle) + " \(first.outcome.label)"
+        if !arguments.isEmpty {
+            text += " with \(arguments.count) arguments: "
+            text += arguments.prefix(Self.argumentLimit).map { code(TextWidth.shortened($0, to: 80)) }
+                .joined(separator: ", ")
+            let rest = arguments.count - Self.argumentLimit
+            if rest > 0 { text += " and \(rest) more" }
+        }
+        return bundles.count > max(arguments.count, 1) ? text + ", \(bundles.count) times" : text
     }
 }
 

@@ -24,9 +24,7 @@ package enum WorkflowCommand {
             if let file = failure?.file, let line = failure?.line, line > 0, file != "<EXPR>" {
                 properties = [("file", files.path(of: file) ?? file), ("line", String(line))]
             }
-            let count = cause.bundles.count
-            let title = "\(bundle.title) \(bundle.outcome.label)" + (count > 1 ? ", \(count) times" : "")
-            properties.append(("title", SafeText.line(title)))
+            properties.append(("title", SafeText.line(cause.heading { $0 })))
             let message = bundle.message.isEmpty ? "The test \(bundle.outcome.label)." : bundle.message
             var text = SafeText.lines(message)
             if let finding = cause.finding { text.append(finding.line) }

@@ -59,8 +59,16 @@ struct FindingsSection {
                 "<p class=\"place\">"
                 + HTMLText.linked("<code>\(HTMLText.line(finding.place))</code>", to: url) + "</p>"
         }
-        if let statement = finding.statement {
-            text += "<p class=\"statement\"><code>\(HTMLText.line(statement.sql))</code></p>"
+        if !finding.statements.isEmpty {
+            text += "<p>By one or more of these \(finding.statements.count) statements:</p>"
+        }
+        for statement in finding.statement.map({ [$0] }) ?? finding.statements {
+            text += "<p class=\"statement\"><code>\(HTMLText.line(statement.sql))</code>"
+            if finding.statement == nil, let source = statement.source {
+                let url = SourceLink.url(of: source, variables: variables)
+                text += " " + HTMLText.linked("<code>\(HTMLText.line(source.place))</code>", to: url)
+            }
+            text += "</p>"
         }
         return text + (isFirst ? "" : "</details>") + "</li>\n"
     }

@@ -47,7 +47,11 @@ import Testing
             "(\"1\") is not equal to (\"2\") - why"
         ),
         ("XCTAssertTrue failed", "XCTAssertTrue failed"), ("boom", "boom"), ("mine - ", "mine - "),
-        ("failed: caught error: \"x\"", "\"x\""), ("threw error \"x\"", "\"x\""),
+        ("XCTAssertTrue failed - ", "XCTAssertTrue failed"),
+        ("XCTAssertNil failed: \"34\" - ", "XCTAssertNil failed: \"34\""),
+        ("XCTAssertTrue failed - a failed: (\"1\")", "XCTAssertTrue failed - a failed: (\"1\")"),
+        ("failed: caught error: \"x\"", "caught error: \"x\""),
+        ("threw error \"x\"", "threw error \"x\""),
     ])
     func essence(_ message: String, _ expected: String) {
         #expect(FailureText.essence(of: message) == expected)

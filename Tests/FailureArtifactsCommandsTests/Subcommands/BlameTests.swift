@@ -63,6 +63,32 @@ import Testing
                 """)
     }
 
+    /// A statement on another table can have changed a row only through a trigger, a foreign key or another name.
+    @Test(arguments: [false, true]) func statementsThatCannotHaveChangedARow(hasTrigger: Bool) throws {
+        let fixture = try Fixture()
+        let copy = "INSERT INTO next SELECT id, name, 7 FROM account"
+        let note = "INSERT INTO note VALUES (1)"
+        let start = "CREATE TABLE note(id)"
+        let trigger = "CREATE TRIGGER t AFTER INSERT ON note BEGIN UPDATE account SET name = name; END"
+        let rebuild =
+            [
+                "CREATE TABLE next(id INTEGER PRIMARY KEY, name, balance)", copy, "DROP TABLE account",
+                "ALTER TABLE next RENAME TO account",
+            ] + (hasTrigger ? [trigger] : []) + [note]
+        let path = try fixture.walBundle(
+            [start, rebuild.joined(separator: "; ")],
+            log: [("PRAGMA journal_mode = wal", 0), (start, 0), ("BEGIN", 0)]
+                + rebuild.map { ($0, $0 == copy ? 2 : $0 == note ? 1 : 0) } + [("COMMIT", 0)])
+        #expect(
+            run("blame", path, "account", "1").output == """
+                account 1 in store ledger: 1 transaction, of 2 in the history
+                2  id = 1 updated: balance 10 → 7
+                     \(copy)  (2 rows)
+                \(hasTrigger ? "     \(note)  (1 row)\n" : "")at the failure: id = 1: name 'a', balance 7
+
+                """)
+    }
+
     @Test func theOpenTransactionComesLast() throws {
         let fixture = try Fixture()
         let path = try fixture.walBundle(

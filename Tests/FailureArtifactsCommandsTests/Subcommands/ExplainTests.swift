@@ -73,6 +73,72 @@ import Testing
         #expect(all.contains(caller.replacing("     ", with: "    ")), "\(all)")
     }
 
+    @Test func findingsNameTheirStoreIfThereAreSeveral() throws {
+        let insert = "INSERT INTO account VALUES (3, 'c', 45)"
+        func text(_ command: String, copies: [String]) throws -> String {
+            let fixture = try Fixture()
+            let bundle = try fixture.walBundle(
+                [insert], log: [("PRAGMA journal_mode = wal", 0), (insert, 1)],
+                message: "XCTAssertEqual failed: (\"45\") is not equal to (\"46\")", copies: copies)
+            return run(command, bundle).output
+        }
+        #expect(try text("explain", copies: []).contains("message-values\n"))
+        for command in ["explain", "show"] {
+            let found = try text(command, copies: ["mirror"])
+            #expect(
+                found.contains("message-values, store ledger\n")
+                    && found.contains("message-values, store mirror\n"), "\(found)")
+        }
+    }
+
+    @Test func severalStatementsOfATransactionAreListed() throws {
+        let inserts = (3...4).map { "INSERT INTO account VALUES (\($0), 'c', \(40 + $0))" }
+        let fixture = try Fixture()
+        let bundle = try fixture.walBundle(
+            [inserts.joined(separator: ";")],
+            log: [("PRAGMA journal_mode = wal", 0), ("BEGIN", 0)] + inserts.map { ($0, 1) }
+                + [("COMMIT", 0)],
+            facts: [3: "\"source\":{\"file\":\"Sources/Bank.swift\",\"line\":15}"],
+            message: "XCTAssertEqual failed: (\"43\") is not equal to (\"46\")")
+        let text = run("explain", bundle).output
+        #expect(
+            text.hasSuffix(
+                """
+                   transaction 1, by one or more of these 2 statements:
+                     INSERT INTO account VALUES (3, 'c', 43)  (1 row)
+                     INSERT INTO account VALUES (4, 'c', 44)  (1 row)  Sources/Bank.swift:15
+
+                """), "\(text)")
+        #expect(
+            run("explain", bundle, "--markdown").output.contains(
+                "\nperhaps by: INSERT INTO account VALUES (4, 'c', 44) at Sources/Bank.swift:15\n"))
+    }
+
+    @Test(arguments: [
+        ("XCTAssertNil failed: \"34\" - ", "XCTAssertNil failed: \"34\""),
+        ("XCTAssertEqual failed: (\"1\") is not equal to (\"2\") - ", "(\"1\") is not equal to (\"2\")"),
+        ("threw error \"busy\"", "threw error \"busy\""),
+    ]) func theFailureIsBelowTheTest(message: String, shown: String) throws {
+        let fixture = try Fixture()
+        let bundle = try fixture.walBundle(message: message)
+        #expect(run("explain", bundle).output.hasPrefix("PlainTests.testStore\n\(shown)\n\n"))
+        #expect(run("explain", bundle, "--markdown").output.contains("\n```text\n\(shown)\n```\n"))
+    }
+
+    @Test func theArgumentsOfAParameterisedTest() throws {
+        let metadata = Metadata.plain(test: "receiving(sku:)", message: "m").replacing(
+            "\"attempt\"", with: "\"arguments\": [\"\\\"C-02\\\"\"], \"attempt\"")
+        let fixture = try Fixture()
+        let bundle = try fixture.zip(
+            "PlainTests.receiving-1a2b3c4d.zip", [("metadata.json", Array(metadata.utf8))])
+        let title = "PlainTests.receiving(sku:)(\"C-02\")"
+        #expect(run("explain", bundle).output.hasPrefix(title + "\n"))
+        #expect(run("explain", bundle, "--markdown").output.hasPrefix("# Failure of `\(title)`\n"))
+        #expect(
+            run("explain", bundle, "--json").output.contains(
+                "\"arguments\" : [\n      \"\\\"C-02\\\"\"\n    ]"))
+    }
+
     /// The line of the test that called the package's code tells the package root.
     @Test func theFileOfTheFailureIsRelativeToThePackageRoot() throws {
         let fixture = try Fixture()

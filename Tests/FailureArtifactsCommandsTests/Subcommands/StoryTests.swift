@@ -66,6 +66,21 @@ import Testing
         #expect(facts == "[2, 2] ['DELETE FROM account WHERE id > 1', 'DROP TABLE entry']\n19\n")
     }
 
+    /// The log doesn't tell which of two equal changes is the last one, but the whole history does.
+    @Test func theWholeHistoryTellsTheLastStatement() throws {
+        let fixture = try Fixture()
+        let updates = (5...6).map { "UPDATE account SET balance = \($0) WHERE id = 1" }
+        let path = try fixture.walBundle(
+            updates,
+            log: [("PRAGMA journal_mode = wal", 0)]
+                + updates.flatMap { [("BEGIN", 0), ($0, 1), ("COMMIT", 0)] }, copies: ["mirror"])
+        let output = run("show", path).output
+        for store in ["ledger", "mirror"] {
+            let last = "Last transaction of \(store) before it: 1 row updated in account\n"
+            #expect(output.contains(last + "  \(updates[1])  (1 row)\n"), "\(output)")
+        }
+    }
+
     /// The same statement from the same line is shown once, with its number of runs.
     @Test func repeatedStatementsAreCounted() throws {
         let fixture = try Fixture()

@@ -44,6 +44,28 @@ import Testing
         }
     }
 
+    /// The bundles of one cause can be of several arguments, and of several attempts with the same one.
+    @Test(arguments: [
+        (["1", "2"], "`Suite.receive(sku:)` failed with 2 arguments: `1`, `2`"),
+        (["1", "2", "1"], "`Suite.receive(sku:)` failed with 2 arguments: `1`, `2`, 3 times"),
+        (["1", "1"], "`Suite.receive(sku:)(1)` failed, 2 times"),
+        (["1"], "`Suite.receive(sku:)(1)` failed"),
+        (
+            ["1", "2", "3", "4", "5", "6"],
+            "`Suite.receive(sku:)` failed with 6 arguments: `1`, `2`, `3`, `4`, `5` and 1 more"
+        ),
+    ]) func argumentsWithTheSameFailure(_ arguments: [String], heading: String) throws {
+        let bundles = try arguments.map {
+            try Sample.bundle("receive(sku:)", "m", arguments: [$0], fingerprint: "f")
+        }
+        let causes = BundleCause.causes(of: bundles)
+        #expect(SummaryMarkdown(causes: causes).text.contains("\n### \(heading)\n\n"))
+        let annotation = WorkflowCommand.annotations(for: causes, in: RepositoryFiles(root: nil))[0]
+        let title = heading.replacing("`", with: "").replacing(":", with: "%3A")
+            .replacing(",", with: "%2C")
+        #expect(annotation.contains("title=\(title)::"), "\(annotation)")
+    }
+
     /// Each message has the maximum length, in characters that take four bytes, or six times as many to show.
     @Test(arguments: ["m", "\u{1F600}", "\u{1}", "`"])
     func fiveThousandFailuresFit(_ character: String) throws {

@@ -59,7 +59,7 @@ import Testing
         let bundle = try Sample.bundle("a", "threw error \"x\"", file: file)
         let lines = WorkflowCommand.annotations(
             for: BundleCause.causes(of: [bundle]), in: RepositoryFiles(root: nil))
-        #expect(lines == ["::error title=Suite.a failed::\"x\""])
+        #expect(lines == ["::error title=Suite.a failed::threw error \"x\""])
     }
 
     @Test func tenAtMostAndOneForEachCause() throws {

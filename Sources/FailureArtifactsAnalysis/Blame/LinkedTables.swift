@@ -1,0 +1,45 @@
+internal import FailureArtifactsSQLite
+
+/// The tables whose statements can change rows of other tables, according to the schema.
+///
+/// These are tables with triggers, tables that foreign keys refer to, virtual tables and views.
+struct LinkedTables {
+    /// The folded names of the tables, except for virtual ones.
+    private var tables: Set<String> = []
+    /// The folded names of the tables with triggers.
+    private var triggering: Set<String> = []
+    /// The folded names of the tables that foreign keys refer to.
+    private var referenced: Set<String> = []
+    /// True if a definition is too long to be searched.
+    private var isUncertain = false
+
+    /// Adds the schema of a state.
+    ///
+    /// Triggers and foreign keys of all states count, because each may have been there when a statement ran. Of the
+    /// tables, those of the last state count.
+    mutating func add(_ schema: DatabaseSchema) {
+        tables = Set(schema.tables.filter { $0.value.kind != .virtual }.keys)
+        for object in schema.objects {
+            if object.type == "trigger" { triggering.insert(folded(object.table)) }
+            guard object.type == "table" else { continue }
+            if object.sql.utf8.count > StatementOutline.maximumLength { isUncertain = true }
+            let words = StatementOutline.words(of: object.sql, limit: .max)
+            for (word, name) in zip(words, words.dropFirst()) where word == "references" {
+                referenced.insert(name)
+            }
+        }
+    }
+
+    /// True if the table has or had triggers, or if that is unknown.
+    func hasTriggers(_ table: String) -> Bool {
+        !tables.contains(table) || triggering.contains(table)
+    }
+
+    /// True if a statement may have changed rows of another table than the one that it names.
+    func mayChangeOthers(_ outline: StatementOutline) -> Bool {
+        guard !isUncertain, let table = outline.table, !hasTriggers(table) else { return true }
+        guard referenced.contains(table) else { return false }
+        // REPLACE deletes rows.
+        return outline.kind != .insert || outline.mayHaveNoEffect
+    }
+}
