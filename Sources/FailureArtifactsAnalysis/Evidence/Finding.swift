@@ -126,7 +126,8 @@ extension Finding: Encodable {
         case explanation
     }
 
-    private struct Statement: Encodable {
+    /// A statement as JSON.
+    struct Statement: Encodable {
         var sql: String
         var connection: UInt64
         var at: String

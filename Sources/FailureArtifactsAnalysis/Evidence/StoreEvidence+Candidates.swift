@@ -15,32 +15,41 @@ extension StoreEvidence {
         guard finding.statement == nil, let number = finding.transaction,
             let step = steps.first(where: { $0.number == number }), !step.statements.isEmpty
         else { return }
-        let records = step.statements.map(\.record)
-        var found: [StatementRecord] = []
-        for (name, rows) in Dictionary(grouping: finding.rows, by: { folded($0.table) }).sorted(by: {
-            $0.key < $1.key
-        }) {
-            guard let table = step.table(name) else { continue }
-            let changed = rows.compactMap { row in
-                table.rows.first { $0.key == row.key.map(\.value) }.map { change in
-                    // The finding may be about one of the changed columns.
-                    let named = Set(row.columns.map { folded($0.column) })
-                    let isNamed = change.cells.contains { named.contains(folded($0.column)) }
-                    return Self.row(change, in: table, columns: isNamed ? named : nil)
-                }
-            }
-            guard !changed.isEmpty else { continue }
-            found += Blame.statements(
-                records, changing: name, Set(changed.map(\.change)),
-                of: Blame.updatedColumns(of: changed), among: linked)
+        let rows = finding.rows.compactMap { row -> Finding.Row? in
+            let key = row.key.map(\.value)
+            guard let table = step.table(row.table),
+                let change = table.rows.first(where: { $0.key == key })
+            else { return nil }
+            // The finding may be about one of the changed columns.
+            let named = Set(row.columns.map { folded($0.column) })
+            let isNamed = change.cells.contains { named.contains(folded($0.column)) }
+            return Self.row(change, in: table, columns: isNamed ? named : nil)
         }
-        var seen: Set<UInt64> = []
-        found = found.filter { seen.insert($0.order).inserted }.sorted { $0.order < $1.order }
+        let found = statements(of: step, changing: rows)
         if found.count == 1 {
             finding.statement = found[0]
         } else if found.count <= Self.maximumCandidates {
             finding.statements = found
         }
+    }
+
+    /// Returns the statements of a step that can have changed rows.
+    ///
+    /// - Parameters:
+    ///   - step: The step.
+    ///   - rows: Rows that the step changed.
+    /// - Returns: The statements, in the order in which they ran.
+    func statements(of step: Step, changing rows: [Finding.Row]) -> [StatementRecord] {
+        let records = step.statements.map(\.record)
+        guard !records.isEmpty else { return [] }
+        let linked = linked
+        let found = Dictionary(grouping: rows, by: { folded($0.table) }).flatMap { table, rows in
+            Blame.statements(
+                records, changing: table, Set(rows.map(\.change)),
+                of: Blame.updatedColumns(of: rows), among: linked)
+        }
+        var seen: Set<UInt64> = []
+        return found.filter { seen.insert($0.order).inserted }.sorted { $0.order < $1.order }
     }
 
     /// The tables whose statements can change rows of other tables; nil if triggers were added or dropped.

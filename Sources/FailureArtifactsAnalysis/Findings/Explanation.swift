@@ -35,6 +35,8 @@ package struct Explanation: Encodable {
     package private(set) var notes: [String]
     /// A way to get findings in the next run, as full sentences; nil if there are findings.
     package private(set) var hint: String?
+    /// The last query and the last transaction; nil if there are findings.
+    package private(set) var last: LastActivity?
     /// The names of the stores that have a history.
     package private(set) var histories: [String] = []
 
@@ -57,7 +59,7 @@ package struct Explanation: Encodable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case formatVersion, bundle, test, failure, findings, files, incomplete, notes
+        case formatVersion, bundle, test, failure, findings, last, files, incomplete, notes
     }
 
     package func encode(to encoder: any Encoder) throws {
@@ -67,6 +69,7 @@ package struct Explanation: Encodable {
         try container.encode(test, forKey: .test)
         try container.encodeIfPresent(failure, forKey: .failure)
         try container.encode(findings, forKey: .findings)
+        try container.encodeIfPresent(last, forKey: .last)
         if !files.isEmpty { try container.encode(files, forKey: .files) }
         if !incomplete.isEmpty { try container.encode(incomplete, forKey: .incomplete) }
         if !notes.isEmpty { try container.encode(notes, forKey: .notes) }
@@ -136,6 +139,7 @@ package struct Explanation: Encodable {
             store?.addCandidates(to: &findings[index])
         }
         histories = evidence.stores.filter { $0.store.history?.entry != nil }.map(\.name)
+        if findings.isEmpty { last = LastActivity(evidence) }
         if findings.isEmpty, !evidence.stores.isEmpty, histories.isEmpty, evidence.passing == nil {
             hint =
                 "No store has a history of its transactions, which needs a WAL (PRAGMA journal_mode = wal). With "

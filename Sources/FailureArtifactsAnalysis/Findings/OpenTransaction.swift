@@ -6,18 +6,23 @@ enum OpenTransaction: FindingRule {
     static let code = Finding.Code.openTransaction
 
     static func findings(in store: StoreEvidence, of failure: FailureEvidence) throws -> [Finding] {
-        openTransactions(store).compactMap { finding($0, in: store) }
+        let open = store.connectionTransactions.filter { $0.end == .open }
+            .map { $0.statements.map { store.statements[$0] } }
+            .map { (start: $0[0], writes: $0.filter(\.hasChangedRows)) }
+        return open.filter { !$0.writes.isEmpty }.sorted { $0.writes[0].order < $1.writes[0].order }
+            .compactMap { finding($0.writes, begunBy: $0.start, in: store) }
     }
 
-    /// Returns for each connection with an open transaction its statements that changed rows.
-    private static func openTransactions(_ store: StoreEvidence) -> [[StoreEvidence.Statement]] {
-        store.connectionTransactions.filter { $0.end == .open }
-            .map { $0.statements.map { store.statements[$0] }.filter(\.hasChangedRows) }
-            .filter { !$0.isEmpty }.sorted { $0[0].order < $1[0].order }
-    }
-
+    /// Returns the finding about a transaction.
+    ///
+    /// - Parameters:
+    ///   - writes: Its statements that changed rows.
+    ///   - start: The statement that began it.
+    ///   - store: The store.
+    /// - Returns: Nil if the test wrote nothing.
     private static func finding(
-        _ writes: [StoreEvidence.Statement], in store: StoreEvidence
+        _ writes: [StoreEvidence.Statement], begunBy start: StoreEvidence.Statement,
+        in store: StoreEvidence
     ) -> Finding? {
         guard let last = writes.last, last.record.phase == .test else { return nil }
         let connection = last.record.connection
@@ -48,12 +53,20 @@ enum OpenTransaction: FindingRule {
             code: code, title: "Not committed: " + counts.joined(separator: ", "),
             confidence: reader == nil ? .possible : .likely, store: store.name,
             rows: Array((rows ?? []).prefix(10)), statement: last.record,
-            explanation: reader.map {
+            explanation: (reader.map {
                 "Connection \($0.record.connection) read the store afterwards and can't have seen the changes of "
                     + "connection \(connection)."
             }
                 ?? "A transaction of connection \(connection) was open at the failure. Only that connection sees the "
-                + "changes.",
+                + "changes.") + beginning(start),
             relevance: reader == nil ? 0 : 50)
+    }
+
+    /// Returns a sentence about the start of the transaction; empty if its line is unknown.
+    private static func beginning(_ start: StoreEvidence.Statement) -> String {
+        guard let source = start.record.source else { return "" }
+        let word = start.outline.kind == .savepoint ? "SAVEPOINT" : "BEGIN"
+        let function = source.function.map { " in " + SafeText.line($0) } ?? ""
+        return " The transaction began with \(word) at \(SafeText.line(source.place))\(function)."
     }
 }

@@ -26,14 +26,18 @@ struct FindingText {
     /// - Parameters:
     ///   - explanation: The findings to show.
     ///   - count: The number of all findings.
+    ///   - path: The path of the bundle, for commands.
     /// - Returns: The lines.
-    func lines(_ explanation: Explanation, of count: Int) -> [String] {
+    func lines(_ explanation: Explanation, of count: Int, path: String) -> [String] {
         var lines = [output.styled(SafeText.line(explanation.test.title), .heading)]
         if let failure = explanation.failure {
             lines += TextWrap.message(FailureText.essence(of: failure.message), indent: 0, for: output)
         }
         if explanation.findings.isEmpty {
             lines += ["", "No cause was found in the stores."]
+            if let last = explanation.last {
+                lines += self.lines(last) + last.commands(of: path).map { "  " + $0 }
+            }
             if let hint = explanation.hint {
                 lines += TextWrap.message(hint, indent: 0, for: output).map { output.styled($0, .dim) }
             }
@@ -53,6 +57,28 @@ struct FindingText {
                 "", output.styled("Not looked for to the end, for lack of time: \(codes)", .yellow),
             ]
         }
+        return lines
+    }
+
+    /// Returns the last query and the last transaction, without functions, so that each fits in a line.
+    private func lines(_ last: LastActivity) -> [String] {
+        func line(_ label: String, _ record: StatementRecord) -> [String] {
+            var record = record
+            record.source?.function = nil
+            record.queryPlan = nil
+            (record.duration, record.fullScanSteps, record.sorts) = (nil, nil, nil)
+            return statements.lines(record, after: "  \(label): ")
+        }
+        var lines = last.query.map { line("last query", $0) } ?? []
+        guard last.transaction != nil || last.isOpen else { return lines }
+        let tables = last.tables.map { SafeText.line($0) }.joined(separator: ", ")
+        let label =
+            (tables.isEmpty ? "last change" : "last change of \(tables)") + " by "
+            + (last.transaction.map { "transaction \($0)" } ?? "the open transaction")
+            + (last.isOneOfSeveralStores ? " of \(SafeText.line(last.store))" : "")
+        if last.statements.count == 1 { return lines + line(label, last.statements[0]) }
+        let count = Int64(last.statements.count)
+        lines.append("  " + label + (count > 0 ? ", with \(Counted.items(count, "statement"))" : ""))
         return lines
     }
 

@@ -92,8 +92,12 @@ struct StoreText {
         if let wal = store.bytes.wal { facts.append("\(Counted.bytes(wal)) in the WAL") }
         if store.isBeforeRollback {
             facts.append("a transaction was rolled back")
-        } else if let isOpen = store.transactionOpen {
-            facts.append(isOpen ? "a transaction was open" : "no transaction open")
+        } else if store.transactionOpen == true {
+            facts.append("a transaction was open")
+        } else if let writer = otherWriter(of: store, in: metadata) {
+            facts.append("a transaction of another \(writer) was open")
+        } else if store.transactionOpen == false {
+            facts.append("no transaction open")
         }
         if let version = store.userVersion, version != 0 { facts.append("user_version \(version)") }
         if let identifier = store.applicationID, identifier != 0 {
@@ -117,6 +121,17 @@ struct StoreText {
                 integrity == "notChecked" ? "integrity not checked" : "integrity: \(integrity)")
         }
         return lines
+    }
+
+    /// Returns `connection` or `process`, if a warning says that another one was writing to the store.
+    private static func otherWriter(
+        of store: BundleMetadata.Store, in metadata: BundleMetadata
+    ) -> String? {
+        let warning = metadata.warnings.first {
+            $0.code == CaptureWarning.Code.otherWriter.rawValue && store.originalPath != nil
+                && $0.parameters["path"] == store.originalPath.map { .text($0) }
+        }
+        return warning.map { $0.parameters["process"] == nil ? "connection" : "process" }
     }
 
     /// Returns lines such as `account  3 rows`, with aligned numbers.

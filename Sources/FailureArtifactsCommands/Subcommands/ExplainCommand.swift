@@ -15,8 +15,8 @@ struct ExplainCommand: Command {
             Syntax.Option(
                 "--all", help: "Show all findings. By default, the first \(Explanation.standardCount)."),
             .json(
-                "Print a JSON object: bundle, test, failure, findings and, if there are any, files (the changes of watched "
-                    + "files), incomplete (the codes of rules that ran out of time) and notes. A finding has code, title, "
+                "Print a JSON object: bundle, test, failure, findings and, if there are any, last (without findings: the last query, "
+                    + "and the last transaction that changed what it read), files (the changes of watched files), incomplete (the codes of rules that ran out of time) and notes. A finding has code, title, "
                     + "confidence, explanation and, if they are known, store, rows, transaction, statement, source (its line) and "
                     + "caller (the line of its first caller in another file), or statements, if several can have changed "
                     + "the rows."
@@ -98,7 +98,7 @@ struct ExplainCommand: Command {
             }
             let text = FindingText(output: console.output)
             let files = FileText(output: console.output).lines(explanation.files)
-            for line in text.lines(explanation, of: count) + (files.isEmpty ? [] : [""] + files) {
+            for line in text.lines(explanation, of: count, path: path) + (files.isEmpty ? [] : [""] + files) {
                 try console.output.writeLine(line)
             }
             for note in explanation.notes { try console.warn(note) }

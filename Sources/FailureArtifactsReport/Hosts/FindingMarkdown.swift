@@ -70,7 +70,10 @@ package struct FindingMarkdown {
             text += part
             shown += 1
         }
-        if count == 0 { text += "\nNo cause was found in the stores.\n" }
+        if count == 0 {
+            text += "\nNo cause was found in the stores.\n"
+            if let part = explanation.last.map(Self.section), take(part) { text += part }
+        }
         if count > shown { text += "\n\(Counted.items(Int64(count - shown), "finding")) left out.\n" }
         return text + end
     }
@@ -103,6 +106,24 @@ package struct FindingMarkdown {
             + Markdown.block(lines.joined(separator: "\n"))
     }
 
+    /// Returns the last query and the last transaction.
+    private static func section(_ last: LastActivity) -> String {
+        func text(_ statement: StatementRecord) -> String {
+            let source = statement.source.map { " at " + Self.text($0) } ?? ""
+            return Self.cut(SafeText.line(statement.sql), 400) + source
+        }
+        var lines = ["store: " + cut(SafeText.line(last.store), 120)]
+        if let query = last.query { lines.append("last query: " + text(query)) }
+        if last.transaction != nil || last.isOpen {
+            let tables = last.tables.map { cut(SafeText.line($0), 120) }.joined(separator: ", ")
+            let number = last.transaction.map { "transaction \($0)" } ?? "the open transaction"
+            lines.append("last change of \(tables): \(number)")
+        }
+        let label = last.statements.count == 1 ? "statement: " : "perhaps by: "
+        lines += last.statements.map { label + text($0) }
+        return "\n" + Markdown.block(lines.joined(separator: "\n"))
+    }
+
     private static func text(_ source: StatementRecord.Source) -> String {
         let function = source.function.map { " " + SafeText.line($0) } ?? ""
         return cut(SafeText.line(source.file), 300) + ":\(source.line)" + cut(function, 200)
@@ -127,6 +148,7 @@ package struct FindingMarkdown {
             let query = ShellWord.quoted("SELECT * FROM \(table) LIMIT 20")
             lines.append("failure-artifacts query\(store)\(state) \(bundle) \(query)")
         }
+        lines += explanation.last?.commands(of: path) ?? []
         return "\nTo look further:\n\n" + Markdown.block(lines.joined(separator: "\n"))
     }
 

@@ -68,6 +68,28 @@ import Testing
         #expect(found.hint == nil, "there is a history")
     }
 
+    /// A forgotten COMMIT belongs to the line with the BEGIN, not to the last statement of the transaction.
+    @Test(arguments: ["BEGIN IMMEDIATE", "SAVEPOINT s"]) func whereAnOpenTransactionBegan(_ start: String) throws {
+        let log: [(sql: String, changes: Int?)] = [
+            ("BEGIN", 0), ("UPDATE entry SET amount = 6 WHERE id = 1", 1), ("COMMIT", 0), (start, 0),
+            ("INSERT INTO entry VALUES (4, 2, 1)", 1),
+        ]
+        let facts = [
+            0: "\"source\":{\"file\":\"Sources/A.swift\",\"line\":1}",
+            3: "\"source\":{\"file\":\"Sources/A.swift\",\"line\":30,\"function\":\"f()\"}",
+            4: "\"source\":{\"file\":\"Sources/A.swift\",\"line\":31}",
+        ]
+        let found = try explanation(
+            Fixture(), [Self.entries], uncommitted: "INSERT INTO entry VALUES (4, 2, 1)", log: log,
+            facts: facts)
+        let finding = try #require(found.findings.first { $0.code == .openTransaction })
+        let word = start.prefix { $0 != " " }
+        #expect(
+            finding.explanation.hasSuffix(
+                "changes. The transaction began with \(word) at Sources/A.swift:30 in f()."))
+        #expect(finding.source?.line == 31)
+    }
+
     @Test func rowsOfAnOpenTransactionThatAnotherConnectionMissed() throws {
         let found = try explanation(
             Fixture(), [Self.entries], uncommitted: "INSERT INTO entry VALUES (4, 2, 1)",

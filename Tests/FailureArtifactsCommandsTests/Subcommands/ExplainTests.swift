@@ -114,6 +114,89 @@ import Testing
                 "\nperhaps by: INSERT INTO account VALUES (4, 'c', 44) at Sources/Bank.swift:15\n"))
     }
 
+    /// Without a finding, the last query and the last change of what it read are the place to start.
+    @Test(arguments: [[], ["mirror"]]) func theLastActivityWithoutAFinding(copies: [String]) throws {
+        let fixture = try Fixture()
+        let (update, query) = (
+            "UPDATE account SET balance = 21 WHERE id = 2", "SELECT balance FROM account WHERE id = 2"
+        )
+        let bundle = try fixture.walBundle(
+            [update, "CREATE TABLE other(id); INSERT INTO other VALUES (1)"],
+            log: [
+                ("PRAGMA journal_mode = wal", 0), (update, 1), ("BEGIN", 0),
+                ("CREATE TABLE other(id)", 0), ("INSERT INTO other VALUES (1)", 1), ("COMMIT", 0),
+                (query, 0), ("SELECT 1", 0),
+            ],
+            facts: [
+                1: "\"source\":{\"file\":\"Sources/Bank.swift\",\"function\":\"f()\",\"line\":15}",
+                6: "\"source\":{\"file\":\"Sources/Bank.swift\",\"line\":20}",
+            ], copies: copies)
+        let store = copies.isEmpty ? "" : " --store ledger"
+        let commands = [
+            "diff\(store) --at 0 --at 1 \(bundle)", "bisect --changed\(store) \(bundle) '\(query)'",
+        ].map { "failure-artifacts " + $0 }
+        #expect(
+            run("explain", bundle).output == """
+                PlainTests.testStore
+                m
+
+                No cause was found in the stores.
+                  last query: \(query)  Sources/Bank.swift:20
+                  last change of account by transaction 1\(copies.isEmpty ? "" : " of ledger"): \(update)  (1 row)\
+                \(copies.isEmpty ? "  " : "\n    ")Sources/Bank.swift:15
+                  \(commands[0])
+                  \(commands[1])
+
+                """)
+        let markdown = run("explain", bundle, "--markdown").output
+        #expect(
+            markdown.contains(
+                """
+                No cause was found in the stores.
+
+                ```text
+                store: ledger
+                last query: \(query) at Sources/Bank.swift:20
+                last change of account: transaction 1
+                statement: \(update) at Sources/Bank.swift:15 f()
+                ```
+
+                """), "\(markdown)")
+        for command in commands { #expect(markdown.contains("\n\(command)\n")) }
+        let facts = try Program.python(
+            """
+            import json, sys
+            last = json.load(open(sys.argv[1]))["last"]
+            print(last["store"], last["transaction"], last["tables"], last["query"]["source"]["line"])
+            print([s["source"]["line"] for s in last["statements"]], "open" in last)
+            """, run("explain", bundle, "--json").output)
+        #expect(facts == "ledger 1 ['account'] 20\n[15] False\n")
+        for command in commands {
+            let outcome = try Program.run(
+                "/usr/bin/env",
+                ["bash", "-c", "failure-artifacts() { \"$TOOL\" \"$@\"; }; \(command)"],
+                environment: ["TOOL": Program.tool])
+            #expect(outcome.status < 2 && outcome.output.contains("21"), "\(outcome.error)")
+        }
+    }
+
+    /// With a log, there would be a finding about the open transaction.
+    @Test func theLastChangeIsInTheOpenTransaction() throws {
+        let fixture = try Fixture()
+        let update = "UPDATE account SET balance = 21 WHERE id = 2"
+        let bundle = try fixture.walBundle([update], uncommitted: update.replacing("21", with: "22"))
+        let output = run("explain", bundle).output
+        #expect(
+            output.hasSuffix(
+                """
+                in the stores.
+                  last change of account by the open transaction
+                  failure-artifacts diff \(bundle)
+
+                """), "\(output)")
+        #expect(run("explain", bundle, "--json").output.contains("\"open\" : true"))
+    }
+
     @Test(arguments: [
         ("XCTAssertNil failed: \"34\" - ", "XCTAssertNil failed: \"34\""),
         ("XCTAssertEqual failed: (\"1\") is not equal to (\"2\") - ", "(\"1\") is not equal to (\"2\")"),

@@ -90,6 +90,31 @@ import Testing
     }
 
     /// The end of a log says most about the failure.
+    /// The copy shows one connection's view. The warning about another one must not contradict the store's state.
+    @Test(arguments: [
+        ("", "no transaction open"),
+        ("\"path\": \"/b.db\"", "no transaction open"),
+        ("\"path\": \"/a.db\"", "a transaction of another connection was open"),
+        ("\"path\": \"/a.db\", \"process\": 7", "a transaction of another process was open"),
+    ]) func anotherConnectionsTransaction(parameters: String, state: String) throws {
+        let warning = "{\"code\": \"other-writer\", \"text\": \"w\", \(parameters)}"
+        let metadata = Metadata.store("ledger")
+            .replacing(
+                "\"bytes\": {}",
+                with: "\"bytes\": {}, \"transactionOpen\": false, \"originalPath\": \"/a.db\""
+            )
+            .replacing("\"warnings\": []", with: "\"warnings\": [\(parameters.isEmpty ? "" : warning)]")
+        let fixture = try Fixture()
+        let bundle = try fixture.zip(
+            "PlainTests.testStore-1a2b3c4d.zip",
+            [
+                ("metadata.json", Array(metadata.utf8)),
+                ("stores/ledger.sqlite", try fixture.store("CREATE TABLE a(b)")),
+            ])
+        let output = run("show", bundle).output
+        #expect(output.contains("\n  \(state)\n"), "\(output)")
+    }
+
     @Test func theLastLinesOfALog() throws {
         let fixture = try Fixture()
         let log = (1...4000).map { "line \($0): request\n" }.joined()

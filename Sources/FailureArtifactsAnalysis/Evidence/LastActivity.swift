@@ -1,0 +1,100 @@
+package import FailureArtifactsBundle
+internal import FailureArtifactsReading
+internal import FailureArtifactsSQLite
+
+/// The last query before a failure, and the last transaction that changed a table that it read.
+///
+/// Without findings, they are the place to start looking.
+package struct LastActivity: Encodable, Sendable {
+    /// The name of the store.
+    package let store: String
+    /// True if the bundle has several stores, so that commands name this one.
+    package let isOneOfSeveralStores: Bool
+    /// The last query of the test on one of the store's tables; nil if there was none, or no log.
+    package let query: StatementRecord?
+    /// The number of the transaction in the history; nil for the one that was open at the failure, or without a history.
+    package let transaction: Int?
+    /// True if the transaction was open at the failure.
+    package let isOpen: Bool
+    /// The tables that the query read and the transaction changed; all that it changed if the query's are unknown.
+    package let tables: [String]
+    /// The statements that can have changed these tables; empty if they are unknown.
+    package let statements: [StatementRecord]
+
+    /// The maximum number of tables.
+    private static let maximumTables = 3
+    /// The maximum number of statements.
+    private static let maximumStatements = 5
+
+    /// Finds the activity in the store whose last query came last, or else in the first one with a history.
+    ///
+    /// - Parameter evidence: The failure.
+    /// - Returns: Nil if the bundle has neither a query nor a history.
+    init?(_ evidence: FailureEvidence) {
+        let queries = evidence.stores.map { ($0, Self.lastQuery(in: $0)) }
+        let last = queries.max { ($0.1?.order ?? 0) < ($1.1?.order ?? 0) }
+        let withHistory = evidence.stores.first { !$0.steps.isEmpty }
+        guard let store = last?.1 == nil ? withHistory : last?.0 else { return nil }
+        self.store = store.name
+        isOneOfSeveralStores = evidence.metadata.stores.count > 1
+        query = last?.1?.record
+        let read = store.relevance(to: evidence.message).readTables
+        let step =
+            store.steps.last { step in read.contains { step.table($0) != nil } }
+            ?? store.steps.last { !$0.tables.isEmpty }
+        let all = step?.tables ?? []
+        let changedRead = all.filter { read.contains(folded($0.table.name)) }
+        let changed = changedRead.isEmpty ? all : changedRead
+        transaction = step?.number
+        isOpen = step != nil && step?.number == nil
+        tables = changed.prefix(Self.maximumTables).map(\.table.name)
+        let rows = changed.flatMap { table in table.rows.map { StoreEvidence.row($0, in: table) } }
+        let found = step.map { store.statements(of: $0, changing: rows) } ?? []
+        statements = found.count <= Self.maximumStatements ? found : []
+    }
+
+    private static func lastQuery(in store: StoreEvidence) -> StoreEvidence.Statement? {
+        let names = Set(store.tables.map { folded($0.name) })
+        return store.testStatements.last { statement in
+            ["select", "with"].contains(statement.parts.words.first) && statement.outline.kind == .other
+                && !names.isDisjoint(with: statement.parts.words)
+        }
+    }
+
+    /// Returns the commands that show more.
+    ///
+    /// - Parameter bundle: The path of the bundle.
+    /// - Returns: Command lines for a shell: the transaction's changes, and the changes of the query's result.
+    package func commands(of bundle: String) -> [String] {
+        guard transaction != nil || isOpen else { return [] }
+        let option = isOneOfSeveralStores ? " --store \(ShellWord.quoted(store))" : ""
+        let states = transaction.map { " --at \($0 - 1) --at \($0)" } ?? ""
+        let bundle = ShellWord.quoted(bundle)
+        var commands = ["failure-artifacts diff\(option)\(states) \(bundle)"]
+        // The values of parameters are unknown.
+        if let query, query.cut != true, query.sql.utf8.count <= 200,
+            query.sql.allSatisfy({ !"?:@$\n".contains($0) })
+        {
+            commands.append(
+                "failure-artifacts bisect --changed\(option) \(bundle) \(ShellWord.quoted(query.sql))")
+        }
+        return commands
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case store, query, transaction, isOpen = "open", tables, statements
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(store, forKey: .store)
+        try container.encodeIfPresent(
+            query.map { Finding.Statement($0, source: $0.source) }, forKey: .query)
+        try container.encodeIfPresent(transaction, forKey: .transaction)
+        if isOpen { try container.encode(true, forKey: .isOpen) }
+        if !tables.isEmpty { try container.encode(tables, forKey: .tables) }
+        guard !statements.isEmpty else { return }
+        try container.encode(
+            statements.map { Finding.Statement($0, source: $0.source) }, forKey: .statements)
+    }
+}
