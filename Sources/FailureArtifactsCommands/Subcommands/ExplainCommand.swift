@@ -98,7 +98,8 @@ struct ExplainCommand: Command {
             }
             let text = FindingText(output: console.output)
             let files = FileText(output: console.output).lines(explanation.files)
-            for line in text.lines(explanation, of: count, path: path) + (files.isEmpty ? [] : [""] + files) {
+            let lines = text.lines(explanation, of: count, path: path)
+            for line in lines + (files.isEmpty ? [] : [""] + files) {
                 try console.output.writeLine(line)
             }
             for note in explanation.notes { try console.warn(note) }

@@ -69,7 +69,8 @@ import Testing
     }
 
     /// A forgotten COMMIT belongs to the line with the BEGIN, not to the last statement of the transaction.
-    @Test(arguments: ["BEGIN IMMEDIATE", "SAVEPOINT s"]) func whereAnOpenTransactionBegan(_ start: String) throws {
+    @Test(arguments: ["BEGIN IMMEDIATE", "SAVEPOINT s"])
+    func whereAnOpenTransactionBegan(_ start: String) throws {
         let log: [(sql: String, changes: Int?)] = [
             ("BEGIN", 0), ("UPDATE entry SET amount = 6 WHERE id = 1", 1), ("COMMIT", 0), (start, 0),
             ("INSERT INTO entry VALUES (4, 2, 1)", 1),

@@ -89,7 +89,6 @@ import Testing
         #expect(run("show", path).output.contains("stores/s.sqlite, \(view)\n"))
     }
 
-    /// The end of a log says most about the failure.
     /// The copy shows one connection's view. The warning about another one must not contradict the store's state.
     @Test(arguments: [
         ("", "no transaction open"),
@@ -115,6 +114,7 @@ import Testing
         #expect(output.contains("\n  \(state)\n"), "\(output)")
     }
 
+    /// The end of a log says most about the failure.
     @Test func theLastLinesOfALog() throws {
         let fixture = try Fixture()
         let log = (1...4000).map { "line \($0): request\n" }.joined()

@@ -28,8 +28,9 @@ package struct LastActivity: Encodable, Sendable {
 
     /// Finds the activity in the store whose last query came last, or else in the first one with a history.
     ///
+    /// The result is nil if the bundle has neither a query nor a history.
+    ///
     /// - Parameter evidence: The failure.
-    /// - Returns: Nil if the bundle has neither a query nor a history.
     init?(_ evidence: FailureEvidence) {
         let queries = evidence.stores.map { ($0, Self.lastQuery(in: $0)) }
         let last = queries.max { ($0.1?.order ?? 0) < ($1.1?.order ?? 0) }
