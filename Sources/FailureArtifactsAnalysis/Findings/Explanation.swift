@@ -106,7 +106,9 @@ package struct Explanation: Encodable {
             name: metadata.test.name, arguments: metadata.test.arguments)
         let root = evidence.packageRoot
         failure = metadata.failures.first.map {
-            Failure(message: $0.message, file: $0.file.map(root.relativePath), line: $0.line)
+            Failure(
+                message: $0.message, file: $0.sourceFile.map(root.relativePath),
+                line: $0.sourceFile == nil ? nil : $0.line)
         }
         notes = evidence.notes
         files = evidence.files

@@ -40,7 +40,8 @@ package struct ResultBundle: Sendable {
         attempt = metadata.test.attempt
         failures = metadata.failures.prefix(Self.failureLimit).map { failure in
             TestAttempt.Failure(
-                message: Self.cut(failure.message), file: failure.file, line: failure.line)
+                message: Self.cut(failure.message), file: failure.sourceFile,
+                line: failure.sourceFile == nil ? nil : failure.line)
         }
         var stores = metadata.stores.prefix(Self.storeLimit).map { store in
             guard store.entry != nil else { return "\(store.name): described only" }

@@ -19,10 +19,24 @@ package enum FailureText {
         return String(text[start.lowerBound...].dropFirst(" failed: ".count))
     }
 
-    /// Returns text such as `Tests/ShopTests.swift:42`; nil if the file is unknown.
+    /// Returns text such as `Tests/ShopTests.swift:42`, or `Cart.swift:42 in module Shop`; nil if the file is unknown.
+    ///
+    /// A crash tells the module and the file's name. That isn't a path to open.
     package static func place(of failure: BundleMetadata.Failure) -> String? {
-        guard let file = failure.file else { return nil }
-        return failure.line.map { "\(file):\($0)" } ?? file
+        guard let file = failure.sourceFile else { return nil }
+        func text(_ file: String) -> String { failure.line.map { "\(file):\($0)" } ?? file }
+        let parts = file.split(separator: "/", omittingEmptySubsequences: false)
+        guard failure.kind == .termination, parts.count == 2, !parts[0].isEmpty else {
+            return text(file)
+        }
+        return text(String(parts[1])) + " in module \(parts[0])"
+    }
+}
+
+extension BundleMetadata.Failure {
+    /// The source file; nil if it is unknown, or if it is the standard library's, whose line is not the crash's cause.
+    var sourceFile: String? {
+        kind == .termination && file?.hasPrefix("Swift/") == true ? nil : file
     }
 }
 

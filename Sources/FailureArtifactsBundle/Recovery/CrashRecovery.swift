@@ -17,6 +17,10 @@ package struct CrashRecovery: Sendable {
         package var file: String?
         /// The line in that file, counted from 1; nil if unknown.
         package var line: Int?
+        /// The frames of the thread that crashed, as Swift's backtrace prints them; empty if unknown.
+        package var frames: [String] = []
+        /// The sentence about other tests that were running; nil if no other test may have been the cause.
+        fileprivate(set) var note: String?
 
         package init(outcome: BundleMetadata.Outcome, message: String) {
             self.outcome = outcome
@@ -113,5 +117,46 @@ package struct CrashRecovery: Sendable {
         var sweep = Sweep(recovery: self, cause: cause, held: held)
         sweep.run()
         return sweep.result
+    }
+}
+
+extension CrashRecovery.Cause {
+    /// The maximum number of tests that ``note`` names.
+    private static let namedTests = 3
+
+    /// Returns the cause with a note, if tests ran in parallel.
+    ///
+    /// A crash ends all tests of the process. Only the backtrace may tell which of them crashed.
+    ///
+    /// - Parameters:
+    ///   - test: The test whose bundle is made.
+    ///   - running: All tests that were running in the process.
+    /// - Returns: The cause.
+    func noting(_ test: BundleMetadata.Test, among running: [BundleMetadata.Test]) -> Self {
+        guard outcome == .crashed, running.count > 1 else { return self }
+        let crashed = running.filter { test in frames.contains { test.isNamed(in: $0) } }
+        var cause = self
+        if crashed.isEmpty || crashed.count > 1 && crashed.contains(test) {
+            let count = crashed.isEmpty ? running.count : crashed.count
+            cause.note = "\(count) tests were running in the process, and any of them may be the cause."
+        } else if !crashed.contains(test) {
+            var seen: Set<String> = []
+            let names = crashed.map { $0.suite.isEmpty ? $0.name : $0.suite + "." + $0.name }
+                .filter { seen.insert($0).inserted }
+            cause.note =
+                "The thread that crashed ran another test of the process: "
+                + names.prefix(Self.namedTests).joined(separator: ", ")
+                + (names.count > Self.namedTests ? " and \(names.count - Self.namedTests) more." : ".")
+        }
+        return cause
+    }
+}
+
+extension BundleMetadata.Test {
+    /// True if a line of a backtrace has the test's function.
+    fileprivate func isNamed(in frame: String) -> Bool {
+        let function = name.prefix { $0 != "(" } + "("
+        let suite = suite.replacing("/", with: ".")
+        return frame.contains(" " + (suite.isEmpty ? "" : suite + ".") + function)
     }
 }

@@ -53,7 +53,10 @@ struct Sweep {
         let tests = try journal.readTests()
         let statements = tests.isEmpty ? nil : try? journal.readStatements()
         for test in tests {
-            isDone = attempt(test.identity) { try $0.make(test, statements) } && isDone
+            isDone =
+                attempt(test.identity) {
+                    try $0.make(test, among: tests.map(\.identity), statements)
+                } && isDone
         }
         // After a failure, all files stay, owned by this process. The next sweep takes them over after this process
         // ends.
@@ -105,10 +108,12 @@ struct Sweep {
     }
 
     /// Makes the bundle of a test that was in flight.
-    private mutating func make(_ test: InFlightTest, _ statements: RecordedStatements?) throws {
+    private mutating func make(
+        _ test: InFlightTest, among running: [BundleMetadata.Test], _ statements: RecordedStatements?
+    ) throws {
         let held = self.held.firstIndex { $0.test.process == test.process && $0.test.id == test.id }
             .map { self.held.remove(at: $0) }
-        let cause = held?.cause ?? self.cause(test.process)
+        let cause = (held?.cause ?? self.cause(test.process)).noting(test.identity, among: running)
         let rules = recovery.rules(of: test)
         for earlier in try directory.allStagingDirectories() where earlier.process == test.process {
             let content = try earlier.read()

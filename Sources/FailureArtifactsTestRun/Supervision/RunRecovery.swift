@@ -8,6 +8,7 @@ package final class RunRecovery: Sendable {
     private let recovery: CrashRecovery
     private let directory: ArtifactsDirectory
     private let timeLimit: Double?
+    private let sources: CrashSources?
     private let leftOutBefore = Lock<UInt64>(0)
     /// Copies for tests that hang, made while they were running.
     private let held = Lock<[CrashRecovery.Held]>([])
@@ -21,12 +22,14 @@ package final class RunRecovery: Sendable {
     ///   - redactions: The redaction rules for the bundles.
     ///   - invariants: The directory with the invariants to check in the copies; nil for none.
     ///   - timeLimit: The time limit of the command, in seconds; nil for none.
+    ///   - sources: The sources of the package; nil if they are unknown.
     package init(
         directory: String, readers: BundleReaders, limits: DirectoryLimits, redactions: RedactionRules,
-        checking invariants: String?, timeLimit: Double?
+        checking invariants: String?, timeLimit: Double?, sources: CrashSources? = nil
     ) {
         self.directory = ArtifactsDirectory(path: directory, readers: readers)
         self.timeLimit = timeLimit
+        self.sources = sources
         recovery = CrashRecovery(
             of: self.directory, limits: limits, redactions: redactions, checking: invariants)
     }
@@ -71,7 +74,7 @@ package final class RunRecovery: Sendable {
     package func afterwards(_ report: RunReport) -> CrashRecovery.Result {
         let crashed = report.cause == .itself ? recovery.deadProcesses : diedBefore.withLock(\.self)
         return recovery.sweep(holding: held.withLock(\.self)) { process in
-            Self.cause(of: process, among: crashed, report)
+            self.cause(of: process, among: crashed, report)
         }
     }
 
@@ -84,7 +87,7 @@ package final class RunRecovery: Sendable {
     ///   - crashed: The processes that died before the run was ended.
     ///   - report: The report of the run.
     /// - Returns: The time limit or the signal that ended the run, or else the crash.
-    private static func cause(
+    private func cause(
         of process: ProcessIdentity, among crashed: Set<ProcessIdentity>, _ report: RunReport
     ) -> CrashRecovery.Cause {
         let crash =
@@ -106,13 +109,13 @@ package final class RunRecovery: Sendable {
     }
 
     /// Describes the crash that ended a process; nil if neither its exit status nor the log shows one.
-    private static func crash(
+    private func crash(
         of process: ProcessIdentity, isOnly: Bool, _ report: RunReport
     ) -> CrashRecovery.Cause? {
         let lines = report.standardError.lines + report.standardOutput.lines
         var cause = CrashRecovery.Cause.unknown
         var isKnown = false
-        if let signal = signal(of: process, isOnly: isOnly, lines, report),
+        if let signal = Self.signal(of: process, isOnly: isOnly, lines, report),
             .signal(signal) != report.cause
         {
             isKnown = true
@@ -125,6 +128,8 @@ package final class RunRecovery: Sendable {
             cause.message = "\(fatal.message)\n\(cause.message)"
             (cause.file, cause.line) = (fatal.file, fatal.line)
         }
+        if isOnly, let backtrace = CrashBacktrace(in: lines) { cause.frames = backtrace.frames }
+        sources?.resolvePlace(of: &cause)
         return isKnown ? cause : nil
     }
 
@@ -142,6 +147,36 @@ package final class RunRecovery: Sendable {
                 Int32(line[range.upperBound...].prefix { $0.isNumber })
             }
         }.last
+    }
+}
+
+/// The sources of the package whose tests run, for the places of crashes.
+package struct CrashSources: Sendable {
+    /// The package root, absolute.
+    private let root: String
+    private let path: @Sendable (String) -> String?
+
+    /// - Parameters:
+    ///   - root: The package root, absolute.
+    ///   - path: Returns the path of a file such as `Shop/Cart.swift` (the module and the file's name), relative to the
+    ///     root; nil if the package has no such file, or several.
+    package init(root: String, path: @escaping @Sendable (String) -> String?) {
+        self.root = root
+        self.path = path
+    }
+
+    /// Replaces a place in terms of modules by the place of a file of the package.
+    ///
+    /// A check in Swift's standard library reports the library's own line. Then the innermost frame in the package
+    /// counts, if its line is known.
+    func resolvePlace(of cause: inout CrashRecovery.Cause) {
+        guard let file = cause.file, !file.hasPrefix("/") else { return }
+        if let path = path(file) {
+            cause.file = root + "/" + path
+        } else if file.hasPrefix("Swift/") {
+            let place = CrashBacktrace(frames: cause.frames).place(below: root)
+            (cause.file, cause.line) = (place?.file, place?.line)
+        }
     }
 }
 

@@ -1,3 +1,5 @@
+import FailureArtifactsBundle
+import FailureArtifactsSystem
 import FailureArtifactsTestFixtures
 import Testing
 
@@ -55,6 +57,23 @@ import Testing
     ])
     func essence(_ message: String, _ expected: String) {
         #expect(FailureText.essence(of: message) == expected)
+    }
+
+    /// A crash names a module and a file's name, which isn't a path.
+    @Test(
+        arguments: [
+            ("Shop/Cart.swift", 42, .termination, "Cart.swift:42 in module Shop"),
+            ("/p/Cart.swift", 42, .termination, "/p/Cart.swift:42"),
+            ("Swift/Array.swift", 705, .termination, nil),
+            ("Cart.swift", nil, .termination, "Cart.swift"),
+            ("Tests/CartTests.swift", 42, .assertion, "Tests/CartTests.swift:42"),
+            (nil, nil, .error, nil),
+        ] as [(String?, Int?, BundleMetadata.Failure.Kind, String?)])
+    func places(
+        _ file: String?, _ line: Int?, _ kind: BundleMetadata.Failure.Kind, _ expected: String?
+    ) {
+        let failure = BundleMetadata.Failure(message: "m", file: file, line: line, kind: kind, at: .now)
+        #expect(FailureText.place(of: failure) == expected)
     }
 
     @Test(arguments: [

@@ -30,11 +30,17 @@ import Testing
         }
 
         /// Writes a journal of a process that died in the middle of a test.
-        func leaveJournal(taker: ProcessIdentity? = nil, stores: [JournalRecord] = []) throws {
+        func leaveJournal(
+            taker: ProcessIdentity? = nil, stores: [JournalRecord] = [],
+            others: [BundleMetadata.Test] = []
+        ) throws {
             let file = try File(creating: path(HiddenName("recorder", of: dead, taker: taker)))
             let recorder = try #require(failure_artifacts_recorder_open(file.descriptor, false))
             defer { failure_artifacts_recorder_close(recorder) }
-            let records = [JournalRecord.began(1, test, at: .now)] + stores
+            let parallel = others.enumerated().map { index, other in
+                JournalRecord.began(.init(index + 2), other, at: .now)
+            }
+            let records = [JournalRecord.began(1, test, at: .now)] + parallel + stores
             let lines = records.flatMap { Array($0.line.utf8) }
             #expect(failure_artifacts_journal_write(recorder, 0, lines, lines.count))
         }
@@ -76,6 +82,53 @@ import Testing
 
     private func kinds(_ bundles: [BundleMetadata]) -> [[BundleMetadata.Failure.Kind]] {
         bundles.map { $0.failures.map(\.kind) }
+    }
+
+    /// A crash ends all tests of the process.
+    ///
+    /// The backtrace of the thread that crashed may name one of them.
+    @Test(arguments: [
+        ([], "4 tests were running in the process, and any of them may be the cause.", 4),
+        (
+            ["1 0x7f A.b() + 1 in x", "2 0x7f libc + 1"],
+            "The thread that crashed ran another test of the process: A.b.", 3
+        ),
+        (
+            ["1 0x7f A.c(days:) + 1 in x"],
+            "2 tests were running in the process, and any of them may be the cause.", 2
+        ),
+    ]) func testsThatRanInParallel(frames: [String], note: String, count: Int) throws {
+        let world = try World()
+        func other(_ name: String, _ arguments: [String]? = nil) -> BundleMetadata.Test {
+            .init(framework: "Swift Testing", suite: "A", name: name, arguments: arguments)
+        }
+        try world.leaveJournal(
+            others: [other("b"), other("c(days:)", ["1"]), other("c(days:)", ["2"])])
+        var cause = CrashRecovery.Cause.unknown
+        cause.frames = frames
+        let found = CrashRecovery(of: world.directory, limits: world.limits).sweep { [cause] _ in
+            cause
+        }
+        #expect(found.bundles.count == 4)
+        let bundles = try found.bundles.map { path in
+            try BundleReader(BundleLocation(path: path), scratchDirectory: world.root).metadata
+        }
+        let messages = bundles.map(\.failures[0].message)
+        #expect(messages.count { $0 == cause.message + "\n" + note } == count)
+        // The note isn't part of the fingerprint.
+        let first = try #require(bundles.first { $0.test.name == "b" })
+        var failure = first.failures[0]
+        failure.message = cause.message
+        #expect(
+            first.fingerprint
+                == Fingerprint.make(test: first.test, outcome: .crashed, first: failure))
+    }
+
+    @Test func aTestThatRanAloneIsTheCause() throws {
+        let world = try World()
+        try world.leaveJournal()
+        let bundles = try world.sweep()
+        #expect(bundles.map(\.failures[0].message) == [CrashRecovery.Cause.unknown.message])
     }
 
     /// An application may close all descriptors, and open a file of its own under the recorder's number.
