@@ -57,6 +57,43 @@ class Running(RunCase):
         (failure,) = bundle.metadata["failures"]
         self.assertTrue(failure["file"].endswith("CrashTests.swift"))
 
+    def crash_of_two(self, **variables):
+        """The bundles of two tests that ran in parallel when one crashed, with those of the crash first."""
+        place = self.place(SUITE_TRAPS="1", **variables)
+        # The directory of the command looks like the package of the tests.
+        source = place.directory / "Tests" / "TestingSuite" / "CrashTests.swift"
+        source.parent.mkdir(parents=True)
+        source.touch()
+        (place.directory / "Package.swift").touch()
+        process = self.supervise(
+            place, EXECUTABLE, "--testing-library", "swift-testing", "--filter", "CrashTests/")
+        status, _, errors = self.ends(process)
+        self.assertEqual(status, 128 + signal.SIGILL)
+        bundles = place.bundles()
+        self.assertEqual(len(bundles), 2, errors)
+        for bundle in bundles:
+            (failure,) = bundle.metadata["failures"]
+            self.assertEqual(failure["file"], str(source))
+            self.assertTrue(failure["message"].startswith("Fatal error: the second arrival\n"))
+        return sorted(bundles, key=lambda bundle: len(bundle.messages[0]))
+
+    def test_the_backtrace_names_the_test_that_crashed(self):
+        crashed, other = self.crash_of_two(SWIFT_BACKTRACE="enable=yes,color=no")
+        self.assertTrue(crashed.messages[0].endswith(" in the middle of the test."), crashed.messages)
+        name = crashed.metadata["test"]["name"]
+        self.assertNotEqual(name, other.metadata["test"]["name"])
+        self.assertTrue(
+            other.messages[0].endswith(
+                f"\nThe thread that crashed ran another test of the process: CrashTests.{name}."),
+            other.messages)
+
+    def test_without_a_backtrace_any_of_the_tests_may_have_crashed(self):
+        for bundle in self.crash_of_two(SWIFT_BACKTRACE="enable=no"):
+            self.assertTrue(
+                bundle.messages[0].endswith(
+                    "\n2 tests were running in the process, and any of them may be the cause."),
+                bundle.messages)
+
     def test_failure(self):
         place = self.place()
         process = self.supervise(
