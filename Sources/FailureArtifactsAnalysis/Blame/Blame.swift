@@ -200,6 +200,21 @@ extension Blame {
         return !columns.isDisjoint(with: parts.assigned)
     }
 
+    /// True unless the statement is an `UPDATE` or an `INSERT` that names other columns only.
+    static func mayWrite(
+        _ columns: Set<String>, _ record: StatementRecord, _ outline: StatementOutline
+    ) -> Bool {
+        guard outline.kind == .insert, !outline.mayHaveNoEffect, record.cut != true,
+            record.sql.utf8.count <= StatementOutline.maximumLength
+        else { return outline.kind == .delete ? false : mayUpdate(columns, record, outline) }
+        let words = StatementOutline.Parts(record.sql).words
+        guard let table = outline.table, let name = words.firstIndex(of: table),
+            name + 1 < words.count, words[name + 1] == "(",
+            let end = words[name...].firstIndex(of: ")")
+        else { return true }
+        return !columns.isDisjoint(with: words[(name + 2)..<end])
+    }
+
     /// Returns the folded names of the columns of updated rows; empty if rows were also changed in other ways.
     static func updatedColumns(of rows: [Finding.Row]) -> Set<String> {
         guard rows.allSatisfy({ $0.change == .updated }) else { return [] }

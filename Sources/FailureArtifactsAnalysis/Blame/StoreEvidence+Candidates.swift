@@ -12,6 +12,9 @@ extension StoreEvidence {
     ///
     /// - Parameter finding: A finding about this store.
     func addCandidates(to finding: inout Finding) {
+        if steps.isEmpty, finding.code == .differenceFromPass, finding.statement == nil {
+            finding.statement = onlyWriter(of: finding.rows)
+        }
         guard finding.statement == nil, let number = finding.transaction,
             let step = steps.first(where: { $0.number == number }), !step.statements.isEmpty
         else { return }
@@ -59,5 +62,50 @@ extension StoreEvidence {
         var linked = LinkedTables()
         linked.add(schema)
         return linked
+    }
+
+    /// Returns the only statement that can have given rows their values, in a store without a history.
+    ///
+    /// The log must reach back to the creation of the table.
+    ///
+    /// - Parameter rows: Rows of one table that have other values in another run.
+    /// - Returns: The statement; nil if there may be another one.
+    private func onlyWriter(of rows: [Finding.Row]) -> StatementRecord? {
+        let tables = Set(rows.map { folded($0.table) })
+        let columns = Blame.updatedColumns(of: rows)
+        guard tables.count == 1, let table = tables.first, let shape = schema.tables[table],
+            !columns.isEmpty, store.statements?.reason == nil,
+            statements.contains(where: { $0.outline.creates && $0.outline.table == table }),
+            linked?.hasTriggers(table) == false, !hasForeignKeyActions(table)
+        else { return nil }
+        let writers = statements.filter { statement in
+            statement.outline.table == table && statement.hasChangedRows && !isRolledBack(statement)
+                && Blame.mayWrite(columns, statement.record, statement.outline)
+        }
+        guard let last = writers.last,
+            writers.allSatisfy({
+                $0.record.sql == last.record.sql && $0.record.source == last.record.source
+            })
+        else { return nil }
+        // An INSERT that doesn't name a column gives it the default value.
+        let defaults = shape.columns.filter { columns.contains(folded($0.name)) }
+        let mayBeDefault = rows.flatMap(\.columns).contains { cell in
+            let column = defaults.first { folded($0.name) == folded(cell.column) }
+            guard let text = column?.defaultValue else { return cell.new?.isNull ?? true }
+            guard let value = cell.new, let number = value.number else { return true }
+            return Double(text).map { $0 == number } ?? true
+        }
+        return mayBeDefault && last.outline.kind != .insert ? nil : last.record
+    }
+
+    /// True if a foreign key of a table sets its columns.
+    private func hasForeignKeyActions(_ table: String) -> Bool {
+        guard let object = schema.object("table", named: table),
+            object.sql.utf8.count <= StatementOutline.maximumLength
+        else { return true }
+        let words = StatementOutline.words(of: object.sql, limit: .max)
+        // ON UPDATE CASCADE, ON DELETE SET NULL, ON UPDATE SET DEFAULT
+        return words.contains("set")
+            || zip(words, words.dropFirst()).contains { $0 == ("update", "cascade") }
     }
 }

@@ -55,4 +55,71 @@ import Testing
         #expect(try finding([Self.insert]).place == "transaction 1")
         #expect(try finding([Self.insert], copies: ["mirror"]).place == "transaction 1 of ledger")
     }
+
+    private static let create =
+        "CREATE TABLE message(id INTEGER PRIMARY KEY, body TEXT REFERENCES a(b) ON DELETE CASCADE, "
+        + "isRead INTEGER NOT NULL DEFAULT 0)"
+    private static let markAll = "UPDATE message SET isRead = 1"
+    private static let rename = "UPDATE message SET body = ? WHERE id = ?"
+
+    /// The rows of a store in memory have other values than in a run that passed.
+    ///
+    /// The last element is true if the statement is certain.
+    @Test(
+        arguments: [
+            ("INSERT INTO message (body) VALUES (?)", [markAll], "(1, 'a', 1), (2, 'b', 1)", true),
+            (
+                "INSERT INTO message (body) VALUES (?)", [markAll, rename], "(1, 'a', 1), (2, 'b', 1)",
+                true
+            ),
+            // Another statement may have written the column.
+            (
+                "INSERT INTO message (body, isRead) VALUES (?, ?)", [markAll],
+                "(1, 'a', 1), (2, 'b', 1)", false
+            ),
+            ("INSERT INTO message VALUES (?, ?, ?)", [markAll], "(1, 'a', 1), (2, 'b', 1)", false),
+            (
+                "INSERT INTO message (body) VALUES (?)", [markAll, "UPDATE message SET (isRead) = (?)"],
+                "(1, 'a', 1), (2, 'b', 1)", false
+            ),
+            // The default value comes from the INSERT.
+            ("INSERT INTO message (body) VALUES (?)", [markAll], "(1, 'a', 0), (2, 'b', 0)", false),
+        ] as [(String, [String], String, Bool)])
+    func theOnlyWriterOfAColumn(insert: String, updates: [String], rows: String, isCertain: Bool) throws
+    {
+        func evidence(_ fixture: borrowing Fixture, _ content: String) throws -> FailureEvidence {
+            let log = [Self.create, insert] + updates
+            let lines = log.enumerated().map { index, sql in
+                """
+                {"at":"2026-11-21T07:08:09.\(100 + index)Z","changes":\(index == 0 ? 0 : 1),"connection":1,\
+                "order":\(index + 1),"phase":"test","sql":"\(sql)","thread":"7f"}
+
+                """
+            }
+            let metadata = Metadata.store("chat").replacing(
+                "\"bytes\": {}",
+                with: """
+                    "bytes": {}, "statements": {"entry": "statements/chat.jsonl", "count": \(log.count)}
+                    """)
+            let path = try fixture.zip(
+                "ChatTests.test-1a2b3c4d.zip",
+                [
+                    ("metadata.json", Array(metadata.utf8)),
+                    (
+                        "stores/chat.sqlite",
+                        try fixture.store("\(Self.create); INSERT INTO message VALUES \(content)")
+                    ), ("statements/chat.jsonl", Array(lines.joined().utf8)),
+                ])
+            let bundle = try BundleReader(
+                BundleLocation(path: path), scratchDirectory: fixture.directory)
+            return FailureEvidence(bundle, scratch: fixture.directory)
+        }
+        let fixture = try Fixture()
+        let other = try Fixture()
+        let failed = try evidence(fixture, rows)
+        failed.passing = try evidence(other, "(1, 'a', 1), (2, 'b', 0)")
+        let found = Explanation(failed, bundle: "b.zip")
+        let finding = try #require(found.findings.first { $0.code == .differenceFromPass })
+        #expect(finding.statement?.sql == (isCertain ? Self.markAll : nil))
+    }
 }

@@ -89,6 +89,21 @@ import Testing
         #expect(FindingsSection(findings: [], stores: [], variables: [:]).html.isEmpty)
     }
 
+    @Test func thePageHasSeveralStatementsAndTheStore() {
+        var several = finding("m")
+        several.statements = [several.statement, finding("m", sql: "DELETE FROM <b>").statement]
+            .compactMap(\.self)
+        several.statement = nil
+        several.isOneOfSeveralStores = true
+        let html = FindingsSection(findings: [several], stores: [], variables: [:]).html
+        #expect(html.contains("transaction 6 of ledger"))
+        #expect(html.contains("<p>By one or more of these 2 statements:</p>"))
+        for sql in ["DELETE FROM transfer", "DELETE FROM &lt;b&gt;"] {
+            #expect(
+                html.contains("<code>\(sql)</code> <code>Sources/Ledger/Ledger.swift:42</code></p>"))
+        }
+    }
+
     // MARK: - Markdown for agents
 
     private func explanation(
