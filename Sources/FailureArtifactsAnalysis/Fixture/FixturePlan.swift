@@ -5,36 +5,65 @@ package import FailureArtifactsSQLite
 /// The content of a regression test: the state of a store before the transaction that broke it, the statements of that
 /// transaction, and a query for what is wrong.
 package struct FixturePlan {
-    /// The statements that broke the store, or failed to change it.
-    package enum Culprit: Equatable, Sendable {
-        /// The transaction with this number.
-        case transaction(Int)
-        /// The transaction that was open at the failure.
-        case openTransaction
-        /// A statement that changed nothing, after the transaction with this number.
-        case statement(after: Int)
+    /// Statements that broke the store, or failed to change it.
+    package struct Culprit {
+        /// The place of the statements among the transactions.
+        package enum Place: Equatable, Sendable {
+            /// The transaction with this number.
+            case transaction(Int)
+            /// The transaction that was open at the failure.
+            case openTransaction
+            /// A statement that changed nothing, after the transaction with this number.
+            case statement(after: Int)
+        }
+
+        /// The maximum number of changes that are described.
+        private static let changeLimit = 12
+
+        /// The place among the transactions.
+        package let place: Place
+        /// The transaction's statements that wrote, or the statement that failed or had no effect, oldest first.
+        package fileprivate(set) var statements: [StatementRecord]
+        /// Descriptions of the rows that the transaction changed, of which a limited number is kept.
+        package fileprivate(set) var changes: [String]
+        /// The number of all rows that the transaction changed.
+        package let changeCount: Int
+        /// The transaction's changes; nil for a statement that changed nothing.
+        let step: StoreEvidence.Step?
+
+        fileprivate init(_ place: Place, _ step: StoreEvidence.Step) {
+            self.place = place
+            self.step = step
+            statements = step.statements.filter { $0.writes && $0.record.error == nil }.map(\.record)
+            let changed = step.tables.lazy.flatMap { table in
+                table.rows.lazy.map { StoreEvidence.row($0, in: table).text }
+            }
+            changes = Array(changed.prefix(Self.changeLimit))
+            changeCount = step.tables.reduce(0) { $0 + Int($1.counts.total) }
+        }
+
+        fileprivate init(_ statement: StatementRecord, after number: Int) {
+            place = .statement(after: number)
+            step = nil
+            statements = [statement]
+            changes = []
+            changeCount = 0
+        }
     }
 
     /// The finding about the culprit.
     package let finding: Finding
     /// The store.
     package let store: BundleMetadata.Store
-    /// The place of the culprit among the transactions.
-    package let culprit: Culprit
-    /// The transaction's statements that wrote, or the statement that failed or had no effect, oldest first.
-    package private(set) var statements: [StatementRecord]
-    /// Descriptions of the rows that the transaction changed, of which a limited number is kept.
-    package private(set) var changes: [String]
-    /// The number of all rows that the transaction changed.
-    package let changeCount: Int
+    /// The transactions after the state that the test starts with, oldest first.
+    ///
+    /// The last one is that of the finding. There is another one if the finding is that it overwrote the other's change.
+    package private(set) var culprits: [Culprit]
     /// A query that returns rows if the store is broken; nil if no query can tell.
     package private(set) var query: String?
 
-    /// The transaction's changes; nil for a statement that changed nothing.
-    let step: StoreEvidence.Step?
-
-    /// The maximum number of changes that are described.
-    private static let changeLimit = 12
+    /// The changes of the transactions, oldest first.
+    var steps: [StoreEvidence.Step] { culprits.compactMap(\.step) }
 
     /// Finds the transaction that broke a store.
     ///
@@ -47,48 +76,54 @@ package struct FixturePlan {
     package init?(_ evidence: FailureEvidence, _ explanation: Explanation, store name: String?) {
         let findings = explanation.findings.filter { name == nil || $0.store == name }
         for finding in findings where finding.confidence == findings[0].confidence {
-            guard let store = evidence.stores.first(where: { $0.name == finding.store }),
-                let (culprit, step) = Self.culprit(of: finding, in: store)
-            else { continue }
+            guard let store = evidence.stores.first(where: { $0.name == finding.store }) else {
+                continue
+            }
+            let culprits = Self.culprits(of: finding, in: store)
+            guard let last = culprits.last else { continue }
             self.finding = finding
             self.store = store.store
-            self.culprit = culprit
-            self.step = step
-            statements =
-                step?.statements.filter { $0.writes && $0.record.error == nil }.map(\.record)
-                ?? [finding.statement].compactMap(\.self)
-            let changed = (step?.tables ?? []).flatMap { table in
-                table.rows.map { StoreEvidence.row($0, in: table).text }
-            }
-            changes = Array(changed.prefix(Self.changeLimit))
-            changeCount = (step?.tables ?? []).reduce(0) { $0 + Int($1.counts.total) }
+            self.culprits = culprits
             // A source file has the same line ends throughout.
-            query = try? FixtureCheck(finding: finding, step: step, store: store).query()?
+            query = try? FixtureCheck(finding: finding, step: last.step, store: store).query()?
                 .replacing("\r\n", with: "\n")
             return
         }
         return nil
     }
 
-    private static func culprit(
-        of finding: Finding, in store: StoreEvidence
-    ) -> (Culprit, StoreEvidence.Step?)? {
+    /// Returns the transactions of a finding; empty if they are unknown.
+    private static func culprits(of finding: Finding, in store: StoreEvidence) -> [Culprit] {
         if let number = finding.transaction {
-            return store.steps.first { $0.number == number }.map { (.transaction(number), $0) }
+            guard let index = store.steps.firstIndex(where: { $0.number == number }) else { return [] }
+            let culprit = Culprit(.transaction(number), store.steps[index])
+            guard finding.code == .lostUpdate else { return [culprit] }
+            // The store after the first of the two writes doesn't show whether the second one knows of it.
+            let earlier = store.steps[..<index].last { step in
+                finding.rows.contains { row in
+                    step.table(row.table)?.rows.contains {
+                        $0.kind == .updated && $0.key == row.key.map(\.value)
+                    } ?? false
+                }
+            }
+            return earlier.flatMap { step in
+                step.number.map { [Culprit(.transaction($0), step), culprit] }
+            } ?? []
         }
-        guard let order = finding.statement?.order, !store.steps.isEmpty else { return nil }
+        guard let statement = finding.statement, !store.steps.isEmpty else { return [] }
         if let last = store.steps.last, last.number == nil,
-            last.statements.contains(where: { $0.order == order })
+            last.statements.contains(where: { $0.order == statement.order })
         {
-            return (.openTransaction, last)
+            return [Culprit(.openTransaction, last)]
         }
+        guard statement.error != nil || (statement.changes ?? 0) == 0 else { return [] }
         let earlier = store.steps.last { step in
-            step.number != nil && step.statements.contains { $0.order < order }
+            step.number != nil && step.statements.contains { $0.order < statement.order }
         }
-        return earlier?.number.map { (.statement(after: $0), nil) }
+        return earlier?.number.map { [Culprit(statement, after: $0)] } ?? []
     }
 
-    /// Extracts the state before the culprit and the state after it.
+    /// Extracts the state before the culprits and the state after them.
     ///
     /// - Parameters:
     ///   - bundle: The bundle.
@@ -102,19 +137,22 @@ package struct FixturePlan {
         func state(_ number: Int) throws -> String {
             try bundle.extract(seen, at: CommitReference(number), below: directory).path
         }
-        switch culprit {
-        case .transaction(let number): return (try state(number - 1), try state(number))
-        case .statement(let number):
-            let path = try state(number)
-            return (path, path)
-        case .openTransaction:
+        func committed() throws -> String {
             guard let committed = seen.committed(among: bundle.metadata.storeChoices) else {
                 throw CommandError(.badData, "The bundle has no committed copy of '\(store.name)'.")
             }
-            return (
-                try bundle.extract(committed, below: directory),
-                try bundle.extract(seen, below: directory)
-            )
+            return try bundle.extract(committed, below: directory)
+        }
+        let before =
+            switch culprits[0].place {
+            case .transaction(let number): try state(number - 1)
+            case .statement(let number): try state(number)
+            case .openTransaction: try committed()
+            }
+        return switch culprits[culprits.count - 1].place {
+        case .transaction(let number): (before, try state(number))
+        case .statement: (before, before)
+        case .openTransaction: (before, try bundle.extract(seen, below: directory))
         }
     }
 
@@ -136,7 +174,10 @@ package struct FixturePlan {
     /// - Parameter rules: The redaction rules that the statements obey.
     package mutating func removeValues(obeying rules: RedactionRules) {
         query = nil
-        changes = []
-        statements = StatementRecord.redacted(statements, obeying: rules, keeping: [])
+        for index in culprits.indices {
+            culprits[index].changes = []
+            culprits[index].statements = StatementRecord.redacted(
+                culprits[index].statements, obeying: rules, keeping: [])
+        }
     }
 }

@@ -3,40 +3,47 @@ internal import FailureArtifactsReading
 package import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
-/// The rows of a store that a transaction had something to do with.
+/// The rows of a store that transactions had something to do with.
 struct FixtureSlice {
-    /// The maximum number of rows, unless rows refer to more or the query needs more.
-    private static let rowLimit = 10
+    /// The maximum number of rows that the transactions changed or refer to, and of rows of the finding.
+    ///
+    /// The rows that these refer to are kept as well.
+    static let rowLimit = 200
+    /// The maximum number of further rows that the query needs.
+    private static let neededLimit = 10
 
     let finding: Finding
-    let step: StoreEvidence.Step
-    /// A query that returns a row after the transaction; nil if no query can tell.
+    /// The transactions, oldest first.
+    let steps: [StoreEvidence.Step]
+    /// A query that returns a row after the transactions; nil if no query can tell.
     let query: String?
     let limits: UntrustedLimits
 
     /// Leaves out all other rows.
     ///
-    /// Rows that the transaction changed, rows of the finding and rows that these or new rows refer to stay, and rows
+    /// Rows that the transactions changed, rows of the finding and rows that these or new rows refer to stay, and rows
     /// that the query needs to return a row.
     ///
-    /// - Parameter path: The state before the transaction, which nothing else uses.
-    /// - Returns: True if rows were left out; false if the store is unchanged, because it is damaged.
+    /// - Parameter path: The state before the transactions, which nothing else uses.
+    /// - Returns: The rows that were left out.
     /// - Throws: An error if the store can't be read.
-    func apply(to path: String) throws -> Bool {
+    func apply(to path: String) throws -> FixturePlan.Omission {
         let copy = path + ".slice"
         try FileSystem.copy(path, toNewFile: copy)
         defer { try? FileSystem.remove(copy) }
+        let isComplete: Bool
         do throws(SQLiteError) {
             let connection = try Connection.untrustedForWriting(copy, limits: limits)
             let schema = try DatabaseSchema("main", of: connection)
             let texts = try FullTextTable.all(in: connection)
             // An index can show texts of rows that are left out.
             guard texts.allSatisfy({ $0.content != .none && $0.isReadable(connection) }) else {
-                return false
+                return .none
             }
             let rows = try ReducibleRows(schema, of: connection)
             let violations = try Self.violations(of: connection)
-            let kept = try kept(among: rows, schema, connection, of: path)
+            let kept: [Bool]
+            (kept, isComplete) = try self.kept(among: rows, schema, connection, of: path)
             try connection.execute("BEGIN")
             try rows.delete(from: connection, keeping: kept, of: rows.all)
             for table in texts { try table.rebuild(in: connection) }
@@ -44,41 +51,43 @@ struct FixtureSlice {
             try connection.vacuumUntrusted()
             guard try connection.text(of: "PRAGMA integrity_check(1)") == "ok",
                 try Self.violations(of: connection) <= violations
-            else { return false }
+            else { return .none }
         } catch {
-            return false
+            return .none
         }
         try FileSystem.remove(path)
         try FileSystem.rename(copy, to: path)
-        return true
+        return isComplete ? .otherRows : .changedRows(limit: Self.rowLimit)
     }
 
     private static func violations(of connection: borrowing Connection) throws(SQLiteError) -> Int64 {
         try connection.integer(of: "SELECT count(*) FROM pragma_foreign_key_check")
     }
 
+    /// Returns the rows that stay, and true if all rows that the transactions changed or refer to are among them.
     private func kept(
         among rows: ReducibleRows, _ schema: DatabaseSchema, _ connection: borrowing Connection,
         of path: String
-    ) throws(SQLiteError) -> [Bool] {
+    ) throws(SQLiteError) -> (rows: [Bool], isComplete: Bool) {
         var lookup = RowLookup(rows)
-        var wanted: [Int] = []
-        for row in try seeds(in: schema, connection, &lookup) where !wanted.contains(row) {
-            let count = rows.closure(of: wanted + [row]).count { $0 }
-            if count <= Self.rowLimit || wanted.isEmpty { wanted.append(row) }
-        }
+        let (named, others) = try seeds(in: schema, connection, &lookup)
+        let wanted = named.prefix(Self.rowLimit) + others.prefix(Self.rowLimit)
+        let closure = rows.closure(of: wanted)
+        let isComplete =
+            steps.allSatisfy { $0.tables.allSatisfy(\.isComplete) } && others.allSatisfy { closure[$0] }
         let methods: [Repetition] = [
             .statements(foreignKeys: true), .statements(foreignKeys: false), .changes,
         ]
         let method = methods.first {
             isBroken(path, keeping: rows.all, of: rows, repeating: $0)
         }
-        guard let method else { return rows.closure(of: wanted) }
+        guard let method else { return (closure, isComplete) }
         // Duplicates, for example, need the older row, and a statement can read rows that it doesn't change.
         let needed = minimized(Array(0..<rows.count)) { more in
             isBroken(path, keeping: rows.closure(of: wanted + more), of: rows, repeating: method)
         }
-        return rows.closure(of: needed.count <= Self.rowLimit ? wanted + needed : wanted)
+        let isFew = needed.count <= Self.neededLimit
+        return (isFew ? rows.closure(of: wanted + needed) : closure, isComplete)
     }
 
     /// The ways of repeating what the transaction did.
@@ -91,7 +100,7 @@ struct FixtureSlice {
         case changes
     }
 
-    /// Returns true if the query returns a row after the transaction is repeated with the rows that are kept.
+    /// Returns true if the query returns a row after the transactions are repeated with the rows that are kept.
     private func isBroken(
         _ path: String, keeping kept: [Bool], of rows: ReducibleRows, repeating method: Repetition
     ) -> Bool {
@@ -116,17 +125,23 @@ struct FixtureSlice {
         }
     }
 
-    /// Runs the transaction's statements that write.
+    /// Runs the transactions' statements that write.
     private func repeatStatements(in connection: borrowing Connection) throws {
         try connection.execute("BEGIN; PRAGMA defer_foreign_keys = ON")
-        for logged in step.statements where logged.writes && logged.record.error == nil {
+        for logged in steps.flatMap(\.statements) where logged.writes && logged.record.error == nil {
             if let table = logged.outline.table, ReducibleRows.isBookkeeping(table) { continue }
             try ReplayedStatement(logged.record).run(in: connection)
         }
     }
 
-    /// Makes the transaction's changes, without those of rows that are left out.
+    /// Makes the transactions' changes, without those of rows that are left out.
     private func repeatChanges(in connection: borrowing Connection) throws(SQLiteError) {
+        for step in steps { try repeatChanges(of: step, in: connection) }
+    }
+
+    private func repeatChanges(
+        of step: StoreEvidence.Step, in connection: borrowing Connection
+    ) throws(SQLiteError) {
         // New rows come last, because they may have unique values of rows that were changed or deleted.
         for kind in [RowChange.Kind.deleted, .updated, .inserted] {
             for table in step.tables {
@@ -161,19 +176,21 @@ struct FixtureSlice {
         }
     }
 
-    /// Returns the rows that matter, the most important ones first.
+    /// Returns the rows of the finding, and those that the transactions changed or refer to, each one once.
     private func seeds(
         in schema: DatabaseSchema, _ connection: borrowing Connection, _ lookup: inout RowLookup
-    ) throws(SQLiteError) -> [Int] {
+    ) throws(SQLiteError) -> (named: [Int], others: [Int]) {
         var rows: [Int] = []
+        var named: [Int] = []
         for row in finding.rows {
-            rows += try lookup.rows(
+            named += try lookup.rows(
                 of: row.table, where: row.key.map { ($0.column, $0.value) }, connection)
         }
         let own = Set(finding.rows.map { folded($0.table) })
+        let changed = steps.flatMap(\.tables)
         let tables =
-            step.tables.filter { own.contains(folded($0.table.name)) }
-            + step.tables.filter { !own.contains(folded($0.table.name)) }
+            changed.filter { own.contains(folded($0.table.name)) }
+            + changed.filter { !own.contains(folded($0.table.name)) }
         for table in tables {
             let names = table.table.keyColumns.isEmpty ? ["rowid"] : table.table.keyColumns
             for change in table.rows where change.kind != .inserted {
@@ -196,22 +213,36 @@ struct FixtureSlice {
                 }
             }
         }
-        return rows
+        var seen: Set<Int> = []
+        return (
+            named.filter { seen.insert($0).inserted }, rows.filter { seen.insert($0).inserted }
+        )
     }
 }
 
 extension FixturePlan {
-    /// Leaves out the rows of a store that the transaction has nothing to do with.
+    /// The rows that a fixture doesn't have.
+    package enum Omission: Equatable, Sendable {
+        /// None.
+        case none
+        /// Rows that the transactions neither changed nor refer to.
+        case otherRows
+        /// Some of the rows that the transactions changed or refer to as well, because these are more than `limit`.
+        case changedRows(limit: Int)
+    }
+
+    /// Leaves out the rows of a store that the transactions have nothing to do with.
     ///
     /// - Parameters:
-    ///   - path: The state before the transaction, which nothing else uses.
+    ///   - path: The state before the transactions, which nothing else uses.
     ///   - limits: The resource limits.
-    /// - Returns: True if rows were left out; false if the store is unchanged, because it is damaged or nothing is known
-    ///   about the rows that matter.
+    /// - Returns: The rows that were left out: none if the store is damaged, or if nothing is known about the rows that
+    ///   matter.
     /// - Throws: An error if the store can't be read.
-    package func slice(_ path: String, limits: UntrustedLimits) throws -> Bool {
-        guard let step else { return false }
-        return try FixtureSlice(finding: finding, step: step, query: query, limits: limits).apply(
+    package func slice(_ path: String, limits: UntrustedLimits) throws -> Omission {
+        let steps = steps
+        guard !steps.isEmpty else { return .none }
+        return try FixtureSlice(finding: finding, steps: steps, query: query, limits: limits).apply(
             to: path)
     }
 }

@@ -107,24 +107,36 @@ struct FixtureFiles {
         let (before, after) = try plan.states(in: bundle, below: scratch)
         let total = try StoreReduction.size(of: before, limits: limits).rowCount
         var notes: [String] = []
-        if !options.isWhole, total > 0, plan.changeCount > 0 {
-            if try plan.slice(before, limits: limits) {
-                let count = try StoreReduction.size(of: before, limits: limits).rowCount
+        let changesRows = plan.culprits.contains { $0.changeCount > 0 }
+        if !options.isWhole, total > 0, changesRows {
+            let transactions = plan.culprits.count == 1 ? "transaction" : "transactions"
+            let verbs = "changed or refer" + (plan.culprits.count == 1 ? "s to" : " to")
+            // Another transaction can have broken the store, with other rows.
+            let omission =
+                plan.finding.confidence == .possible ? nil : try plan.slice(before, limits: limits)
+            let count = try StoreReduction.size(of: before, limits: limits).rowCount
+            let size = "It has \(count) of \(Counted.items(Int64(total), "row")): "
+            switch omission {
+            case nil:
                 notes.append(
-                    "It has \(count) of \(Counted.items(Int64(total), "row")): those that the transaction changed or "
-                        + "refers to. 'extract --fixture --whole' keeps all.")
-            } else {
+                    "It has all rows, because the \(transactions) may have nothing to do with the failure."
+                )
+            case .none?:
                 try console.warn("All rows are kept, because some can't be left out safely.")
+            case .otherRows:
+                notes.append(
+                    size
+                        + "those that the \(transactions) \(verbs). 'extract --fixture --whole' keeps all."
+                )
+            case .changedRows(let limit):
+                notes.append(
+                    size
+                        + "some of those that the \(transactions) \(verbs), because these are more than "
+                        + "\(limit). 'extract --fixture --whole' keeps all.")
             }
         }
         plan.verifyQuery(fixture: before, broken: after, limits: limits)
-        let state =
-            switch plan.culprit {
-            case .transaction(let number): "before transaction \(number), which broke it"
-            case .openTransaction: "before the transaction that was not committed"
-            case .statement(let number): "after transaction \(number), before the statement below"
-            }
-        return (before, notes, state)
+        return (before, notes, plan.state)
     }
 
     private func redacted(_ copy: String, scratch: String) throws -> String {
@@ -149,13 +161,7 @@ struct FixtureFiles {
     /// Tells the user the next steps.
     private func explain(_ plan: FixturePlan?) {
         if let plan {
-            let start =
-                switch plan.culprit {
-                case .transaction(let number): "transaction \(number)"
-                case .openTransaction: "the uncommitted transaction"
-                case .statement: "the statement"
-                }
-            console.say("The store is the one before \(start) of this finding: " + plan.finding.line)
+            console.say(plan.summary)
         } else if options.commit == nil {
             console.say(
                 "The transaction that broke the store is unknown, so the test starts with the store at the failure."

@@ -22,7 +22,7 @@ struct FixtureTest {
     let state: String
     /// The outcome of the test.
     var outcome = BundleMetadata.Outcome.failed
-    /// The transaction that broke the store; nil if it is unknown.
+    /// The transactions that broke the store; nil if they are unknown.
     var plan: FixturePlan?
     /// Further facts about the store, as full sentences.
     var notes: [String] = []
@@ -136,29 +136,34 @@ struct FixtureTest {
 
     private var body: String {
         var lines = steps.map { ($0.isEmpty ? "//" : "// " + $0) }
-        let call = call
         let message = "This test is incomplete: \(call), and remove this line."
         lines.append(
             (framework == .xctest ? "XCTFail(" : "Issue.record(") + message.debugDescription + ")")
         lines.append("")
-        guard let plan, let query = plan.query.flatMap(Self.visible) else {
-            if plan?.query != nil {
-                lines.append(
-                    "// A query for what is wrong is left out, because it has invisible characters.")
-            }
-            if let failure {
-                let place =
-                    failure.file.map { " at \(Self.comment(Path.name(of: $0))):\(failure.line ?? 0)" }
-                    ?? ""
-                lines.append("// Expect here what the failed test expected\(place):")
-                lines.append("// " + Self.comment(failure.message))
-            } else {
-                lines.append("// Expect here what the failed test expected.")
+        let query = plan?.query.flatMap(Self.visible)
+        if plan?.query != nil, query == nil {
+            lines.append(
+                "// A query for what is wrong is left out, because it has invisible characters.")
+        }
+        guard let plan, let query, plan.finding.confidence > .possible else {
+            lines += expectation
+            if let plan, let query {
+                // The query returns rows in a store that may be right.
+                lines += [
+                    "//",
+                    "// A possible cause: " + Self.comment(plan.finding.title) + ". A query for it:",
+                    "//",
+                ]
+                lines += query.split(separator: "\n", omittingEmptySubsequences: false).map {
+                    "//     " + $0
+                }
             }
             if framework == .testing { lines.append("_ = store") }
             return lines.joined(separator: "\n")
         }
-        lines.append("// " + Self.comment(plan.finding.title) + ".")
+        lines.append(
+            "// " + (plan.finding.confidence == .likely ? "The likely cause: " : "")
+                + Self.comment(plan.finding.title) + ".")
         let hashes = Self.hashes(for: query)
         lines.append("let broken = try store.rows(")
         lines += Self.indented("\(hashes)\"\"\"\n\(query)\n\"\"\"\(hashes))", by: 4).split(
@@ -169,21 +174,33 @@ struct FixtureTest {
         return lines.joined(separator: "\n")
     }
 
-    /// The function to call, as a clause.
-    private var call: String {
-        let source = plan?.finding.source ?? plan?.statements.compactMap(\.source).last
-        guard let source else { return "do with the store what the failed test did next" }
-        let place = "\(Self.comment(source.file)):\(source.line)"
-        guard let function = source.function.map(Self.functionName) else {
-            return "call the code at \(place) with the store"
-        }
-        return "call \(function) with the store, as \(place) shows"
+    /// The failed assertion, as a comment.
+    private var expectation: [String] {
+        guard let failure else { return ["// Expect here what the failed test expected."] }
+        let place =
+            failure.file.map { " at \(Self.comment(Path.name(of: $0))):\(failure.line ?? 0)" } ?? ""
+        return [
+            "// Expect here what the failed test expected\(place):",
+            "// " + Self.comment(failure.message),
+        ]
     }
 
-    /// Returns the name of a function without its closures, such as `Ledger.remove(_:)`.
-    private static func functionName(_ name: String) -> String {
-        let name = comment(name.ranges(of: " in ").last.map { String(name[$0.upperBound...]) } ?? name)
-        return name.hasPrefix("static ") ? String(name.dropFirst(7)) : name
+    /// The function to call, as a clause.
+    private var call: String {
+        let calls = plan?.calls(of: test, failure) ?? []
+        guard let first = calls.first else { return "do with the store what the failed test did next" }
+        let place = Self.comment(first.place)
+        let isRace = (plan?.culprits.count ?? 0) > 1
+        let order = isRace ? ", so that both read before one of them writes" : ""
+        let functions = calls.compactMap(\.function).map { Self.comment($0) }
+        guard !functions.isEmpty, functions.count == calls.count else {
+            return first.isInTest
+                ? "do with the store what \(place) does" + order
+                : "call the code at \(place) with the store" + order
+        }
+        let twice = isRace && functions.count == 1 ? " twice" : ""
+        return "call \(functions.joined(separator: " and "))\(twice) with the store, as \(place) "
+            + (first.isInTest ? "does" : "shows") + order
     }
 
     /// The statements of the transaction and the rows that it changed.
@@ -191,10 +208,21 @@ struct FixtureTest {
         guard let plan else {
             return ["The transaction that broke the store is unknown."]
         }
+        var lines = plan.culprits.flatMap(Self.steps)
+        if plan.culprits.contains(where: { $0.statements.contains { $0.sql.contains("?") } }) {
+            lines += [
+                "The values of ? are not recorded, unless CaptureConfiguration.recordsBoundValues is set.",
+                "",
+            ]
+        }
+        return lines
+    }
+
+    private static func steps(of culprit: FixturePlan.Culprit) -> [String] {
         var lines: [String] = []
-        if !plan.statements.isEmpty {
+        if !culprit.statements.isEmpty {
             let title =
-                switch plan.culprit {
+                switch culprit.place {
                 case .transaction(let number): "Transaction \(number) ran:"
                 case .openTransaction: "The uncommitted transaction ran:"
                 case .statement: "This statement changed nothing:"
@@ -206,7 +234,7 @@ struct FixtureTest {
                 if count > 1 { last[0] += "  (\(count) times)" }
                 lines += last
             }
-            for statement in plan.statements {
+            for statement in culprit.statements {
                 let text = Self.lines(of: statement)
                 if text == last {
                     count += 1
@@ -216,19 +244,18 @@ struct FixtureTest {
                 }
             }
             add()
-            if plan.statements.contains(where: { $0.sql.contains("?") }) {
-                lines += [
-                    "",
-                    "The values of ? are not recorded, unless CaptureConfiguration.recordsBoundValues is set.",
-                ]
-            }
             lines.append("")
         }
-        if !plan.changes.isEmpty {
-            lines += ["It changed:", ""]
-            lines += plan.changes.map { "    " + Self.comment($0, limit: 500) }
-            if plan.changeCount > plan.changes.count {
-                lines.append("    … \(plan.changeCount - plan.changes.count) more rows")
+        if !culprit.changes.isEmpty {
+            let title =
+                switch culprit.place {
+                case .transaction(let number): "Transaction \(number) changed:"
+                case .openTransaction, .statement: "It changed:"
+                }
+            lines += [culprit.statements.isEmpty ? title : "It changed:", ""]
+            lines += culprit.changes.map { "    " + Self.comment($0, limit: 500) }
+            if culprit.changeCount > culprit.changes.count {
+                lines.append("    … \(culprit.changeCount - culprit.changes.count) more rows")
             }
             lines.append("")
         }
