@@ -12,6 +12,8 @@ struct BlameText {
     private static let maximumStatements = 10
     /// The maximum number of rows shown with their values at the failure.
     private static let maximumLastRows = 5
+    /// The maximum width of a value at the failure, in columns.
+    private static let valueWidth = 120
 
     private let output: TextOutput
     private let statements: StatementText
@@ -70,7 +72,7 @@ struct BlameText {
             }
             let rest = values.filter { value in !row.key.contains { $0.column == value.name } }
             let cells = rest.prefix(Self.maximumColumns).map {
-                "\(SafeText.line($0.name)) \(StoredText.text(of: $0.value, width: 40))"
+                "\(SafeText.line($0.name)) \(StoredText.text(of: $0.value, width: Self.valueWidth))"
             }
             lines += TextWrap.message(
                 "at the failure: \(key)" + (cells.isEmpty ? "" : ": " + cells.joined(separator: ", ")),
