@@ -8,6 +8,10 @@ package struct Bisection: Sendable {
     package struct Result: Equatable, Sendable {
         package var columns: [String] = []
         package var rows: [[StoredValue]] = []
+        /// The number of all rows, as far as they were counted.
+        package var rowCount = 0
+        /// False if there may be more rows than ``rowCount``.
+        package var isCounted = true
     }
 
     /// A place in the sequence of states.

@@ -64,12 +64,16 @@ package struct BisectionReport: Encodable {
     private struct Query: Encodable {
         var columns: [String]
         var before: [[JSONCell]]?
+        var beforeCount: Int?
         var after: [[JSONCell]]
+        var afterCount: Int
+        /// True if a result may have more rows than were counted; otherwise absent.
+        var moreRows: Bool?
     }
 
     private enum CodingKeys: String, CodingKey {
         case store, sql, isComparison = "changed", transactionCount, result, transaction, states
-        case healedBy, changedAfter, query, changes, rows, statements
+        case healedBy, changedAfter, query, changes, rows, rowCount, statements
     }
 
     private let store: String
@@ -114,10 +118,15 @@ package struct BisectionReport: Encodable {
         try container.encode(
             Query(
                 columns: after.columns.isEmpty ? bisection.before?.columns ?? [] : after.columns,
-                before: bisection.before.map(rows), after: rows(after)), forKey: .query)
+                before: bisection.before.map(rows), beforeCount: bisection.before?.rowCount,
+                after: rows(after), afterCount: after.rowCount,
+                moreRows: (bisection.before?.isCounted ?? true) && after.isCounted ? nil : true),
+            forKey: .query)
         guard let transaction else { return }
         try container.encode(transaction.changes, forKey: .changes)
         try container.encode(transaction.rows, forKey: .rows)
+        try container.encode(
+            transaction.tables.reduce(0) { $0 + $1.counts.total }, forKey: .rowCount)
         try container.encode(transaction.statements, forKey: .statements)
     }
 

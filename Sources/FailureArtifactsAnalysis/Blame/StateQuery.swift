@@ -13,6 +13,11 @@ struct StateQuery: ~Copyable {
         var hash = 0
     }
 
+    /// The maximum number of rows that are counted.
+    private static let countLimit = 10_000
+    /// The time limit for counting rows, in seconds.
+    private static let countSeconds = 1.0
+
     private let sql: String
     /// True to read all rows.
     private let isWhole: Bool
@@ -62,10 +67,12 @@ struct StateQuery: ~Copyable {
         var hasher = Hasher()
         answer.result.columns = statement.columnNames
         while try statement.step() {
+            answer.result.rowCount += 1
             if answer.result.rows.count < rowLimit {
                 answer.result.rows.append(
                     (0..<statement.columnCount).map { statement.storedValue(at: $0, limit: 256) })
             } else if !isWhole {
+                answer.result.isCounted = rowLimit > 1 && Self.count(statement, &answer.result.rowCount)
                 break
             }
             guard isWhole else { continue }
@@ -76,5 +83,18 @@ struct StateQuery: ~Copyable {
         }
         if answer.hash != 0 { answer.hash = hasher.finalize() }
         return answer
+    }
+
+    /// Counts the rows that follow, without those beyond a limit.
+    ///
+    /// - Returns: True if all rows were counted. An error doesn't matter, because the query has returned rows already.
+    private static func count(_ statement: borrowing Statement, _ count: inout Int) -> Bool {
+        let deadline = Instant.now.advanced(bySeconds: countSeconds)
+        while count < countLimit, Instant.now < deadline {
+            guard let isRow = try? statement.step() else { return false }
+            guard isRow else { return true }
+            count += 1
+        }
+        return false
     }
 }

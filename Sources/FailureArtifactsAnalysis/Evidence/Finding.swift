@@ -101,6 +101,9 @@ package struct Finding: Equatable, Sendable {
     /// True if the bundle has several stores, so that texts name this one.
     package var isOneOfSeveralStores = false
     package var rows: [Row] = []
+    /// The number of rows that the transaction changed in the same way as ``rows``, of the same table; nil if ``rows``
+    /// has all of them, or if it is unknown.
+    package var rowsOfTransaction: Int64?
     /// The transaction's number in the store's history; nil if unknown.
     package var transaction: Int?
     /// The statement that caused it; nil if unknown.
@@ -122,8 +125,8 @@ package struct Finding: Equatable, Sendable {
 
 extension Finding: Encodable {
     private enum CodingKeys: String, CodingKey {
-        case code, title, confidence, store, rows, transaction, statement, statements, source, caller
-        case explanation
+        case code, title, confidence, store, rows, rowsOfTransaction, transaction, statement, statements
+        case source, caller, explanation
     }
 
     /// A statement as JSON.
@@ -149,6 +152,7 @@ extension Finding: Encodable {
         try container.encode(confidence, forKey: .confidence)
         try container.encodeIfPresent(store, forKey: .store)
         if !rows.isEmpty { try container.encode(rows, forKey: .rows) }
+        try container.encodeIfPresent(rowsOfTransaction, forKey: .rowsOfTransaction)
         try container.encodeIfPresent(transaction, forKey: .transaction)
         try container.encodeIfPresent(statement.map { Statement($0) }, forKey: .statement)
         if !statements.isEmpty {

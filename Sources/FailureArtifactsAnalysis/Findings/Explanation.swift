@@ -121,6 +121,7 @@ package struct Explanation: Encodable {
                     for var finding in try rule.findings(in: store, of: evidence) {
                         finding.relate(to: relevance)
                         finding.isOneOfSeveralStores = metadata.stores.count > 1
+                        finding.countRows(in: store)
                         found.append(finding)
                     }
                 } catch {
@@ -235,6 +236,26 @@ extension Finding {
         if let needed = likelyFrom, confidence == .possible, self.relevance >= needed {
             confidence = .likely
         }
+    }
+
+    /// The smallest of the rules' limits on the number of rows.
+    private static let smallestRowLimit = 5
+
+    /// Counts the rows that the transaction changed if the finding may have only the first ones.
+    fileprivate mutating func countRows(in store: StoreEvidence) {
+        guard rows.count >= Self.smallestRowLimit, let transaction,
+            let step = store.steps.first(where: { $0.number == transaction }),
+            rows.allSatisfy({ $0.table == rows[0].table && $0.change == rows[0].change }),
+            let counts = step.counts(of: rows[0].table)
+        else { return }
+        let count: Int64 =
+            switch rows[0].change {
+            case .inserted: counts.inserted
+            case .updated: counts.updated
+            case .deleted: counts.deleted
+            case .present, .missing: 0
+            }
+        if count > rows.count { rowsOfTransaction = count }
     }
 }
 

@@ -143,14 +143,23 @@ struct BlameText {
 
     private func results(_ bisection: Bisection, _ isComparison: Bool) -> [String] {
         guard let after = bisection.after else { return [] }
-        guard isComparison else { return after.rows.map { "  " + Self.text(of: $0, after.columns) } }
+        guard isComparison else { return Self.lines(of: after, after: "  ") }
         var lines: [String] = []
         for (label, result) in [("before", bisection.before), ("after", after)] {
             guard let result else { continue }
             if result.rows.isEmpty { lines.append("  \(label): no row") }
-            lines += result.rows.map { "  \(label): " + Self.text(of: $0, result.columns) }
+            lines += Self.lines(of: result, after: "  \(label): ")
         }
         return lines
+    }
+
+    /// Returns the rows of a result, and the number of rows that it doesn't have.
+    private static func lines(of result: Bisection.Result, after label: String) -> [String] {
+        let lines = result.rows.map { label + text(of: $0, result.columns) }
+        let rest = result.rowCount - result.rows.count
+        guard rest > 0 else { return lines }
+        let isLeast = result.isCounted ? "" : "at least "
+        return lines + [label + "and \(isLeast)\(Counted.items(Int64(rest), "more row"))"]
     }
 
     private static func text(of row: [StoredValue], _ columns: [String]) -> String {

@@ -22,7 +22,9 @@ struct BisectCommand: Command {
             .json(
                 "Print a JSON object: store, sql, changed, transactionCount, result (transaction, open-transaction, "
                     + "before-first-transaction or none), states (ranges of --at numbers) and, if they apply, "
-                    + "transaction, healedBy, changedAfter, query, changes, rows and statements."),
+                    + "transaction, healedBy, changedAfter, query (with the first rows before and after, beforeCount, "
+                    + "afterCount and, if not all rows were counted, moreRows), changes, rows, rowCount and "
+                    + "statements."),
             .timeLimit, .noLimits,
         ],
         discussion: """

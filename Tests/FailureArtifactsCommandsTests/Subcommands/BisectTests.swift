@@ -159,7 +159,7 @@ import Testing
         #expect(
             try facts("SELECT amount FROM entry WHERE amount > 0") == """
                 transaction 2 [[2, 2]] 3 3
-                None {'after': [[5]], 'before': [], 'columns': ['amount']} ['CREATE TABLE entry(account, amount)', \
+                None {'after': [[5]], 'afterCount': 1, 'before': [], 'beforeCount': 0, 'columns': ['amount']} ['CREATE TABLE entry(account, amount)', \
                 'INSERT INTO entry VALUES (1, -5), (2, 5)', 'PRAGMA user_version = 4']
                 [('entry', {'rowid': 1}, 'inserted'), ('entry', {'rowid': 2}, 'inserted')]
 
@@ -168,7 +168,7 @@ import Testing
             try facts("SELECT count(*) AS n FROM account", "--changed").hasPrefix(
                 """
                 transaction 1 [[1, 3]] None 3
-                [1, 3] {'after': [[3]], 'before': [[2]], 'columns': ['n']} ['UPDATE
+                [1, 3] {'after': [[3]], 'afterCount': 1, 'before': [[2]], 'beforeCount': 1, 'columns': ['n']} ['UPDATE
                 """))
         #expect(try facts("SELECT 1").hasPrefix("before-first-transaction None [[0, 3]] None 3\n"))
         #expect(try facts("SELECT 1 WHERE 0") == "none None [] None 3\nNone None []\n[]\n")
