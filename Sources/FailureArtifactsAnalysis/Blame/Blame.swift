@@ -46,6 +46,10 @@ package struct Blame: Sendable {
     package let transactions: [Transaction]
     /// The statements that wrote to the table, if there is no history to assign them to.
     package var otherStatements: [StatementRecord] = []
+    /// True if the uncommitted transaction is one that the error which failed the test had rolled back.
+    package var isRolledBack = false
+    /// A sentence about the statements that the log doesn't have; nil if it has all.
+    package let logNote: String?
 }
 
 extension Blame {
@@ -92,6 +96,8 @@ extension Blame {
         store = states.store.name
         reason = states.store.history?.reason
         transactionCount = states.transactionCount
+        isRolledBack = states.store.isBeforeRollback
+        logNote = states.store.olderStatements
         isCut = search.isCut
         rows = search.rows
         let name = folded(table)
@@ -106,30 +112,52 @@ extension Blame {
 
     /// Describes rows of a store without a history.
     ///
+    /// If a transaction was open at the failure, its changes of the rows are known.
+    ///
     /// - Parameters:
     ///   - address: The rows.
-    ///   - path: The copy at the failure.
+    ///   - path: The copy at the failure, with the changes of the open transaction.
+    ///   - committed: The copy without these changes; nil if there is none.
     ///   - choice: The store.
     ///   - reason: The reason why there is no history, as a full sentence.
     ///   - log: The store's statements.
     ///   - limits: The limits on resources that the store can use.
-    /// - Throws: A ``CommandError`` if there is no such table or row, or an error if the copy can't be read.
+    /// - Throws: A ``CommandError`` if there is no such table or row, or an error if a copy can't be read.
     package init(
-        _ address: RowAddress, inCopy path: String, of choice: StoreChoice, reason: String,
-        log: [StatementRecord], limits: UntrustedLimits
+        _ address: RowAddress, inCopy path: String, committed: String?, of choice: StoreChoice,
+        reason: String, log: [StatementRecord], limits: UntrustedLimits
     ) throws {
         var search = RowSearch(address, limits)
-        try search.find(in: path)
+        for state in [committed, path].compactMap(\.self) { try search.find(in: state) }
         table = try search.tableName()
-        _ = try search.follow(in: path)
+        if let committed { _ = try search.follow(in: committed) }
+        let touched = try search.follow(in: path)
+        let outlined = log.map { (record: $0, outline: StatementOutline($0.sql)) }
+        let isRolledBack = choice.store.isBeforeRollback
+        let open =
+            choice.store.transactionOpen == false && !isRolledBack
+            ? [] : UncommittedTransaction(in: outlined).statements(beforeRollback: isRolledBack)
+        let name = folded(table)
         store = choice.store.name
         self.reason = reason
+        self.isRolledBack = isRolledBack
         transactionCount = nil
         isCut = search.isCut
         rows = search.rows
-        transactions = []
+        logNote = choice.store.olderStatements
+        let all: Set<Finding.Row.Change> = [.inserted, .updated, .deleted]
+        let isKnown = committed != nil && !touched.isEmpty
+        let changes = isKnown ? Set(touched.map(\.change)) : all
+        let own = Self.statements(
+            open.map { log[$0] }, changing: name, changes, isOnly: !isKnown)
+        // Without the committed copy, the statements of the transaction are known, but not their effect.
+        transactions =
+            isKnown || committed == nil && !own.isEmpty
+            ? [Transaction(number: nil, rows: isKnown ? touched : [], statements: own)] : []
+        let shown = Set(transactions.isEmpty ? [] : open)
         otherStatements = Self.statements(
-            log, changing: folded(table), [.inserted, .updated, .deleted], isOnly: true)
+            log.indices.filter { !shown.contains($0) }.map { log[$0] }, changing: name, all, isOnly: true
+        )
     }
 
     /// Returns the statements that can have changed rows of a table, each text and line once.

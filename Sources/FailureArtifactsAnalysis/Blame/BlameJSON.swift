@@ -3,7 +3,7 @@ internal import FailureArtifactsReading
 
 extension Blame: Encodable {
     private enum CodingKeys: String, CodingKey {
-        case store, table, transactionCount, reason, isCut = "cut", rows, transactions
+        case store, table, transactionCount, reason, logNote = "log", isCut = "cut", rows, transactions
         case otherStatements = "statements"
     }
 
@@ -13,6 +13,7 @@ extension Blame: Encodable {
         try container.encode(table, forKey: .table)
         try container.encodeIfPresent(transactionCount, forKey: .transactionCount)
         try container.encodeIfPresent(reason, forKey: .reason)
+        try container.encodeIfPresent(logNote, forKey: .logNote)
         if isCut { try container.encode(true, forKey: .isCut) }
         try container.encode(rows, forKey: .rows)
         try container.encode(transactions, forKey: .transactions)

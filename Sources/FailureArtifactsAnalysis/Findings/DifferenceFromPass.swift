@@ -52,8 +52,10 @@ enum DifferenceFromPass: FindingRule {
                 rows, in: store,
                 title: "\(count) \(rows.count == 1 ? "differs" : "differ") from the passing run",
                 explanation:
-                    "Before is the passing run, after the failed one. Their transactions can't be compared, "
-                    + "because the history isn't complete.", likelyFrom: 60)
+                    "Before is the passing run, after the failed one. Their transactions can't be compared: "
+                    + (gap(in: passing, of: "passing") ?? gap(in: store, of: "failed")
+                        ?? "not all of them are known."),
+                likelyFrom: 60)
         }
         let ours = store.steps.indices.filter { !store.steps[$0].isEarlier }
         let theirs = passing.steps.indices.filter { !passing.steps[$0].isEarlier }
@@ -79,12 +81,25 @@ enum DifferenceFromPass: FindingRule {
     }
 
     /// True if the transactions are known from the first one.
-    private static func hasAllSteps(_ store: StoreEvidence) -> Bool {
-        guard let history = store.store.history, history.entry != nil, history.reason == nil else {
-            return false
+    private static func hasAllSteps(_ store: StoreEvidence) -> Bool { gap(in: store, of: "") == nil }
+
+    /// Returns the reason why not all transactions of a run are known, as a clause and further sentences; nil if they
+    /// are.
+    private static func gap(in store: StoreEvidence, of run: String) -> String? {
+        guard let history = store.store.history, history.entry != nil else {
+            let reason = store.store.missingHistory.map { " " + $0 } ?? ""
+            return "the \(run) run has no history of the store.\(reason)"
         }
-        return store.steps.count { $0.number != nil } == history.transactions
-            && store.steps.allSatisfy { $0.tables.allSatisfy(\.isComplete) }
+        if let reason = history.reason {
+            return "the history of the \(run) run doesn't reach back to the first one. \(reason)"
+        }
+        guard store.steps.count(where: { $0.number != nil }) == history.transactions else {
+            return "there was no time to read all transactions of the \(run) run."
+        }
+        guard store.steps.allSatisfy({ $0.tables.allSatisfy(\.isComplete) }) else {
+            return "a transaction of the \(run) run changed too many rows."
+        }
+        return nil
     }
 
     private static func finding(

@@ -141,6 +141,15 @@ package struct Explanation: Encodable {
             let store = evidence.stores.first { $0.name == findings[index].store }
             store?.addCandidates(to: &findings[index])
         }
+        for store in evidence.stores where store.store.olderStatements != nil {
+            let isUnexplained = findings.contains {
+                $0.store == store.name && $0.transaction != nil && $0.statement == nil
+                    && $0.statements.isEmpty
+            }
+            if isUnexplained, let note = store.store.olderStatements {
+                notes.append("Store '\(store.name)': \(note)")
+            }
+        }
         histories = evidence.stores.filter { $0.store.history?.entry != nil }.map(\.name)
         if findings.isEmpty { last = LastActivity(evidence) }
         if findings.isEmpty, !evidence.stores.isEmpty, histories.isEmpty, evidence.passing == nil {

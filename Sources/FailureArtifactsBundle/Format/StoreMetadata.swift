@@ -82,12 +82,15 @@ extension BundleMetadata {
             /// The entry, with one line for each statement.
             package var entry: String
             package var count: Int
+            /// The maximum number of statements, if it was reached, so that older ones are missing; otherwise absent.
+            package var limit: Int?
             /// The reason why some statements are missing, as a full sentence; absent if unknown.
             package var reason: String?
 
-            package init(entry: String, count: Int, reason: String? = nil) {
+            package init(entry: String, count: Int, limit: Int? = nil, reason: String? = nil) {
                 self.entry = entry
                 self.count = count
+                self.limit = limit
                 self.reason = reason
             }
         }

@@ -218,7 +218,10 @@ extension Capture {
                 try staging.record(images: LoadedImages.currentJSON)
             }
             try FileSystem.write(lines, toNewFile: staging.path(ofEntry: entry))
-            store.statements = .init(entry: entry, count: records.count, reason: reason)
+            let maximum = configuration.maximumStatements
+            store.statements = .init(
+                entry: entry, count: records.count,
+                limit: log.statements.count >= maximum ? maximum : nil, reason: reason)
             if rules.concernStores { store.redactions?.append(RedactionRules.statementSummary) }
         } catch {
             warnings.add(

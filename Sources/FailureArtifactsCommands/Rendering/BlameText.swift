@@ -47,18 +47,28 @@ struct BlameText {
             lines += note("More rows match; only the first \(blame.rows.count) are followed.")
         }
         for transaction in blame.transactions {
-            let label = transaction.number.map(String.init) ?? "uncommitted transaction"
-            lines += self.lines(label, transaction.rows.map(Self.text), transaction.statements)
+            lines += self.lines(transaction, of: blame)
         }
+        if blame.transactions.contains(where: \.statements.isEmpty) { lines += note(blame.logNote) }
         return lines + lastRows(blame)
     }
 
     private func withoutHistory(_ blame: Blame) -> [String] {
-        var lines = note(blame.reason) + lastRows(blame)
+        var lines = note(blame.reason)
+        for transaction in blame.transactions { lines += self.lines(transaction, of: blame) }
+        lines += lastRows(blame) + note(blame.logNote)
         guard !blame.otherStatements.isEmpty else { return lines }
         lines.append(
             "Statements that wrote to \(SafeText.line(blame.table)), perhaps to other rows:")
         return lines + self.lines(of: blame.otherStatements.suffix(Self.maximumStatements))
+    }
+
+    private func lines(_ transaction: Blame.Transaction, of blame: Blame) -> [String] {
+        let open = blame.isRolledBack ? "transaction that was rolled back" : "uncommitted transaction"
+        var rows = transaction.rows.map(Self.text)
+        // Without the committed copy, it is unknown which rows the statements changed.
+        if rows.isEmpty { rows = ["wrote to \(SafeText.line(blame.table)), perhaps to other rows"] }
+        return lines(transaction.number.map(String.init) ?? open, rows, transaction.statements)
     }
 
     /// Returns the rows as they were at the failure.

@@ -110,6 +110,9 @@ struct StoreText {
             }
             if let reason = history.reason { lines.append("history: " + reason) }
         }
+        if store.entry != nil, store.history?.reason == nil, let reason = store.missingHistory {
+            lines.append("no history: " + reason)
+        }
         if let redactions = store.redactions, !redactions.isEmpty {
             lines.append("redacted: " + redactions.joined(separator: ", "))
         }

@@ -19,9 +19,9 @@ struct BlameCommand: Command {
         options: [
             .store,
             .json(
-                "Print a JSON object: store, table, transactionCount, reason, rows (each with its key, and its values "
-                    + "at the failure, or null if it didn't exist then), and transactions (each with transaction or "
-                    + "open, rows and statements)."),
+                "Print a JSON object: store, table, transactionCount, reason, log (a note about missing statements), "
+                    + "rows (each with its key, and its values at the failure, or null if it didn't exist then), and "
+                    + "transactions (each with transaction or open, rows and statements)."),
             .timeLimit, .noLimits,
         ],
         discussion: """
@@ -83,8 +83,10 @@ struct BlameCommand: Command {
             return try Blame(address, in: states) { console.time.isOver }
         } catch let error as BundleError {
             guard case .noHistory = error.reason else { throw error }
+            let committed = choice.committed(among: bundle.metadata.storeChoices)
             return try Blame(
-                address, inCopy: bundle.extract(choice, below: scratch), of: choice,
+                address, inCopy: bundle.extract(choice, below: scratch),
+                committed: committed.map { try bundle.extract($0, below: scratch) }, of: choice,
                 reason: error.description, log: log, limits: console.limits.store)
         }
     }

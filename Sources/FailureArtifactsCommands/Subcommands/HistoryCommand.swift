@@ -82,6 +82,10 @@ struct HistoryCommand: Command {
                 for line in report.transactions.flatMap(text.lines) {
                     try console.output.writeLine(line)
                 }
+                let isMissing = report.transactions.contains { $0.statements == nil }
+                if isMissing, let note = choice.store.olderStatements {
+                    try console.output.writeLine(console.output.styled(note, .yellow))
+                }
             }
             return .done
         }

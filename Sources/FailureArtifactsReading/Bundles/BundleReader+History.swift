@@ -74,7 +74,7 @@ extension BundleReader {
         let store = choice.store
         guard let entry = store.history?.entry, let copyEntry = store.committedEntry ?? store.entry
         else {
-            throw BundleError(location.description, .noHistory(store.name, store.history?.reason))
+            throw BundleError(location.description, .noHistory(store.name, store.missingHistory))
         }
         guard !store.isCopyUncommitted else {
             throw BundleError(
@@ -105,6 +105,31 @@ extension BundleReader {
 }
 
 extension BundleMetadata.Store {
+    /// The reason why there is no history, as full sentences; nil if there is one, or if the reason is unknown.
+    package var missingHistory: String? {
+        guard history?.entry == nil else { return nil }
+        if let reason = history?.reason { return reason }
+        switch storage {
+        case .memory: return "A store in memory has no WAL, from which the history is read."
+        case .temporary: return "A temporary database has no WAL, from which the history is read."
+        case .file: break
+        }
+        guard let journalMode else { return nil }
+        guard journalMode == "wal" else {
+            return "Its journal mode is '\(journalMode)', and the history is read from a WAL: run "
+                + "PRAGMA journal_mode = wal after opening the store."
+        }
+        guard bytes.wal ?? 0 > 0 else {
+            return
+                "It had no WAL at the failure, so its transactions were in the database already. SQLite "
+                + "checkpoints the WAL when the last connection is closed: keep the store open until the assertion."
+        }
+        // The WAL was read.
+        guard history != nil else { return nil }
+        return
+            "Its WAL had no transaction at the failure: a checkpoint had moved them into the database."
+    }
+
     /// True if the only copy contains uncommitted changes.
     ///
     /// The history's pages don't match it then.

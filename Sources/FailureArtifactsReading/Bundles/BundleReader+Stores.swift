@@ -60,6 +60,15 @@ extension StoreChoice {
     }
 }
 
+extension BundleMetadata.Store {
+    /// A sentence about statements that were too old for the log; nil if the log didn't reach its limit.
+    package var olderStatements: String? {
+        statements?.limit.map {
+            "Older statements aren't in the log: it has the last \($0) (FAILURE_ARTIFACTS_STATEMENTS)."
+        }
+    }
+}
+
 extension StatementRecord {
     /// The innermost line in another file that called the function of ``source``; nil if unknown.
     ///

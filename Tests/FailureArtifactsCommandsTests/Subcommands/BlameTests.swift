@@ -240,6 +240,7 @@ import Testing
                     output: """
                         account 3 in store ledger
                           '\(path)' has no history of the store 'ledger', so that only its last state can be looked at.
+                        uncommitted transaction  id = 3 inserted: name '', balance -5
                         at the failure: id = 3: name '', balance -5
 
                         """, error: ""))

@@ -107,6 +107,7 @@ import Testing
             "source":{"file":"Sources/App/Office.swift","line":\(line),"function":"closure #1 in Office.sell(_:)"}
             """
         }
+        let second = "\"connection\":2"
         let read = ("SELECT balance FROM account WHERE id = 1", nil as Int?)
         let write = ("UPDATE account SET balance = ? WHERE id = ?", 1 as Int?)
         let bundle = try fixture.walBundle(
@@ -118,7 +119,7 @@ import Testing
                 ("BEGIN", nil), ("INSERT INTO account VALUES (3, 'c', 30)", 1), ("COMMIT", nil), read,
                 read,
                 ("BEGIN", nil), write, ("COMMIT", nil), ("BEGIN", nil), write, ("COMMIT", nil),
-            ], connections: [1, 1, 1, 1, 2, 1, 1, 1, 2, 2, 2], facts: [6: facts(5), 9: facts(5)],
+            ], facts: [4: second, 6: facts(5), 8: second, 9: second + "," + facts(5), 10: second],
             message: message)
         let confidence = try #require(
             run("explain", bundle, "--json").output.firstMatch(of: #/"confidence" ?: ?"(\w+)"/#)?.1)

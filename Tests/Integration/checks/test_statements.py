@@ -96,6 +96,9 @@ class Statements(SuiteCase):
         bundle = self.leaves(RAW, variables={"FAILURE_ARTIFACTS_STATEMENTS": "2"})
         records = self.statements(bundle)
         self.assertEqual([r["sql"][:6] for r in records], ["INSERT"] * 2)
+        self.assertEqual(bundle.described("statements")["statements"]["limit"], 2)
+        self.assertIn("Older statements aren't in the log: it has the last 2", self.tool(bundle, "history"))
+        self.assertNotIn("limit", self.leaves(RAW).described("statements")["statements"])
 
     def test_an_application_with_its_own_trace(self):
         bundle = self.leaves("RawSuite.ApplicationTests/testSetsItsOwnTraceHooksAndFunctions")
