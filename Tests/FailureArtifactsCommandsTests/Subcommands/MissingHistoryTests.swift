@@ -14,11 +14,8 @@ import Testing
 
     /// Writes a bundle with a store that has no history.
     ///
-    /// - Parameters:
-    ///   - facts: The store's further metadata, as JSON.
-    ///   - log: The statements, each with the number of rows that it changed.
-    ///   - open: The statements of an open transaction; nil for none.
-    ///   - hasCommitted: True if the committed state is known, too.
+    /// `facts` is more metadata of the store, as JSON. `log` has statements with the numbers of rows that they changed.
+    /// `open` has the statements of an open transaction; without `hasCommitted`, the committed state is unknown.
     private func bundle(
         in fixture: borrowing Fixture, facts: String, log: [(String, Int)] = [], open: String? = nil,
         hasCommitted: Bool = true

@@ -19,6 +19,11 @@ class Replay(SuiteCase):
         # The table, apple, pear, and the apple that becomes a kiwi.
         self.assertEqual((found["start"], found["replayed"], found["transactions"]), ("history", 4, 4))
 
+    def test_small_updates(self):
+        status, found = self.replay(self.leaves("RawSuite.ReplayTests/testSmallUpdates"))
+        self.assertEqual((status, found["result"], found["skipped"]), (0, "same", []), found)
+        self.assertEqual(found["replayed"], found["transactions"])
+
     def test_another_process(self):
         status, found = self.replay(self.leaves("RawSuite.ReplayTests/testAnotherProcess"))
         self.assertEqual((status, found["result"]), (1, "incomplete"), found)

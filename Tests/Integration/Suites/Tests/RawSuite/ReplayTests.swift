@@ -33,6 +33,30 @@ final class ReplayTests: XCTestCase {
         try database.close()
     }
 
+    /// `shop`: small updates, some of which leave rows or pages as they were.
+    func testSmallUpdates() throws {
+        let database = try Database(try freshPath("shop.sqlite"), journal: "wal", fruit: "apple")
+        try database.execute(
+            "CREATE TABLE stock (code TEXT PRIMARY KEY, amount INTEGER, note TEXT); "
+                + "CREATE INDEX stock_note ON stock (note); INSERT INTO stock VALUES ('a', 1, 'x'), ('b', 2, 'y')"
+        )
+        for sql in [
+            "UPDATE stock SET amount = 3 WHERE code = 'a'",
+            "UPDATE stock SET amount = 3 WHERE code = 'a'",
+            "UPDATE stock SET note = 'x' WHERE code = 'a'", "UPDATE stock SET note = note",
+            "UPDATE stock SET code = 'c' WHERE code = 'b'", "UPDATE fruit SET rowid = 7",
+            "UPDATE stock SET amount = 4 WHERE code = 'none'",
+            "INSERT INTO stock VALUES ('a', 9, 'z') ON CONFLICT (code) DO UPDATE SET amount = 3",
+            "REPLACE INTO stock VALUES ('a', 3, 'x')",
+            "BEGIN; UPDATE stock SET amount = 5 WHERE code = 'a'; UPDATE stock SET amount = 3 WHERE code = 'a'; COMMIT",
+            "UPDATE stock SET amount = 6 WHERE code = 'a'",
+        ] {
+            try database.execute(sql)
+        }
+        XCTFail("replayed")
+        try database.close()
+    }
+
     /// `shop`: another process adds a plum.
     func testAnotherProcess() throws {
         let path = try freshPath("shop.sqlite")
