@@ -1,0 +1,122 @@
+internal import FailureArtifactsBundle
+internal import FailureArtifactsReading
+internal import FailureArtifactsSQLite
+
+extension StoreEvidence {
+    /// A transaction and the statement in it that made a change, as far as they are known.
+    struct Origin {
+        var step: Int?
+        var transaction: Int?
+        var statement: Statement?
+    }
+
+    /// Returns the last step that changed a row in a certain way.
+    func lastStep(where isMatch: (ChangedTable, RowChange) -> Bool, of table: String) -> (
+        index: Int, row: RowChange
+    )? {
+        for (index, step) in steps.enumerated().reversed() {
+            guard let changed = step.table(table) else { continue }
+            if let row = changed.rows.last(where: { isMatch(changed, $0) }) { return (index, row) }
+        }
+        return nil
+    }
+
+    /// Returns the origin of a change in a step.
+    ///
+    /// - Parameters:
+    ///   - step: The step's index; nil if it is unknown.
+    ///   - table: The table.
+    ///   - kinds: The kinds of statements that can make the change.
+    /// - Returns: The step's transaction. The statement is nil unless exactly one kind of statement can have made the
+    ///   change.
+    func origin(
+        inStep step: Int?, of table: String, by kinds: Set<StatementOutline.Kind>
+    ) -> Origin {
+        guard let step else {
+            // Without a history, one statement may be the only one that can have made the change.
+            return Origin(
+                statement: steps.isEmpty ? Self.only(testStatements, writing: table, kinds) : nil)
+        }
+        return Origin(
+            step: step, transaction: steps[step].number,
+            statement: Self.only(steps[step].statements, writing: table, kinds))
+    }
+
+    /// Returns the last of the statements that write to a table, if all of them have the same text and source.
+    private static func only(
+        _ statements: [Statement], writing table: String, _ kinds: Set<StatementOutline.Kind>
+    ) -> Statement? {
+        let writing = statements.filter { $0.record.error == nil && $0.record.changes != 0 }
+        let exact = writing.filter {
+            kinds.contains($0.outline.kind) && $0.outline.table == folded(table)
+        }
+        if let last = exact.last {
+            let isOne = exact.allSatisfy {
+                $0.record.sql == last.record.sql && $0.record.source == last.record.source
+            }
+            return isOne ? last : nil
+        }
+        // A migration rebuilds a table under another name, and foreign keys act when a table is dropped.
+        if kinds.contains(.definition) {
+            let copies = writing.filter { statement in
+                statement.outline.kind == .insert
+                    && statement.parts.words.contains(folded(table))
+            }
+            if copies.count == 1 { return copies[0] }
+            let drops = statements.filter { $0.outline.drops && $0.record.error == nil }
+            if drops.count == 1 { return drops[0] }
+        }
+        // A trigger or a foreign key's action made the change.
+        let others = writing.filter { $0.writes }
+        return others.count == 1 ? others[0] : nil
+    }
+
+    /// Returns the statement that inserted a row of a store without a history, if the log leaves no doubt.
+    ///
+    /// SQLite numbers rows from 1 if no statement names the key. The log must reach back to the creation of the table.
+    ///
+    /// - Parameters:
+    ///   - key: The row's key.
+    ///   - table: The table.
+    ///   - columns: The columns that no later statement may have changed.
+    /// - Returns: The statement; nil if it is uncertain.
+    func insertion(of key: [StoredValue], in table: TableShape, unchanged columns: [String])
+        -> Statement?
+    {
+        guard let name = table.integerKey, key.count == 1, case .integer(let number) = key[0].content,
+            statements.contains(where: { $0.outline.creates && $0.outline.table == folded(table.name) })
+        else { return nil }
+        let writing = statements.filter {
+            $0.writes && $0.outline.table == folded(table.name) && $0.record.error == nil
+                && $0.record.changes != 0
+        }
+        for statement in writing where statement.outline.kind == .update {
+            guard !columns.contains(where: { statement.parts.assigned.contains(folded($0)) }) else {
+                return nil
+            }
+        }
+        let inserts = writing.filter { $0.outline.kind != .update }
+        let isPlain = inserts.allSatisfy { statement in
+            let words = statement.parts.words.prefix(200)
+            return statement.outline.kind == .insert && statement.record.changes == 1
+                && !statement.outline.mayHaveNoEffect && !isRolledBack(statement)
+                && words.prefix(while: { $0 != "values" }).contains("(")
+                && !words.prefix(while: { $0 != "values" }).contains(folded(name))
+        }
+        let quoted = (quotedIdentifier(name), quotedIdentifier(table.name))
+        guard isPlain, inserts.indices.contains(Int(number) - 1),
+            (try? count("SELECT count(*) FROM \(quoted.1)")) == Int64(inserts.count),
+            (try? count("SELECT max(\(quoted.0)) FROM \(quoted.1)")) == Int64(inserts.count)
+        else { return nil }
+        return inserts[Int(number) - 1]
+    }
+
+    /// Returns the last statement of the test whose text is in a message, as in GRDB's errors; nil for other messages.
+    func statement(namedIn message: FailureMessage) -> Statement? {
+        let text = message.text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        return testStatements.last { statement in
+            let sql = statement.record.sql.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+            return sql.utf8.count >= 5 && text.contains(sql)
+        }
+    }
+}
