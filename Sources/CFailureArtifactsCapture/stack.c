@@ -24,8 +24,8 @@ enum {
     maximum_calls = 10,
     known_layouts = 4,
     // The functions without a frame pointer that each thread remembers, and its searches for them. The walk ends at others.
-    maximum_skips = 16,
-    maximum_searches = 64,
+    maximum_skips = 64,
+    maximum_searches = 256,
 };
 
 // Sanitizers would report the words of the stack that belong to no variable.
@@ -234,10 +234,11 @@ static position find_caller(uintptr_t here) {
 typedef struct skip {
     // The return address of the call.
     uintptr_t address;
-    // The distance between the stack pointers, in bytes.
+    // The distance between the stack pointers, in bytes; 0 for a function at the end of the stack, which has no caller.
     uint32_t size;
     // The places that may have the caller's register, as bits: 0 for the register itself, and n for the nth word from the
-    // frame's end. A place can have the same value by chance, so searches go on until one place is left.
+    // frame's end. A place can have the same value by chance. If the places have different values, another search leaves
+    // fewer of them.
     uint32_t places;
 } skip;
 
@@ -266,12 +267,13 @@ static _Unwind_Reason_Code visit_caller(struct _Unwind_Context *context, void *a
     return _URC_NO_REASON;
 }
 
-// Finds the way out of the function with the unwinder. It has no places if the stack doesn't confirm it.
-READS_STACK static skip find_skip(position callee, position *caller) {
+// Finds the way out of the function with the unwinder. It has no places if the stack doesn't confirm it, or at the end.
+READS_STACK static skip find_skip(position callee, position *caller, bool *is_end) {
     skip skip = {callee.address, 0, 0};
     return_search search = {.callee = callee};
     _Unwind_Backtrace(visit_caller, &search);
     *caller = search.caller;
+    *is_end = search.was_found && !caller->address;
     if (caller->stack_pointer <= callee.stack_pointer || caller->stack_pointer > stack.end) return skip;
     uintptr_t size = caller->stack_pointer - callee.stack_pointer;
     if (size > UINT32_MAX || word(callee.stack_pointer, (uint32_t)size - sizeof size) != caller->address) return skip;
@@ -285,30 +287,42 @@ READS_STACK static skip find_skip(position callee, position *caller) {
     return skip;
 }
 
+// Reads the caller's register from its places. Returns false if they have several values, so that a search is needed.
+READS_STACK static bool frame_pointer_is_certain(const skip *skip, const position *position, uintptr_t *frame_pointer) {
+    bool is_first = true;
+    for (uint32_t places = skip->places; places; places &= places - 1) {
+        uint32_t place = (uint32_t)__builtin_ctz(places);
+        uintptr_t value = place == 0 ? position->frame_pointer
+            : word(position->stack_pointer, skip->size - place * (uint32_t)sizeof(uintptr_t));
+        if (!is_first && value != *frame_pointer) return false;
+        *frame_pointer = value;
+        is_first = false;
+    }
+    return !is_first;
+}
+
 // Goes to the caller of a function without a frame pointer. Returns false if the caller is unknown.
 READS_STACK static bool skip_function(position *position) {
     unsigned index = 0;
     while (index < skip_count && skips[index].address != position->address) index++;
     if (index == maximum_skips) return false;
     skip *skip = &skips[index];
-    bool is_known = index < skip_count;
-    if (is_known && (skip->places & (skip->places - 1)) == 0) {
-        uint32_t size = skip->size;
-        if (size > stack.end - position->stack_pointer) return false;
-        position->address = word(position->stack_pointer, size - (uint32_t)sizeof(uintptr_t));
-        if (skip->places > 1) {
-            uint32_t offset = size - (uint32_t)__builtin_ctz(skip->places) * (uint32_t)sizeof(uintptr_t);
-            position->frame_pointer = word(position->stack_pointer, offset);
-        }
-        position->stack_pointer += size;
+    bool is_known = index < skip_count, is_end;
+    if (is_known && skip->size == 0) return false;
+    if (is_known && skip->size > stack.end - position->stack_pointer) return false;
+    uintptr_t frame_pointer;
+    if (is_known && frame_pointer_is_certain(skip, position, &frame_pointer)) {
+        position->address = word(position->stack_pointer, skip->size - (uint32_t)sizeof(uintptr_t));
+        position->frame_pointer = frame_pointer;
+        position->stack_pointer += skip->size;
         return position->address != 0;
     }
     if (skip_searches == maximum_searches) return false;
     skip_searches++;
     struct position caller;
-    struct skip found = find_skip(*position, &caller);
+    struct skip found = find_skip(*position, &caller, &is_end);
     uint32_t places = is_known && found.size == skip->size ? found.places & skip->places : found.places;
-    if (!places) return false;
+    if (!places && !(is_end && !is_known)) return false;
     // A signal handler may use these entries while this code changes one.
     skip->address = found.address;
     skip->size = found.size;

@@ -415,6 +415,23 @@ extension StatementLogTests {
         }
     }
 
+    /// A thread looks for the callers of functions without a frame pointer a limited number of times.
+    @Test func stacksStayCompleteOnAThreadWithManyStatements() throws {
+        try withConnection(.init(statements: 800), path: ":memory:") { handle in
+            let queue = DispatchQueue(label: "statements")
+            try onAThread(stack: 1 << 20) {
+                for _ in 0..<700 {
+                    _ = queue.sync { sqlite3_exec(handle.handle, "SELECT 1", nil, nil, nil) }
+                }
+            }
+            let stacks = try statements(handle).map(\.addresses)
+            try #require(stacks.count == 700)
+            let first = try #require(stacks.first)
+            let shorter = stacks.count { $0.count < first.count }
+            #expect(shorter == 0 && first.count > 5)
+        }
+    }
+
     // MARK: Support
 
     /// Runs `body` on a thread with a stack of this size, in bytes.
