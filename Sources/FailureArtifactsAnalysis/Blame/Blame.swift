@@ -166,7 +166,7 @@ extension Blame {
     ///   - statements: The statements of one transaction.
     ///   - table: The folded name of the table.
     ///   - changes: The changes.
-    ///   - columns: The folded names of the columns that were updated; empty if the rows were also changed in other ways.
+    ///   - columns: The folded names of the updated columns; empty if the rows were also changed in other ways.
     ///   - linked: The tables whose statements can change rows of other tables; nil if they are unknown.
     ///   - isOnly: True to leave out statements on other tables, whose triggers or foreign keys may have changed the rows.
     /// - Returns: The statements on the table that fit the changes; without such ones, those that may have caused them.

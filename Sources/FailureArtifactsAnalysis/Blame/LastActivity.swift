@@ -12,7 +12,7 @@ package struct LastActivity: Encodable, Sendable {
     package let isOneOfSeveralStores: Bool
     /// The last query of the test on one of the store's tables; nil if there was none, or no log.
     package let query: StatementRecord?
-    /// The number of the transaction in the history; nil for the one that was open at the failure, or without a history.
+    /// The number of the transaction in the history; nil for one that was open at the failure, or without a history.
     package let transaction: Int?
     /// True if the transaction was open at the failure.
     package let isOpen: Bool

@@ -15,11 +15,12 @@ struct ExplainCommand: Command {
             Syntax.Option(
                 "--all", help: "Show all findings. By default, the first \(Explanation.standardCount)."),
             .json(
-                "Print a JSON object: bundle, test, failure, findings and, if there are any, last (without findings: the last query, "
-                    + "and the last transaction that changed what it read), files (the changes of watched files), incomplete (the codes of rules that ran out of time) and notes. A finding has code, title, "
-                    + "confidence, explanation and, if they are known, store, rows, transaction, statement, source (its line) and "
-                    + "caller (the line of its first caller in another file), or statements, if several can have changed "
-                    + "the rows."
+                "Print a JSON object: bundle, test, failure, findings and, if there are any, last (without findings: "
+                    + "the last query, and the last transaction that changed what it read), files (the changes of "
+                    + "watched files), incomplete (the codes of rules that ran out of time) and notes. A finding has "
+                    + "code, title, confidence, explanation and, if they are known, store, rows, transaction, "
+                    + "statement, source (its line) and caller (the line of its first caller in another file), or "
+                    + "statements, if several can have changed the rows."
             ),
             Syntax.Option(
                 "--against", value: "BUNDLE",

@@ -35,7 +35,8 @@ import Testing
         #expect(try finding([Self.update, set]).statement?.sql == set)
         // A trigger may set any column.
         let trigger =
-            "CREATE TRIGGER t AFTER UPDATE OF name ON account BEGIN UPDATE account SET balance = 45 WHERE id = new.id; END"
+            "CREATE TRIGGER t AFTER UPDATE OF name ON account BEGIN "
+            + "UPDATE account SET balance = 45 WHERE id = new.id; END"
         #expect(try finding([trigger, Self.update, set]).statement == nil)
     }
 
