@@ -431,7 +431,7 @@ class GitHub(CICase):
             if "testThrows" in properties["title"]:
                 self.assertNotIn("file", properties)
                 self.assertNotIn("line", properties)
-                self.assertEqual(data, '"Broken()"')
+                self.assertEqual(data, 'threw error "Broken()"')
             else:
                 self.assertTrue(properties["file"].endswith("CITests.swift"), properties)
                 self.assertGreater(int(properties["line"]), 0)
