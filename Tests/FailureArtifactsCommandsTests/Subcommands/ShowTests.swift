@@ -89,7 +89,7 @@ import Testing
         #expect(run("show", path).output.contains("stores/s.sqlite, \(view)\n"))
     }
 
-    /// The copy shows one connection's view. The warning about another one must not contradict the store's state.
+    /// The copy shows one connection's view, and a warning is about another one.
     @Test(arguments: [
         ("", "no transaction open"),
         ("\"path\": \"/b.db\"", "no transaction open"),
