@@ -111,17 +111,11 @@ struct FixtureFiles {
         if !options.isWhole, total > 0, changesRows {
             let transactions = plan.culprits.count == 1 ? "transaction" : "transactions"
             let verbs = "changed or refer" + (plan.culprits.count == 1 ? "s to" : " to")
-            // Another transaction can have broken the store, with other rows.
-            let omission =
-                plan.finding.confidence == .possible ? nil : try plan.slice(before, limits: limits)
+            let omission = try plan.slice(before, limits: limits)
             let count = try StoreReduction.size(of: before, limits: limits).rowCount
             let size = "It has \(count) of \(Counted.items(Int64(total), "row")): "
             switch omission {
-            case nil:
-                notes.append(
-                    "It has all rows, because the \(transactions) may have nothing to do with the failure."
-                )
-            case .none?:
+            case .none:
                 try console.warn("All rows are kept, because some can't be left out safely.")
             case .otherRows:
                 notes.append(

@@ -145,25 +145,23 @@ struct FixtureTest {
             lines.append(
                 "// A query for what is wrong is left out, because it has invisible characters.")
         }
-        guard let plan, let query, plan.finding.confidence > .possible else {
+        guard let plan, let query else {
             lines += expectation
-            if let plan, let query {
-                // The query returns rows in a store that may be right.
-                lines += [
-                    "//",
-                    "// A possible cause: " + Self.comment(plan.finding.title) + ". A query for it:",
-                    "//",
-                ]
-                lines += query.split(separator: "\n", omittingEmptySubsequences: false).map {
-                    "//     " + $0
-                }
-            }
             if framework == .testing { lines.append("_ = store") }
             return lines.joined(separator: "\n")
         }
-        lines.append(
-            "// " + (plan.finding.confidence == .likely ? "The likely cause: " : "")
-                + Self.comment(plan.finding.title) + ".")
+        let title = Self.comment(plan.finding.title)
+        switch plan.finding.confidence {
+        case .certain: lines.append("// \(title).")
+        case .likely: lines.append("// The likely cause: \(title).")
+        case .possible:
+            // The query returns rows in a store that may be right.
+            lines += expectation
+            lines += [
+                "//", "// A possible cause: \(title).",
+                "// Remove the following lines if it isn't what is wrong.",
+            ]
+        }
         let hashes = Self.hashes(for: query)
         lines.append("let broken = try store.rows(")
         lines += Self.indented("\(hashes)\"\"\"\n\(query)\n\"\"\"\(hashes))", by: 4).split(
