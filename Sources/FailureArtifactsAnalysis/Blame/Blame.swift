@@ -117,7 +117,7 @@ extension Blame {
     /// - Parameters:
     ///   - address: The rows.
     ///   - path: The copy at the failure, with the changes of the open transaction.
-    ///   - committed: The copy without these changes; nil if there is none.
+    ///   - committed: The copy without these changes; nil without one.
     ///   - choice: The store.
     ///   - reason: The reason why there is no history, as a full sentence.
     ///   - log: The store's statements.

@@ -3,7 +3,7 @@ import Testing
 
 @testable import FailureArtifactsCommands
 
-/// Small updates, whose effect on rows is not that of their number of changes.
+/// Small updates, which SQLite counts although no row differs afterwards.
 @Suite struct ReplaySmallTests {
     @Test(arguments: [
         ["UPDATE account SET balance = 10 WHERE id = 1"],
