@@ -168,7 +168,7 @@ extension Blame {
     ///   - changes: The changes.
     ///   - columns: The folded names of the updated columns; empty if the rows were also changed in other ways.
     ///   - linked: The tables whose statements can change rows of other tables; nil if they are unknown.
-    ///   - isOnly: True to leave out statements on other tables, whose triggers or foreign keys may have changed the rows.
+    ///   - isOnly: True to leave out statements on other tables, which may have changed the rows.
     /// - Returns: The statements on the table that fit the changes; without such ones, those that may have caused them.
     static func statements(
         _ statements: [StatementRecord], changing table: String, _ changes: Set<Finding.Row.Change>,

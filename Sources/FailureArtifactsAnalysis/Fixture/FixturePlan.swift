@@ -57,7 +57,7 @@ package struct FixturePlan {
     package let store: BundleMetadata.Store
     /// The transactions after the state that the test starts with, oldest first.
     ///
-    /// The last one is the finding's own. There is another one if the finding is that it overwrote the other's change.
+    /// The finding is about the last one. There is another one before it if its change was overwritten.
     package private(set) var culprits: [Culprit]
     /// A query that returns rows if the store is broken; nil if no query can tell.
     package private(set) var query: String?

@@ -46,7 +46,7 @@ import Testing
         #expect(query["beforeCount"] as? Int == 120 && query["afterCount"] as? Int == 7)
     }
 
-    /// Counting ends at a limit, and an error after the first rows doesn't make the query fail.
+    /// Counting ends at a limit, and an error after the first rows doesn't matter.
     @Test func whatIsNotCountedIsSaid() throws {
         let fixture = try Fixture()
         let bundle = try fixture.walBundle([Self.fill])

@@ -3,7 +3,7 @@ import Testing
 
 @testable import FailureArtifactsCommands
 
-/// Small updates, which SQLite counts although no row differs afterwards.
+/// Small updates that change fewer rows than SQLite counts.
 @Suite struct ReplaySmallTests {
     @Test(arguments: [
         ["UPDATE account SET balance = 10 WHERE id = 1"],

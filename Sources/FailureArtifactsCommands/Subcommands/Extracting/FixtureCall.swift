@@ -4,7 +4,7 @@ internal import FailureArtifactsSystem
 
 /// The function of the application that led to a statement, for the test that is to call it again.
 struct FixtureCall: Equatable {
-    /// The name without closures, such as `Ledger.remove(_:)`; nil if it is unknown or the test ran the statement itself.
+    /// The name without closures, such as `Ledger.remove(_:)`; nil if it is unknown or the test ran the statement.
     let function: String?
     /// The line that shows the call, such as `Tests/LedgerTests/LedgerTests.swift:7`.
     let place: String
