@@ -22,6 +22,8 @@ struct Relevance {
 
     /// The tables that the last queries before the failure read, in lower case.
     let readTables: Set<String>
+    /// The words of these queries, in lower case; nil if they may have read all columns.
+    private let queryWords: Set<String>?
     let links: [Link]
     private let message: FailureMessage
 
@@ -32,7 +34,11 @@ struct Relevance {
     init(_ store: StoreEvidence, _ message: FailureMessage, deadline: Instant) {
         self.message = message
         let names = Set(store.tables.map { folded($0.name) })
-        readTables = Self.readTables(store, names)
+        let queries = Self.lastQueries(store, names)
+        readTables = queries.reduce(into: []) { $0.formUnion(names.intersection($1.parts.words)) }
+        queryWords =
+            queries.contains(where: Self.mayReadAllColumns)
+            ? nil : queries.reduce(into: []) { $0.formUnion($1.parts.words) }
         store.connection.setDeadline(deadline)
         // "3.0" is no number of rows.
         let isCount = message.values.allSatisfy { !$0.text.contains(".") }
@@ -40,24 +46,32 @@ struct Relevance {
         store.connection.setDeadline(nil)
     }
 
-    /// Returns the tables in the queries after the last write, or in the last query.
-    private static func readTables(_ store: StoreEvidence, _ names: Set<String>) -> Set<String> {
-        var tables: Set<String> = []
-        var queries = 0
+    /// Returns the queries after the last write, or the last query, the last one first.
+    private static func lastQueries(
+        _ store: StoreEvidence, _ names: Set<String>
+    ) -> [StoreEvidence.Statement] {
+        var queries: [StoreEvidence.Statement] = []
         for statement in store.testStatements.reversed() {
             if statement.outline.isQuery {
                 let words = statement.parts.words
-                guard words.first == "select" || words.first == "with" else { continue }
-                let read = names.intersection(words)
-                guard !read.isEmpty else { continue }
-                tables.formUnion(read)
-                queries += 1
-                if queries == 3 { break }
-            } else if queries > 0, statement.writes {
+                guard words.first == "select" || words.first == "with", !names.isDisjoint(with: words)
+                else { continue }
+                queries.append(statement)
+                if queries.count == 3 { break }
+            } else if !queries.isEmpty, statement.writes {
                 break
             }
         }
-        return tables
+        return queries
+    }
+
+    /// True unless the query names the columns that it reads.
+    private static func mayReadAllColumns(_ query: StoreEvidence.Statement) -> Bool {
+        let text = folded(query.record.sql).filter { !$0.isWhitespace }
+        return query.record.cut == true
+            || text.split(separator: "count(*)", omittingEmptySubsequences: false).contains {
+                $0.contains("*")
+            }
     }
 
     // MARK: - Numbers
@@ -133,6 +147,15 @@ struct Relevance {
         score += links.filter { tables.contains($0.table) }.map { self.score($0, finding) }.max() ?? 0
         score += valueScore(finding)
         return score
+    }
+
+    /// True unless the finding is about the values of a column that the last queries didn't read.
+    func readsColumn(of finding: Finding) -> Bool {
+        guard [.typeMismatch, .nullOutlier, .patternOutlier].contains(finding.code), let queryWords
+        else { return true }
+        return finding.rows.contains { row in
+            row.columns.contains { queryWords.contains(folded($0.column)) }
+        }
     }
 
     private func score(_ link: Link, _ finding: Finding) -> Int {

@@ -43,6 +43,8 @@ extension StoreEvidence {
     }
 
     /// Returns the last of the statements that write to a table, if all of them have the same text and source.
+    ///
+    /// Of its callers, it has those that all of them have.
     private static func only(
         _ statements: [Statement], writing table: String, _ kinds: Set<StatementOutline.Kind>
     ) -> Statement? {
@@ -54,7 +56,7 @@ extension StoreEvidence {
             let isOne = exact.allSatisfy {
                 $0.record.sql == last.record.sql && $0.record.source == last.record.source
             }
-            return isOne ? last : nil
+            return isOne ? last.withCommonCallers(of: exact) : nil
         }
         // A migration rebuilds a table under another name, and foreign keys act when a table is dropped.
         if kinds.contains(.definition) {
@@ -118,5 +120,21 @@ extension StoreEvidence {
             let sql = statement.record.sql.split(whereSeparator: \.isWhitespace).joined(separator: " ")
             return sql.utf8.count >= 5 && text.contains(sql)
         }
+    }
+}
+
+extension StoreEvidence.Statement {
+    /// Returns the statement with the outer callers that others have, too.
+    ///
+    /// One of several executions of a statement did it, and it isn't known which.
+    fileprivate func withCommonCallers(of others: [Self]) -> Self {
+        var statement = self
+        for other in others where other.record.callers != record.callers {
+            let common = zip(
+                (statement.record.callers ?? []).reversed(), (other.record.callers ?? []).reversed()
+            ).prefix { $0 == $1 }.map(\.0)
+            statement.record.callers = common.isEmpty ? nil : common.reversed()
+        }
+        return statement
     }
 }

@@ -38,7 +38,15 @@ extension StoreEvidence {
             where statement.outline.kind == .rollbackTo
                 || transaction.end == .rolledBack && index == statements.count - 1
             {
-                found.append(RolledBackTransaction(statements: Array(statements[...index])))
+                var start = 0
+                if statement.outline.kind == .rollbackTo {
+                    let savepoint = statements[..<index].lastIndex {
+                        $0.outline.kind == .savepoint && $0.outline.table == statement.outline.table
+                    }
+                    guard let savepoint else { continue }
+                    start = savepoint
+                }
+                found.append(RolledBackTransaction(statements: Array(statements[start...index])))
             }
         }
         return found.sorted { $0.end.order < $1.end.order }

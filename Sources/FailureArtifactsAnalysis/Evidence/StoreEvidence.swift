@@ -33,7 +33,7 @@ package final class StoreEvidence {
 
     /// A logged statement.
     package struct Statement {
-        package let record: StatementRecord
+        package internal(set) var record: StatementRecord
         let outline: StatementOutline
         let parts: StatementOutline.Parts
 

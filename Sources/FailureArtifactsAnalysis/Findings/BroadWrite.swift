@@ -32,6 +32,7 @@ enum BroadWrite: FindingRule {
             // matches many of them may be right, too.
             let isOrdinary =
                 !parts.relative.isEmpty || !(isWithout || isAll || equalized != nil)
+                || isMove(statement, of: table.name, step, in: store)
             // Rows that are replaced at once, or deleted before anything else is done with the table.
             if statement.outline.kind == .delete, isWithout {
                 let next = statements[(index + 1)...].first { $0.writes }
@@ -68,6 +69,16 @@ enum BroadWrite: FindingRule {
                     likelyFrom: isOrdinary ? nil : isWithout ? 75 : 95))
         }
         return Array(findings.suffix(3))
+    }
+
+    /// True for a `DELETE` whose transaction inserted as many rows into another table.
+    private static func isMove(
+        _ statement: StoreEvidence.Statement, of table: String, _ step: Int?, in store: StoreEvidence
+    ) -> Bool {
+        guard statement.outline.kind == .delete, let step,
+            let changed = store.steps[step].table(table)
+        else { return false }
+        return EmptiedTable.moveTarget(of: changed, in: store.steps[step]) != nil
     }
 
     /// Returns the column in which an update made many different values one, if there is such a column.

@@ -124,7 +124,7 @@ enum EmptiedTable: FindingRule {
     }
 
     /// Returns the table that got as many rows as a step deleted, so that they may have been moved.
-    private static func moveTarget(of changed: ChangedTable, in step: StoreEvidence.Step) -> String? {
+    static func moveTarget(of changed: ChangedTable, in step: StoreEvidence.Step) -> String? {
         step.tables.first {
             $0.counts.inserted == changed.counts.deleted && $0.counts.deleted == 0
                 && folded($0.table.name) != folded(changed.table.name)
@@ -168,7 +168,7 @@ enum EmptiedTable: FindingRule {
                     transaction: step.number, statement: origin.statement?.record,
                     explanation: store.title(of: step)
                         + (isMigration ? ", which also changed the schema," : "")
-                        + " replaced the values by NULL or nothing.",
+                        + " replaced the values by NULL, 0 or nothing.",
                     relevance: isMigration ? 45 : 25, likelyFrom: 75))
         }
         return findings

@@ -242,7 +242,9 @@ extension Finding {
     fileprivate mutating func relate(to relevance: Relevance) {
         let score = relevance.score(of: self)
         self.relevance += score
-        if let needed = likelyFrom, confidence == .possible, self.relevance >= needed {
+        if let needed = likelyFrom, confidence == .possible, self.relevance >= needed,
+            relevance.readsColumn(of: self)
+        {
             confidence = .likely
         }
     }

@@ -31,7 +31,9 @@ enum Orphan: FindingRule {
                     let isBrokenHere = dangling.step.map { !store.steps[$0].isEarlier } ?? false
                     guard isBrokenHere || (store.steps.isEmpty && matching > 0) else { continue }
                     let isObeyed =
-                        (matching * 2 >= total || dangling.isParentRemoved) && !dangling.isNone
+                        (matching * 2 >= total
+                            || dangling.isParentRemoved && (matching > 0 || total == 1))
+                        && !dangling.isNone
                     // A query misses a row's parent if it joins the tables. A row that outlived its parent is seen
                     // without it, too.
                     let isRead =

@@ -57,7 +57,9 @@ enum RolledBack: FindingRule {
 
     private static func explanation(_ attempt: StoreEvidence.RolledBackTransaction) -> String {
         guard let error = attempt.error else {
-            return "The transaction ended with ROLLBACK, although none of its statements failed."
+            return attempt.isWhole
+                ? "The transaction ended with ROLLBACK, although none of its statements failed."
+                : "ROLLBACK TO undid what was changed since a savepoint, although no statement failed."
         }
         let message = error.record.error.map { SafeText.line($0.message) }
         guard error.outline.kind != .commit else {

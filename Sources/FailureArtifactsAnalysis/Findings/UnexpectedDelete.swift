@@ -18,6 +18,10 @@ enum UnexpectedDelete: FindingRule {
                 guard !named, !isDropped, let writer = writers.last(where: { deletes($0) }) else {
                     continue
                 }
+                // Rows that get another key are deleted and inserted.
+                if writer.outline.kind == .update, changed.counts.inserted >= changed.counts.deleted {
+                    continue
+                }
                 let isReplace = writer.outline.kind == .insert
                 let deleted = changed.rows.filter { $0.kind == .deleted }
                 findings.append(
@@ -137,8 +141,10 @@ enum UnexpectedDelete: FindingRule {
                 $0.type == "trigger" && folded($0.table) == folded(table.name)
                     && $0.sql.uppercased().contains("DELETE")
             }
+            // SQLite counts the rows that a trigger deletes, but not those that the table's ON CONFLICT REPLACE deletes.
+            let counted = Int64(statement.record.changes ?? 0)
             guard own.count == 1, counts == nil || counts?.inserted == 0 || (counts?.deleted ?? 0) > 0,
-                let trigger
+                let trigger, counted > counts?.inserted ?? 0
             else { continue }
             findings.append(
                 Finding(

@@ -62,8 +62,12 @@ import Testing
         #expect(found.first?.confidence == .likely)
         #expect(found.filter { $0.code == .nullOutlier }.map(\.confidence) == [.possible])
         // Without a deletion, the message is about the NULL.
-        let null = try findings([], message: equal("nil", "Optional(\"three\")"))
+        let message = equal("nil", "Optional(\"three\")")
+        let null = try findings([], message: message, query: "SELECT * FROM entry")
         #expect(null.first?.code == .nullOutlier && null.first?.confidence == .likely)
+        // A query that doesn't read the column isn't.
+        let count = try findings([], message: message, query: "SELECT count(*) FROM entry")
+        #expect(count.first?.code == .nullOutlier && count.first?.confidence == .possible)
     }
 
     @Test func earlierDeletesComeAfterLaterOnes() throws {

@@ -224,7 +224,7 @@ import Testing
         #expect(found.first?.confidence == .possible)
     }
 
-    @Test func aTextAmongNumbersIsPossibleInATableThatWasNotRead() throws {
+    @Test func aTextAmongNumbersIsPossibleInAColumnThatWasNotRead() throws {
         let transactions = [
             [
                 ("CREATE TABLE stock(id INTEGER PRIMARY KEY, amount INTEGER)", 0),
@@ -233,6 +233,11 @@ import Testing
         ]
         #expect(try findings(transactions).map(\.confidence) == [.possible])
         #expect(try findings(transactions, query: "SELECT * FROM stock").map(\.confidence) == [.likely])
+        for (columns, confidence) in [("amount", Finding.Confidence.likely), ("id", .possible)] {
+            #expect(
+                try findings(transactions, query: "SELECT \(columns) FROM stock").map(\.confidence)
+                    == [confidence])
+        }
     }
 
     // MARK: - Order
