@@ -285,3 +285,24 @@ private struct Record {
         stride(from: 0, to: content.count / 8 * 8, by: 8).map { number(at: $0, as: UInt64.self) }
     }
 }
+
+extension [RecordedStatement] {
+    /// Returns the statements of a store's connections, oldest first, without first attempts to prepare a statement.
+    ///
+    /// SQLite prepares a statement with its copy of the schema. If that fails and the copy is old, SQLite logs the error,
+    /// reads the schema and tries again. The application doesn't notice, and runs the statement.
+    package func merged() -> [RecordedStatement] {
+        var statements: [RecordedStatement] = []
+        // Each thread's next statement.
+        var next: [UInt64: RecordedStatement] = [:]
+        for statement in sorted(by: { $0.order > $1.order }) {
+            let later = next.updateValue(statement, forKey: statement.thread)
+            let isRepeated =
+                statement.isUnprepared && later?.isUnprepared == false
+                && (statement.isCut
+                    ? later?.sql.hasPrefix(statement.sql) == true : later?.sql == statement.sql)
+            if !isRepeated { statements.append(statement) }
+        }
+        return statements.reversed()
+    }
+}

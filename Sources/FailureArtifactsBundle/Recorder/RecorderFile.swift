@@ -132,7 +132,7 @@ struct RecordedStatements: Sendable {
         -> [StatementRecord]
     {
         let maximum = logs.compactMap { $0.last?.maximum }.max() ?? 0
-        return logs.flatMap { $0.statements(before: nil) }.sorted { $0.order < $1.order }.suffix(maximum)
+        return logs.flatMap { $0.statements(before: nil) }.merged().suffix(maximum)
             .map {
                 StatementRecord($0, clock: clock, phase: $0.order > start ? .test : .earlier)
             }

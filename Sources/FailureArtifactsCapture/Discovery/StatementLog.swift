@@ -152,7 +152,7 @@ extension DiscoveredStore {
             if log.isReplaced { result.isReplaced = true }
             if log.isUnread { result.isCut = true }
         }
-        result.statements.sort { $0.order < $1.order }
+        result.statements = result.statements.merged()
         return result
     }
 }

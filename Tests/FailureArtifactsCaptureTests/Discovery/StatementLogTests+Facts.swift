@@ -82,6 +82,23 @@ extension StatementLogTests {
         }
     }
 
+    /// SQLite logs the error of a statement that it prepares again, after another connection has changed the schema.
+    @Test func aStatementThatIsPreparedAgainHasNotFailed() throws {
+        try withTemporaryDirectory { directory in
+            let path = "\(directory)/a.sqlite"
+            try withConnection(.init(statements: 200), path: path) { handle in
+                let other = try ApplicationHandle(path)
+                #expect(other.text("SELECT count(*) FROM sqlite_master") == "0")
+                try handle.run("CREATE TABLE t(a)")
+                try other.run("INSERT INTO t VALUES (1)")
+                #expect(other.failure(of: "INSERT INTO u VALUES (1)") != nil)
+                let log = try statements(handle)
+                #expect(log.filter { $0.sql.contains("INTO t") }.map(\.changes) == [1])
+                #expect(log.filter(\.isUnprepared).map(\.sql) == ["INSERT INTO u VALUES (1)"])
+            }
+        }
+    }
+
     /// SQLite logs no error for a `COMMIT` that a deferred foreign key rejects.
     ///
     /// Statements beyond the allowance of a test are recorded in another way.
