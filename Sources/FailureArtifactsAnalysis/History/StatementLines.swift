@@ -84,17 +84,38 @@ package struct StatementLines {
             ? caller : frames[index]
     }
 
+    /// Returns the callers outside of the wrapper, which may call a closure of its user.
+    ///
+    /// - Parameters:
+    ///   - record: The statement.
+    ///   - source: The line that ``line(of:)`` returns.
+    /// - Returns: The callers, the innermost first; all of them if the wrapper has them all.
+    private func callers(
+        of record: StatementRecord, _ source: StatementRecord.Source?
+    ) -> [StatementRecord.Source]? {
+        guard let callers = record.callers, let inner = record.frames.first?.file else {
+            return record.callers
+        }
+        let isWrapped = inner != source?.file && wrappers.contains { $0.file == inner }
+        let outside = callers.filter {
+            $0 == source || !wrappers.contains(Line($0)) && !(isWrapped && $0.file == inner)
+        }
+        return outside.isEmpty ? callers : outside
+    }
+
     /// The first part of the path, such as `Sources` or `Tests`.
     private static func folder(of source: StatementRecord.Source) -> Substring {
         source.file.prefix { $0 != "/" }
     }
 
-    /// Returns the statements with these lines as their sources.
+    /// Returns the statements with these lines as their sources, and without callers in the wrapper.
     package static func applied(to records: [StatementRecord]) -> [StatementRecord] {
         let lines = StatementLines(records)
         return records.map { record in
             var record = record
-            record.source = lines.line(of: record)
+            let source = lines.line(of: record)
+            record.callers = lines.callers(of: record, source)
+            record.source = source
             return record
         }
     }

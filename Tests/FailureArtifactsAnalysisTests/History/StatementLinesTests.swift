@@ -1,4 +1,5 @@
 import FailureArtifactsBundle
+import FailureArtifactsReading
 import Testing
 
 @testable import FailureArtifactsAnalysis
@@ -59,6 +60,20 @@ import Testing
                 // Used once only, so that nothing else shows that it belongs to the wrapper.
                 record("SELECT * FROM c", "W1", "W9", "C1", "T2"), record("SELECT * FROM d", "W8", "T3"),
             ]) == ["A1", "B1", "C1", "T3"])
+    }
+
+    /// The wrapper's `transaction(_:)` calls a closure, which calls the wrapper.
+    @Test func callersInTheWrapperArePassedOver() {
+        let records = StatementLines.applied(to: [
+            record("BEGIN", "W2", "A1", "T1"),
+            record("INSERT INTO a VALUES (1)", "W1", "A2", "W3", "A1", "T1"),
+            record("UPDATE b SET c = 1", "W1", "B2", "W3", "B1", "T2"),
+        ])
+        #expect(
+            records.map { record in
+                (record.callers ?? []).map { "\($0.file.dropFirst(8))\($0.line)" }
+            }.dropFirst() == [["A2", "A1", "T1"], ["B2", "B1", "T2"]])
+        #expect(records.dropFirst().map { $0.callerInAnotherFile?.file } == ["Sources/T", "Sources/T"])
     }
 
     @Test func aWrapperMayRunEachStatementInATransaction() {
