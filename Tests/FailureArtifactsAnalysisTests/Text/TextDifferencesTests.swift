@@ -66,14 +66,17 @@ import Testing
     private static func text(
         _ old: String, _ new: String, limit: Int = .max, width: Int
     ) throws -> [String] {
-        let connection = try Connection(path: ":memory:", mode: .create)
-        let statement = try connection.prepare("SELECT ?, ?")
-        try statement.bind([.text(old), .text(new)])
-        _ = try statement.step()
-        let texts = StoredText.text(
-            of: statement.storedValue(at: 0, limit: limit), statement.storedValue(at: 1, limit: limit),
-            width: width)
-        return [texts.old, texts.new]
+        try withTemporaryDirectory { directory in
+            let connection = try Connection(path: directory + "/values.sqlite", mode: .create)
+            let statement = try connection.prepare("SELECT ?, ?")
+            try statement.bind([.text(old), .text(new)])
+            _ = try statement.step()
+            let texts = StoredText.text(
+                of: statement.storedValue(at: 0, limit: limit),
+                statement.storedValue(at: 1, limit: limit),
+                width: width)
+            return [texts.old, texts.new]
+        }
     }
 
     private static let dark = #"{"fontSize":12,"language":"en","newsletter":true,"theme":"dark"}"#
