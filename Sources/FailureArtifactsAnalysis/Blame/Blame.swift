@@ -196,7 +196,7 @@ extension Blame {
             choices.insert(fitting.filter { mayUpdate(columns, $0.record, $0.outline) }, at: 0)
         }
         if !isOnly {
-            let renamed = Set(statements.map { StatementOutline($0.sql) }.filter(\.alters).map(\.table))
+            let renamed = Set(outlined.map(\.outline).filter(\.alters).map(\.table))
             let writing = outlined.filter(\.outline.isWrite)
             choices += [
                 writing.filter { statement in

@@ -45,7 +45,6 @@ extension StoreEvidence {
     func statements(of step: Step, changing rows: [Finding.Row]) -> [StatementRecord] {
         let records = step.statements.map(\.record)
         guard !records.isEmpty else { return [] }
-        let linked = linked
         let found = Dictionary(grouping: rows, by: { folded($0.table) }).flatMap { table, rows in
             Blame.statements(
                 records, changing: table, Set(rows.map(\.change)),
@@ -53,15 +52,6 @@ extension StoreEvidence {
         }
         var seen: Set<UInt64> = []
         return found.filter { seen.insert($0.order).inserted }.sorted { $0.order < $1.order }
-    }
-
-    /// The tables whose statements can change rows of other tables; nil if triggers were added or dropped.
-    private var linked: LinkedTables? {
-        let isSteady = steps.allSatisfy { $0.changes.schema.allSatisfy { $0.type != "trigger" } }
-        guard isSteady else { return nil }
-        var linked = LinkedTables()
-        linked.add(schema)
-        return linked
     }
 
     /// Returns the only statement that can have given rows their values, in a store without a history.

@@ -34,6 +34,9 @@ package struct Finding: Equatable, Sendable {
         case messageValues = "message-values"
         case changedFile = "changed-file"
         case differenceFromPass = "difference-from-pass"
+
+        /// True if the finding is about values that differ from the others of their column.
+        var isOutlier: Bool { [.typeMismatch, .nullOutlier, .patternOutlier].contains(self) }
     }
 
     /// The degree of certainty that a finding is true and concerns the failure.

@@ -151,7 +151,7 @@ struct Relevance {
 
     /// True unless the finding is about the values of a column that the last queries didn't read.
     func readsColumn(of finding: Finding) -> Bool {
-        guard [.typeMismatch, .nullOutlier, .patternOutlier].contains(finding.code), let queryWords
+        guard finding.code.isOutlier, let queryWords
         else { return true }
         return finding.rows.contains { row in
             row.columns.contains { queryWords.contains(folded($0.column)) }
@@ -162,9 +162,8 @@ struct Relevance {
         let rows = finding.rows.filter { folded($0.table) == link.table }
         guard let column = link.column else {
             // The number of outliers has nothing to do with the number of rows.
-            let isOutlier = [.nullOutlier, .patternOutlier, .typeMismatch].contains(finding.code)
             let count = rows.count { $0.change != .updated }
-            guard !isOutlier, count > 0, Double(count) == abs(link.delta) else { return 8 }
+            guard !finding.code.isOutlier, count > 0, Double(count) == abs(link.delta) else { return 8 }
             // Small numbers agree by chance, in one of several groups.
             return link.isTotal || link.actual > 8 ? 45 : 25
         }

@@ -80,6 +80,14 @@ package final class StoreEvidence {
         statements, connectionTransactions, steps)
     private(set) lazy var effects = StatementEffects(self)
     private(set) lazy var locks = StatementLocks(statements)
+    /// The tables whose statements can change rows of other tables; nil if triggers were added or dropped.
+    private(set) lazy var linked: LinkedTables? = {
+        let isSteady = steps.allSatisfy { $0.changes.schema.allSatisfy { $0.type != "trigger" } }
+        guard isSteady else { return nil }
+        var linked = LinkedTables()
+        linked.add(schema)
+        return linked
+    }()
     /// The point in time after which ``checkTime()`` fails; nil for no limit.
     var deadline: Instant? {
         didSet { connection.setDeadline(deadline) }

@@ -230,9 +230,7 @@ extension Finding {
 
     /// The columns whose values a finding is about; nil if it is about the rows.
     private var remarkableColumns: Set<String>? {
-        guard [.nullOutlier, .patternOutlier, .typeMismatch, .messageValues].contains(code) else {
-            return nil
-        }
+        guard code.isOutlier || code == .messageValues else { return nil }
         return Set(rows.flatMap(\.columns).map { folded($0.column) })
     }
 

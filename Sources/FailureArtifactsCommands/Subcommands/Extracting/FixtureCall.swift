@@ -78,22 +78,12 @@ extension FixturePlan {
         if culprits.count > 1, case .transaction(let first) = culprits[0].place,
             case .transaction(let last) = culprits[culprits.count - 1].place
         {
-            let verb =
-                switch finding.confidence {
-                case .certain: "overwrote"
-                case .likely: "probably overwrote"
-                case .possible: "may have overwritten"
-                }
+            let verb = finding.confidence.qualified("overwrote", "overwritten")
             return "before transaction \(first), whose change transaction \(last) \(verb)"
         }
         switch culprits[0].place {
         case .transaction(let number):
-            let verb =
-                switch finding.confidence {
-                case .certain: "broke"
-                case .likely: "probably broke"
-                case .possible: "may have broken"
-                }
+            let verb = finding.confidence.qualified("broke", "broken")
             return "before transaction \(number), which \(verb) it"
         case .openTransaction: return "before the transaction that was not committed"
         case .statement(let number):
@@ -116,5 +106,16 @@ extension FixturePlan {
             case .possible: "possible cause"
             }
         return "The store is the one before \(start) of this \(kind): \(finding.line)"
+    }
+}
+
+extension Finding.Confidence {
+    /// Returns a verb that claims no more than the finding, from its past tense and its past participle.
+    fileprivate func qualified(_ past: String, _ participle: String) -> String {
+        switch self {
+        case .certain: past
+        case .likely: "probably \(past)"
+        case .possible: "may have \(participle)"
+        }
     }
 }
