@@ -2,7 +2,7 @@ package import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 
-/// The last query before a failure, and the last transaction that changed a table that it read.
+/// The last query before a failure, and the last transaction that changed its result or a table that it read.
 ///
 /// Without findings, they are the place to start looking.
 package struct LastActivity: Encodable, Sendable {
@@ -10,8 +10,11 @@ package struct LastActivity: Encodable, Sendable {
     package let store: String
     /// True if the bundle has several stores, so that commands name this one.
     package let isOneOfSeveralStores: Bool
-    /// The last query of the test on one of the store's tables; nil if there was none, or no log.
+    /// The failing query, or else the last query of the test on one of the store's tables; nil if there was none, or no
+    /// log.
     package let query: StatementRecord?
+    /// The results of the failing query in the states of the history; nil if they are unknown.
+    package let result: AssertedResult?
     /// The number of the transaction in the history; nil for one that was open at the failure, or without a history.
     package let transaction: Int?
     /// True if the transaction was open at the failure.
@@ -26,7 +29,7 @@ package struct LastActivity: Encodable, Sendable {
     /// The maximum number of statements.
     private static let maximumStatements = 5
 
-    /// Finds the activity in the store whose last query came last, or else in the first one with a history.
+    /// Finds the activity in the store of the failing query, of the last query, or else in the first one with a history.
     ///
     /// The result is nil if the bundle has neither a query nor a history.
     ///
@@ -34,14 +37,19 @@ package struct LastActivity: Encodable, Sendable {
     init?(_ evidence: FailureEvidence) {
         let queries = evidence.stores.map { ($0, Self.lastQuery(in: $0)) }
         let last = queries.max { ($0.1?.order ?? 0) < ($1.1?.order ?? 0) }
+        let withResult = evidence.stores.first { $0.assertedResult(for: evidence.message) != nil }
+        let withQuery = last?.1 == nil ? nil : last?.0
         let withHistory = evidence.stores.first { !$0.steps.isEmpty }
-        guard let store = last?.1 == nil ? withHistory : last?.0 else { return nil }
+        guard let store = withResult ?? withQuery ?? withHistory else { return nil }
         self.store = store.name
         isOneOfSeveralStores = evidence.metadata.stores.count > 1
-        query = last?.1?.record
+        result = store.assertedResult(for: evidence.message)
+        query = result?.query ?? last?.1?.record
         let read = store.relevance(to: evidence.message).readTables
+        let period = result?.periods.last
         let step =
-            store.steps.last { step in read.contains { step.table($0) != nil } }
+            period.flatMap { period in store.steps.first { $0.number == period.transaction } }
+            ?? store.steps.last { step in read.contains { step.table($0) != nil } }
             ?? store.steps.last { !$0.tables.isEmpty }
         let all = step?.tables ?? []
         let changedRead = all.filter { read.contains(folded($0.table.name)) }
@@ -73,7 +81,7 @@ package struct LastActivity: Encodable, Sendable {
         let bundle = ShellWord.quoted(bundle)
         var commands = ["failure-artifacts diff\(option)\(states) \(bundle)"]
         // The values of parameters are unknown.
-        if let query, query.cut != true, query.sql.utf8.count <= 200,
+        if let query, result == nil, query.cut != true, query.sql.utf8.count <= 200,
             query.sql.allSatisfy({ !"?:@$\n".contains($0) })
         {
             commands.append(
@@ -83,7 +91,7 @@ package struct LastActivity: Encodable, Sendable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case store, query, transaction, isOpen = "open", tables, statements
+        case store, query, result, transaction, isOpen = "open", tables, statements
     }
 
     package func encode(to encoder: any Encoder) throws {
@@ -91,6 +99,7 @@ package struct LastActivity: Encodable, Sendable {
         try container.encode(store, forKey: .store)
         try container.encodeIfPresent(
             query.map { Finding.Statement($0, source: $0.source) }, forKey: .query)
+        try container.encodeIfPresent(result, forKey: .result)
         try container.encodeIfPresent(transaction, forKey: .transaction)
         if isOpen { try container.encode(true, forKey: .isOpen) }
         if !tables.isEmpty { try container.encode(tables, forKey: .tables) }

@@ -21,7 +21,7 @@ package final class FailureEvidence {
     ///
     /// - Parameters:
     ///   - bundle: The bundle.
-    ///   - scratch: An existing directory for temporary files, which the caller removes.
+    ///   - scratch: An existing directory for temporary files, which the caller removes after the last use of the value.
     ///   - invariants: The invariants to check in the stores and their histories.
     ///   - limits: The limits on resources that a store can use.
     ///   - seconds: The time limit for reading histories, in seconds. Later transactions are left out.

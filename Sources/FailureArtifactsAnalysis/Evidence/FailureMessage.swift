@@ -97,6 +97,40 @@ package struct FailureMessage: Sendable {
         return (first, second)
     }
 
+    /// The operands of a failed assertion.
+    struct Comparison {
+        enum Expected {
+            case values([Value])
+            /// A value other than nil.
+            case anything
+            /// Unknown: the assertion doesn't test for equality.
+            case none
+        }
+
+        let actual: [Value]
+        let expected: Expected
+    }
+
+    /// The operands in the orders that are possible, the usual one first.
+    var comparisons: [Comparison] {
+        let expectsAnything = ["XCTAssertNotNil failed", "expected non-nil value"].contains(
+            where: text.contains)
+        if expectsAnything { return [Comparison(actual: [Value(text: "nil")], expected: .anything)] }
+        guard let operands = Self.operands(of: text) else { return [] }
+        guard operands.right != nil else {
+            let isNil = text.contains("XCTAssertNil failed")
+            // `#require` of an optional value.
+            let expected: Comparison.Expected =
+                isNil ? .values([Value(text: "nil")]) : left.map(\.text) == ["nil"] ? .anything : .none
+            return left.isEmpty ? [] : [Comparison(actual: left, expected: expected)]
+        }
+        let isEquality = text.contains("is not equal to") || text.contains(" == ")
+        let usual = Comparison(actual: left, expected: isEquality ? .values(right) : .none)
+        let other = Comparison(actual: right, expected: isEquality ? .values(left) : .none)
+        if isReversed { return [other] }
+        return isOrderKnown ? [usual] : [usual, other]
+    }
+
     /// True if one operand is nil, or if the assertion expected a value and there was none.
     var mentionsNil: Bool {
         values.contains { $0.text == "nil" } || text.contains("expected non-nil value")
@@ -128,7 +162,21 @@ package struct FailureMessage: Sendable {
         if let sides = comparison(in: text) {
             return (value(after: sides.left), value(after: sides.right))
         }
-        return (value(after: text[arrow.lowerBound...]), nil)
+        return (value(at: arrow, in: text), nil)
+    }
+
+    /// Returns the value behind an arrow, up to the parenthesis that ends it, as in `(list → [1, 2]).contains(3)`.
+    private static func value(at arrow: Range<String.Index>, in text: String) -> String {
+        var depth = 0
+        var isQuoted = false
+        let value = text[arrow.upperBound...].prefix { character in
+            if character == "\"" { isQuoted.toggle() }
+            guard !isQuoted else { return true }
+            if "([{".contains(character) { depth += 1 }
+            if ")]}".contains(character) { depth -= 1 }
+            return depth >= 0
+        }
+        return String(value)
     }
 
     /// Returns the sides of the comparison in a message of Swift Testing; nil for other messages.

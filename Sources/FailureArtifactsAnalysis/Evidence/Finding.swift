@@ -32,6 +32,7 @@ package struct Finding: Equatable, Sendable {
         case fullScan = "full-scan"
         // Relations to the assertion and to another run.
         case messageValues = "message-values"
+        case resultChanged = "result-changed"
         case changedFile = "changed-file"
         case differenceFromPass = "difference-from-pass"
 

@@ -20,6 +20,8 @@ struct Relevance {
         var delta: Double { expected - actual }
     }
 
+    /// The last queries before the failure, the last one first.
+    let queries: [StoreEvidence.Statement]
     /// The tables that the last queries before the failure read, in lower case.
     let readTables: Set<String>
     /// The words of these queries, in lower case; nil if they may have read all columns.
@@ -35,6 +37,7 @@ struct Relevance {
         self.message = message
         let names = Set(store.tables.map { folded($0.name) })
         let queries = Self.lastQueries(store, names)
+        self.queries = queries
         readTables = queries.reduce(into: []) { $0.formUnion(names.intersection($1.parts.words)) }
         queryWords =
             queries.contains(where: Self.mayReadAllColumns)

@@ -68,10 +68,16 @@ package final class StoreEvidence {
     package let steps: [Step]
     /// The number of transactions that the history has.
     package let transactionCount: Int
+    /// The history; nil without one.
+    private let history: ExtractedHistory?
+    /// True if a transaction was open at the failure, of which the history has no state.
+    private let isOpen: Bool
+    private let limits: UntrustedLimits
     /// The maximum number of changed rows to keep for a table and a transaction.
     static let rowLimit: Int64 = 500
 
     private var knownRelevance: Relevance?
+    private var knownResult: AssertedResult??
     /// The statements that ran during the test.
     private(set) lazy var testStatements = statements.filter { $0.record.phase == .test }
     /// The transactions of all connections, as indices of ``statements``.
@@ -100,7 +106,7 @@ package final class StoreEvidence {
     /// - Parameters:
     ///   - choice: The store's copy with the content that the test saw.
     ///   - bundle: The bundle.
-    ///   - scratch: An existing directory for temporary files.
+    ///   - scratch: An existing directory for temporary files, which the caller removes after the last use of the value.
     ///   - limits: The limits on resources that a state can use.
     ///   - deadline: The point in time after which the remaining transactions are left out.
     /// - Throws: An error if the copy can't be read. A history that can't be read is left out.
@@ -117,12 +123,14 @@ package final class StoreEvidence {
         self.statements = statements
         var steps: [Step] = []
         var count = 0
+        var kept: ExtractedHistory?
         let committed = choice.committed(among: bundle.metadata.storeChoices)
         if choice.store.history?.entry != nil, let base = committed ?? Optional(choice),
             let history = try? bundle.extractHistory(of: base, below: scratch)
         {
             count = history.reader.transactions.count
             steps = (try? Self.steps(of: history, base.store, limits, deadline, records)) ?? []
+            kept = consume history
         }
         if let committed,
             let open = try? Self.openTransaction(
@@ -135,7 +143,10 @@ package final class StoreEvidence {
                 .statements(beforeRollback: store.isBeforeRollback).map { statements[$0] }
         }
         self.steps = steps
+        self.limits = limits
         transactionCount = count
+        isOpen = committed != nil
+        history = consume kept
     }
 
     /// The number of transactions that are read first, because they matter most.
@@ -208,6 +219,30 @@ package final class StoreEvidence {
         let relevance = Relevance(self, message, deadline: Instant.now.advanced(bySeconds: seconds))
         knownRelevance = relevance
         return relevance
+    }
+
+    /// Returns the results that the failing query had in the states of the history, which takes time only once.
+    ///
+    /// It is the last one of the last queries that returns the actual value of the assertion.
+    ///
+    /// - Parameters:
+    ///   - message: The failure's message, which is the same in all calls.
+    ///   - seconds: The time limit.
+    /// - Returns: The results; nil if there is no such query or no history, or if the time was up.
+    func assertedResult(for message: FailureMessage, seconds: Double = 1) -> AssertedResult? {
+        if let knownResult { return knownResult }
+        let end = Instant.now.advanced(bySeconds: seconds)
+        connection.setDeadline(end)
+        defer { connection.setDeadline(deadline) }
+        var result: AssertedResult?
+        for query in relevance(to: message).queries where result == nil && Instant.now < end {
+            // A query that fails, or that has a function of the application, has no results.
+            guard let query = try? AssertedQuery(query, in: self, message) else { continue }
+            result = try? history?.results(
+                of: query, open: isOpen ? path : nil, tables: tables, limits: limits, deadline: end)
+        }
+        knownResult = result
+        return result
     }
 
     /// Throws ``TimeIsUp`` after the deadline, for loops that run no query.

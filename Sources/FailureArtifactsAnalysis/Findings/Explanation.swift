@@ -35,7 +35,9 @@ package struct Explanation: Encodable {
     package private(set) var notes: [String]
     /// A way to get findings in the next run, as full sentences; nil if there are findings.
     package private(set) var hint: String?
-    /// The last query and the last transaction; nil if there are findings.
+    /// The last query and the last transaction.
+    ///
+    /// Nil if there are findings, unless they are only possible and don't have the known results of the failing query.
     package private(set) var last: LastActivity?
     /// The names of the stores that have a history.
     package private(set) var histories: [String] = []
@@ -88,7 +90,7 @@ package struct Explanation: Encodable {
             NullOutlier.self,
             PatternOutlier.self, NumberOutlier.self, DuplicateRows.self, UnexpectedDelete.self,
             Leftover.self, FullScan.self,
-            MessageValues.self,
+            ResultChanged.self, MessageValues.self,
         ]
     }
 
@@ -151,7 +153,10 @@ package struct Explanation: Encodable {
             }
         }
         histories = evidence.stores.filter { $0.store.history?.entry != nil }.map(\.name)
-        if findings.isEmpty { last = LastActivity(evidence) }
+        let isExplained = findings.contains { $0.confidence > .possible || $0.code == .resultChanged }
+        if !isExplained, let activity = LastActivity(evidence) {
+            last = findings.isEmpty || activity.result != nil ? activity : nil
+        }
         if findings.isEmpty, !evidence.stores.isEmpty, histories.isEmpty, evidence.passing == nil {
             hint =
                 "No store has a history of its transactions, which needs a WAL (PRAGMA journal_mode = wal). With "

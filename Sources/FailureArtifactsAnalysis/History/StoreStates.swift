@@ -65,13 +65,7 @@ package struct StoreStates: ~Copyable {
     borrowing func forEachState(
         _ body: (_ number: Int?, _ path: String) throws -> Bool
     ) throws {
-        let path = try history.rebuild(0)
-        defer { try? FileSystem.remove(path) }
-        for number in 0...transactionCount {
-            if number > 0 { try history.advance(path, from: number - 1) }
-            guard try body(number, path) else { return }
-        }
-        if let open { _ = try body(nil, open) }
+        try history.forEachState(open: open, body)
     }
 
     /// Returns the pages that a state's transaction wrote.
@@ -79,7 +73,7 @@ package struct StoreStates: ~Copyable {
     /// - Parameter number: The number that ``forEachState(_:)`` passes on.
     /// - Returns: The pages that may differ from the state before; nil if any may.
     borrowing func changedPages(_ number: Int?) -> [UInt32]? {
-        number.flatMap { $0 > 0 ? history.reader.transactions[$0 - 1].pages : nil }
+        history.changedPages(number)
     }
 
     /// Returns one transaction, with its first changed rows.
@@ -138,6 +132,35 @@ package struct StoreStates: ~Copyable {
 }
 
 extension ExtractedHistory {
+    /// Visits the states, oldest first.
+    ///
+    /// One file follows the history.
+    ///
+    /// - Parameters:
+    ///   - open: The path of the copy with the changes of the open transaction; nil if no transaction was open.
+    ///   - body: Receives the number of the transaction before the state, which is 0 for the first state and nil for the
+    ///     open transaction, and the path of the state. It returns false to stop.
+    /// - Throws: An error if a state can't be rebuilt, or the error that `body` throws.
+    borrowing func forEachState(
+        open: String?, _ body: (_ number: Int?, _ path: String) throws -> Bool
+    ) throws {
+        let path = try rebuild(0)
+        defer { try? FileSystem.remove(path) }
+        for number in 0...reader.transactions.count {
+            if number > 0 { try advance(path, from: number - 1) }
+            guard try body(number, path) else { return }
+        }
+        if let open { _ = try body(nil, open) }
+    }
+
+    /// Returns the pages that a state's transaction wrote.
+    ///
+    /// - Parameter number: The number that ``forEachState(open:_:)`` passes on.
+    /// - Returns: The pages that may differ from the state before; nil if any may.
+    borrowing func changedPages(_ number: Int?) -> [UInt32]? {
+        number.flatMap { $0 > 0 ? reader.transactions[$0 - 1].pages : nil }
+    }
+
     /// Returns the statements of transactions.
     ///
     /// The changes of other transactions help to tell the statements apart. In a large history, only those are read for

@@ -45,6 +45,9 @@ struct FindingText {
         for (index, finding) in explanation.findings.enumerated() {
             lines += [""] + self.lines(finding, number: index + 1)
         }
+        if !explanation.findings.isEmpty, let last = explanation.last {
+            lines += [""] + query(of: last, indent: 0)
+        }
         let rest = count - explanation.findings.count
         if rest > 0 {
             lines += [
@@ -60,16 +63,28 @@ struct FindingText {
         return lines
     }
 
-    /// Returns the last query and the last transaction, without functions, so that each fits in a line.
+    /// Returns the failing query with its results, or the last query.
+    private func query(of last: LastActivity, indent: Int) -> [String] {
+        guard let query = last.query else { return [] }
+        let label = last.result == nil ? "last query" : "failing query"
+        let lines = line(label, query, indent: indent)
+        guard let result = last.result else { return lines }
+        return lines + TextWrap.message(result.sentence, indent: indent + 2, for: output)
+    }
+
+    /// Returns a statement without its function, so that it fits in a line.
+    private func line(_ label: String, _ record: StatementRecord, indent: Int = 2) -> [String] {
+        var record = record
+        record.source?.function = nil
+        record.queryPlan = nil
+        (record.duration, record.fullScanSteps, record.sorts) = (nil, nil, nil)
+        return statements.lines(
+            record, after: String(repeating: " ", count: indent) + "\(label): ")
+    }
+
+    /// Returns the last query and the last transaction.
     private func lines(_ last: LastActivity) -> [String] {
-        func line(_ label: String, _ record: StatementRecord) -> [String] {
-            var record = record
-            record.source?.function = nil
-            record.queryPlan = nil
-            (record.duration, record.fullScanSteps, record.sorts) = (nil, nil, nil)
-            return statements.lines(record, after: "  \(label): ")
-        }
-        var lines = last.query.map { line("last query", $0) } ?? []
+        var lines = query(of: last, indent: 2)
         guard last.transaction != nil || last.isOpen else { return lines }
         let tables = last.tables.map { SafeText.line($0) }.joined(separator: ", ")
         let label =

@@ -72,8 +72,8 @@ package struct FindingMarkdown {
         }
         if count == 0 {
             text += "\nNo cause was found in the stores.\n"
-            if let part = explanation.last.map(Self.section), take(part) { text += part }
         }
+        if let part = explanation.last.map(Self.section), take(part) { text += part }
         if count > shown { text += "\n\(Counted.items(Int64(count - shown), "finding")) left out.\n" }
         return text + end
     }
@@ -113,14 +113,16 @@ package struct FindingMarkdown {
             return Self.cut(SafeText.line(statement.sql), 400) + source
         }
         var lines = ["store: " + cut(SafeText.line(last.store), 120)]
-        if let query = last.query { lines.append("last query: " + text(query)) }
+        let label = last.result == nil ? "last query: " : "failing query: "
+        if let query = last.query { lines.append(label + text(query)) }
+        if let result = last.result { lines.append("results: " + cut(result.sentence, 400)) }
         if last.transaction != nil || last.isOpen {
             let tables = last.tables.map { cut(SafeText.line($0), 120) }.joined(separator: ", ")
             let number = last.transaction.map { "transaction \($0)" } ?? "the open transaction"
             lines.append("last change of \(tables): \(number)")
         }
-        let label = last.statements.count == 1 ? "statement: " : "perhaps by: "
-        lines += last.statements.map { label + text($0) }
+        let writer = last.statements.count == 1 ? "statement: " : "perhaps by: "
+        lines += last.statements.map { writer + text($0) }
         return "\n" + Markdown.block(lines.joined(separator: "\n"))
     }
 

@@ -23,6 +23,8 @@ import Testing
         ),
         (#"Expectation failed: (names → ["a", "b"]) == (others → ["a"])"#, ["a", "b"], ["a"]),
         (#"Expectation failed: (player?.name → "Ann") == "Bo""#, ["Ann"], ["Bo"]),
+        (#"Expectation failed: (player?.name → nil)"#, ["nil"], []),
+        (#"Expectation failed: !(names → ["a)", "b"]).contains("b")"#, ["a)", "b"], []),
     ])
     func operandsAreParsed(text: String, left: [String], right: [String]) {
         let message = FailureMessage(text)

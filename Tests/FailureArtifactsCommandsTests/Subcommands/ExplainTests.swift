@@ -180,6 +180,60 @@ import Testing
         }
     }
 
+    /// The results of the failing query are shown unless there is a better finding than a possible one.
+    @Test func theResultsOfTheFailingQuery() throws {
+        let first = try Fixture()
+        let second = try Fixture()
+        let updates = (
+            "UPDATE account SET balance = balance + 21 WHERE id = 2",
+            "UPDATE account SET balance = 9 WHERE id = 1"
+        )
+        func bundle(_ query: String, _ actual: Int, in fixture: borrowing Fixture) throws -> String {
+            try fixture.walBundle(
+                [updates.0, updates.1],
+                log: [("PRAGMA journal_mode = wal", 0), (updates.0, 1), (updates.1, 1), (query, 0)],
+                message: "XCTAssertEqual failed: (\"\(actual)\") is not equal to (\"47\")")
+        }
+        let sum = "SELECT sum(balance) FROM account"
+        var path = try bundle(sum, 50, in: first)
+        var results = "It returned 30 at first, 51 after transaction 1, 50 after transaction 2."
+        #expect(
+            run("explain", path).output.hasSuffix(
+                """
+                No cause was found in the stores.
+                  failing query: \(sum)
+                    \(results)
+                  last change of account by transaction 2: \(updates.1)  (1 row)
+                  failure-artifacts diff --at 1 --at 2 \(path)
+
+                """))
+        #expect(
+            run("explain", path, "--markdown").output.contains(
+                "\nfailing query: \(sum)\nresults: \(results)\nlast change of account: transaction 2\n"))
+        let facts = try Program.python(
+            "import json, sys; print(json.load(open(sys.argv[1]))['last']['result'])",
+            run("explain", path, "--json").output)
+        #expect(
+            facts
+                == "{'results': [{'transaction': 0, 'values': ['30']}, "
+                + "{'transaction': 1, 'values': ['51']}, {'transaction': 2, 'values': ['50']}]}\n")
+
+        let one = "SELECT balance FROM account WHERE id = ?"
+        path = try bundle(one, 41, in: second)
+        results = "With id = 2, it returned 20 at first, 41 after transaction 1."
+        #expect(
+            run("explain", path).output.hasSuffix(
+                """
+                   account id = 2 updated: balance 20 → 41
+                   transaction 1  \(updates.0)  (1 row)
+
+                failing query: \(one)
+                  \(results)
+
+                """))
+        #expect(run("explain", path, "--markdown").output.contains("\nresults: \(results)\n"))
+    }
+
     /// With a log, there would be a finding about the open transaction.
     @Test func theLastChangeIsInTheOpenTransaction() throws {
         let fixture = try Fixture()

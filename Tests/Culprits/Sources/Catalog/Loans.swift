@@ -30,6 +30,16 @@ extension Catalog {
             [":day": .text(day), ":member": .integer(member)])
     }
 
+    /// Takes back the overdue copies of a member, wherever they are shelved.
+    func takeBackOverdue(of member: Int, on day: String) throws {
+        try connection.run(  // Culprit: overdueCopiesOfAMember
+            """
+            UPDATE loan SET returnedOn = :day
+            WHERE memberID = :member AND dueOn < :day
+            OR copyID IN (SELECT id FROM copy WHERE shelf = 'Annex')
+            """, [":member": .integer(member), ":day": .text(day)])
+    }
+
     /// Extends a loan by two weeks.
     func renew(_ loan: Int) throws {
         try connection.run(  // Culprit: renewedLoansAreDueTwoWeeksLater

@@ -20,6 +20,17 @@ import Testing
         #expect(try catalog.openLoans(of: 1).count == 0)
     }
 
+    // Expected: result-changed; loan id=3
+    @Test func overdueCopiesOfAMember() throws {
+        let catalog = try Town().catalog
+        try catalog.lend(6, to: 2, on: "2026-03-07")
+        try catalog.addMember("Dora")
+        try catalog.takeBackOverdue(of: 3, on: "2026-03-20")
+        try catalog.addCopy(of: 3, shelf: "A3")
+        let copies = try catalog.openLoans(of: 2).map(\.copyID)
+        #expect(copies == [4, 6])
+    }
+
     // Expected: message-values; loan id=3
     @Test func renewedLoansAreDueTwoWeeksLater() throws {
         let catalog = try Town().catalog
