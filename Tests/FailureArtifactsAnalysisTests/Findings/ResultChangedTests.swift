@@ -84,7 +84,7 @@ import Testing
         #expect(try findings([update], query: query, message: equal("Sweep", "Dust")).isEmpty)
     }
 
-    /// Two owners have the actual number of tasks. That one of them had the expected number before is chance.
+    /// Two owners have the actual number of tasks, and one of them had the expected number before by chance.
     @Test func aSmallExpectedNumberDoesNotTellTheParameter() throws {
         let found = try findings(
             ["DELETE FROM task WHERE id = 2"], query: "SELECT count(*) FROM task WHERE owner = ?",
