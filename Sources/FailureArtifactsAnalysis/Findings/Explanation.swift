@@ -214,6 +214,8 @@ extension Finding {
     /// True if another finding has the same evidence and would say the same again.
     fileprivate func hasEvidence(of other: Finding) -> Bool {
         guard store == other.store else { return false }
+        // It says when rows changed, and other rules say what is remarkable about that.
+        if code == .resultChanged, other.code != .messageValues { return false }
         guard !rows.isEmpty, !other.rows.isEmpty else {
             let isSame =
                 statement == nil ? title == other.title : statement?.order == other.statement?.order
