@@ -22,6 +22,9 @@ package final class StoreEvidence {
             !statements.isEmpty && statements.allSatisfy { $0.record.phase == .earlier }
         }
 
+        /// True if ``tables`` has all rows that it changed.
+        var isComplete: Bool { tables.allSatisfy(\.isComplete) }
+
         func table(_ name: String) -> ChangedTable? {
             tables.first { folded($0.table.name) == folded(name) }
         }
@@ -68,6 +71,11 @@ package final class StoreEvidence {
     package let steps: [Step]
     /// The number of transactions that the history has.
     package let transactionCount: Int
+    let limits: UntrustedLimits
+    private let bundle: BundleReader
+    /// The copy that the history belongs to.
+    private let committed: StoreChoice
+    private let scratch: String
     /// The maximum number of changed rows to keep for a table and a transaction.
     static let rowLimit: Int64 = 500
 
@@ -108,7 +116,12 @@ package final class StoreEvidence {
         _ choice: StoreChoice, of bundle: BundleReader, scratch: String, limits: UntrustedLimits,
         deadline: Instant
     ) throws {
+        let committed = choice.committed(among: bundle.metadata.storeChoices)
         store = choice.store
+        self.bundle = bundle
+        self.committed = committed ?? choice
+        self.scratch = scratch
+        self.limits = limits
         path = try bundle.extract(choice, below: scratch)
         connection = try Connection.untrusted(path, limits: limits)
         schema = try DatabaseSchema("main", of: connection)
@@ -117,12 +130,11 @@ package final class StoreEvidence {
         self.statements = statements
         var steps: [Step] = []
         var count = 0
-        let committed = choice.committed(among: bundle.metadata.storeChoices)
-        if choice.store.history?.entry != nil, let base = committed ?? Optional(choice),
-            let history = try? bundle.extractHistory(of: base, below: scratch)
+        if choice.store.history?.entry != nil,
+            let history = try? bundle.extractHistory(of: self.committed, below: scratch)
         {
             count = history.reader.transactions.count
-            steps = (try? Self.steps(of: history, base.store, limits, deadline, records)) ?? []
+            steps = (try? Self.steps(of: history, self.committed.store, limits, deadline, records)) ?? []
         }
         if let committed,
             let open = try? Self.openTransaction(
@@ -193,6 +205,14 @@ package final class StoreEvidence {
         let (changes, tables) = try comparison.changes(rowLimit: rowLimit)
         guard !tables.isEmpty || !changes.schema.isEmpty else { return nil }
         return Step(number: nil, pages: 0, changes: changes, tables: tables)
+    }
+
+    /// Extracts the history again, to rebuild the states between its transactions.
+    ///
+    /// - Returns: The history.
+    /// - Throws: An error if there is none, if it is damaged, or if a file can't be read or written.
+    func extractHistory() throws(BundleError) -> ExtractedHistory {
+        try bundle.extractHistory(of: committed, below: scratch)
     }
 
     /// Returns the relation between findings about the store and a failure, which takes time only once.

@@ -241,7 +241,8 @@ extension StatementOutline {
                 if word == "(" { depth += 1 }
                 if word == ")" { depth -= 1 }
                 // A word after these is the name of an expression.
-                if depth == 0, !["with", "recursive", ","].contains(previous), Self.verbs.contains(word) {
+                if depth == 0, !["with", "recursive", ","].contains(previous), Self.verbs.contains(word)
+                {
                     return word == "select"
                 }
             }

@@ -8,7 +8,8 @@ import Testing
 /// The last queries before a failure, which tell the tables that the assertion is about.
 @Suite struct ReadTablesTests {
     private static let rich = "SELECT name FROM account WHERE balance > 15"
-    private static let withClause = "WITH rich AS (SELECT * FROM account WHERE balance > 15) SELECT name FROM rich"
+    private static let withClause =
+        "WITH rich AS (SELECT * FROM account WHERE balance > 15) SELECT name FROM rich"
 
     /// Returns the tables that the last queries read, and the last query.
     private func activity(_ queries: String...) throws -> (tables: Set<String>, query: String?) {
@@ -38,7 +39,8 @@ import Testing
     @Test(arguments: [
         "EXPLAIN QUERY PLAN " + rich, "EXPLAIN " + withClause, "SELECT 1 FROM pragma_table_list",
         "WITH old AS (SELECT id FROM account) UPDATE account SET balance = 0 WHERE id IN old",
-        "WITH old AS (SELECT id FROM account) DELETE FROM account WHERE id IN old", "PRAGMA table_info(account)",
+        "WITH old AS (SELECT id FROM account) DELETE FROM account WHERE id IN old",
+        "PRAGMA table_info(account)",
     ])
     func otherStatementsAreNoReads(sql: String) throws {
         let found = try activity(sql)
