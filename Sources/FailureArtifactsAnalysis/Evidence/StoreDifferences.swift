@@ -9,6 +9,8 @@ struct StoreDifferences {
         let finding: Finding.Row
         /// A text that is the same for the same change in another run.
         fileprivate let identity: String
+        /// The table and the key in this run.
+        fileprivate var key: String { "\(folded(finding.table)) \(finding.key.map(\.value.content))" }
 
         static func < (a: Row, b: Row) -> Bool { a.identity < b.identity }
         static func == (a: Row, b: Row) -> Bool { a.identity == b.identity }
@@ -21,6 +23,8 @@ struct StoreDifferences {
     /// Each table's rows have only these columns. Generated values can differ in all rows, too, so it's a weak sign.
     let wholeColumns: [(table: String, rows: [Row])]
     private let varying: VaryingValues
+    /// The tables of which ``changes`` has only some rows, in lower case.
+    private let incompleteTables: Set<String>
 
     /// Compares the stores at the end of both runs.
     ///
@@ -76,6 +80,14 @@ struct StoreDifferences {
         self.varying = varying
         self.wholeColumns = wholeColumns
         self.changes = Self.changes(of: tables, varying)
+        incompleteTables = Set(tables.filter { !$0.isComplete }.map { folded($0.table.name) })
+    }
+
+    /// Returns true if the stores at the end of both runs have the same values in these rows.
+    func haveSameRows(_ rows: [Row]) -> Bool {
+        let keys = Set(rows.map(\.key))
+        return rows.allSatisfy { !incompleteTables.contains(folded($0.finding.table)) }
+            && !changes.contains { keys.contains($0.key) }
     }
 
     /// The maximum number of differing rows of a table in a comparison of two states.

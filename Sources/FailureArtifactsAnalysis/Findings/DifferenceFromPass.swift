@@ -10,6 +10,8 @@ enum DifferenceFromPass: FindingRule {
     static let code = Finding.Code.differenceFromPass
     private static let relevance = 25
     private static let maximumRows = 20
+    /// The relevance from which a possible difference is a likely one.
+    private static let likelyFrom = 60
 
     static func findings(in store: StoreEvidence, of failure: FailureEvidence) throws -> [Finding] {
         guard let run = failure.passing,
@@ -52,7 +54,10 @@ enum DifferenceFromPass: FindingRule {
             switch try comparison.result() {
             case .equal: return []
             case .different(let difference):
-                return [finding(difference, from: comparison.first, in: store)]
+                // Two transactions may have changed places.
+                let rows = difference.own + difference.passing
+                let isUndone = !rows.isEmpty && differences.haveSameRows(rows)
+                return [finding(difference, from: comparison.first, isUndone: isUndone, in: store)]
             case .unknown(let clause): reason = clause
             }
         }
@@ -66,7 +71,7 @@ enum DifferenceFromPass: FindingRule {
             explanation:
                 "Before is the passing run, after the failed one. Their transactions can't be compared: "
                 + (reason ?? ""),
-            likelyFrom: 60)
+            likelyFrom: likelyFrom)
     }
 
     /// Returns the reason why the transactions of a run's history are unknown, as a clause and further sentences; nil if
@@ -83,7 +88,7 @@ enum DifferenceFromPass: FindingRule {
     }
 
     private static func finding(
-        _ difference: RunComparison.Difference, from first: RunComparison.Start,
+        _ difference: RunComparison.Difference, from first: RunComparison.Start, isUndone: Bool,
         in store: StoreEvidence
     ) -> Finding {
         let step = store.steps[difference.step]
@@ -118,9 +123,12 @@ enum DifferenceFromPass: FindingRule {
         return Finding(
             code: code,
             title: "\(store.title(of: step)) is the first one\(after) that differs from the passing run",
-            confidence: .likely, store: store.name, rows: Array(rows.prefix(maximumRows)),
-            transaction: step.number, statement: origin?.statement?.record,
-            explanation: "\(beginning(of: difference, from: first)) \(other)", relevance: relevance)
+            confidence: isUndone ? .possible : .likely, store: store.name,
+            rows: Array(rows.prefix(maximumRows)), transaction: step.number,
+            statement: origin?.statement?.record,
+            explanation: "\(beginning(of: difference, from: first)) \(other)"
+                + (isUndone ? " At the end, these rows are the same in both runs." : ""),
+            relevance: relevance, likelyFrom: likelyFrom)
     }
 
     /// Returns a sentence about the state from which the runs were compared.
