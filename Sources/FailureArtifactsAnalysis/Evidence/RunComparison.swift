@@ -86,7 +86,7 @@ struct RunComparison: ~Copyable {
     borrowing func result() throws -> Result {
         do {
             return try comparison()
-        } catch let error as SQLiteError where error.isInterrupted {
+        } catch is StoreEvidence.TimeIsUp {
             return .unknown("there was no time to find a state that both runs had.")
         }
     }
@@ -117,20 +117,26 @@ struct RunComparison: ~Copyable {
     /// Returns the states that both runs had and of which one is the first of its run.
     private borrowing func commonStates() throws -> [Start] {
         let isWhole = passing.reason == nil && failing.reason == nil
-        var starts: [Start] = []
         let passingState = try passing.history.rebuild(first.passing)
         defer { try? FileSystem.remove(passingState) }
+        let failingState = try failing.history.rebuild(first.failing)
+        defer { try? FileSystem.remove(failingState) }
+        // States with other numbers of rows need not be compared row by row.
+        let excess = try excess(of: failingState, over: passingState)
+        var starts: [Start] = []
+        var counts = excess
         try failing.history.forEachState(from: first.failing) { state, path in
-            if try areEqual(passingState, path) {
+            if state > first.failing { counts.add(failing.steps[state - 1].changes, 1) }
+            if try counts.isZero && areEqual(passingState, path) {
                 starts.append(Start(passing: first.passing, failing: state))
             }
             return !isWhole || starts.isEmpty
         }
         guard starts.isEmpty else { return starts }
-        let failingState = try failing.history.rebuild(first.failing)
-        defer { try? FileSystem.remove(failingState) }
-        try passing.history.forEachState(from: first.passing + 1) { state, path in
-            if try areEqual(path, failingState) {
+        counts = excess
+        try passing.history.forEachState(from: first.passing) { state, path in
+            if state > first.passing { counts.add(passing.steps[state - 1].changes, -1) }
+            if try counts.isZero && areEqual(path, failingState) {
                 starts.append(Start(passing: state, failing: first.failing))
             }
             return true
@@ -138,9 +144,27 @@ struct RunComparison: ~Copyable {
         return starts
     }
 
+    /// Returns the numbers of rows that a state of the failing run has more than one of the passing run.
+    private borrowing func excess(
+        of failingState: String, over passingState: String
+    ) throws -> RowNumbers {
+        let comparison = try StoreComparison(
+            a: .init(path: passingState, isPrivate: true), b: .init(path: failingState, isPrivate: true),
+            limits: failing.store.limits)
+        var numbers = RowNumbers()
+        numbers.add(try comparison.changes(rowLimit: 0).changes, 1)
+        return numbers
+    }
+
     private borrowing func areEqual(_ passingState: String, _ failingState: String) throws -> Bool {
-        try differences.areEqual(
-            passingState, failingState, deadline: deadline, limits: failing.store.limits)
+        // A short query isn't interrupted.
+        guard Instant.now < deadline else { throw StoreEvidence.TimeIsUp() }
+        do {
+            return try differences.areEqual(
+                passingState, failingState, deadline: deadline, limits: failing.store.limits)
+        } catch let error as SQLiteError where error.isInterrupted {
+            throw StoreEvidence.TimeIsUp()
+        }
     }
 
     /// Compares transactions one by one, and returns the number of equal ones with the result.
@@ -181,6 +205,21 @@ struct RunComparison: ~Copyable {
     }
 }
 
+/// Differences between the numbers of rows of tables.
+private struct RowNumbers {
+    private var numbers: [String: Int64] = [:]
+
+    /// True if all tables have the same number.
+    var isZero: Bool { numbers.values.allSatisfy { $0 == 0 } }
+
+    /// Adds the changes of a transaction, multiplied by a factor.
+    mutating func add(_ changes: StateChanges, _ factor: Int64) {
+        for table in changes.tables where !MigrationTables.contains(table.name) {
+            numbers[folded(table.name), default: 0] += (table.inserted - table.deleted) * factor
+        }
+    }
+}
+
 extension StoreEvidence {
     /// The state in which the test began, or the first one, as the number of the history's transactions before it.
     fileprivate var stateBeforeTest: Int { (steps.lastIndex(where: \.isEarlier) ?? -1) + 1 }
@@ -198,7 +237,8 @@ extension ExtractedHistory {
         from first: Int, _ body: (_ state: Int, _ path: String) throws -> Bool
     ) throws {
         guard first <= reader.transactions.count else { return }
-        let path = try rebuild(first)
+        // A rebuilt file of the first state may exist.
+        let path = try rebuild(first, to: copy + ".next")
         defer { try? FileSystem.remove(path) }
         for state in first...reader.transactions.count {
             if state > first { try advance(path, from: state - 1) }

@@ -210,7 +210,7 @@ package final class StoreEvidence {
     /// Extracts the history again, to rebuild the states between its transactions.
     ///
     /// - Returns: The history.
-    /// - Throws: An error if there is none, if it is damaged, or if a file can't be read or written.
+    /// - Throws: An error if it is missing or damaged, or if a file can't be read or written.
     func extractHistory() throws(BundleError) -> ExtractedHistory {
         try bundle.extractHistory(of: committed, below: scratch)
     }

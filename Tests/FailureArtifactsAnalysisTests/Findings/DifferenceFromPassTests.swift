@@ -26,13 +26,14 @@ import Testing
     }
 
     /// Returns the difference that a comparison of both runs finds.
-    private func difference(_ failed: Run, passing: Run) throws -> Finding? {
+    ///
+    /// The time limit is for a busy machine.
+    private func difference(_ failed: Run, passing: Run, seconds: Double = 20) throws -> Finding? {
         let fixture = try Fixture()
         let other = try Fixture()
         let failure = try evidence(fixture, failed, passed: false)
         failure.passing = try evidence(other, passing, passed: true)
-        // The time limit is for a busy machine.
-        let found = Explanation(failure, bundle: "b.zip", seconds: 20).findings
+        let found = Explanation(failure, bundle: "b.zip", seconds: seconds).findings
             .filter { $0.code == .differenceFromPass }
         #expect(found.count <= 1)
         return found.first
@@ -116,6 +117,17 @@ import Testing
                 + "Transaction 1 of the failed run changed the row last.")
     }
 
+    @Test func withoutTimeTheStoresAreCompared() throws {
+        let finding = try #require(
+            try difference(
+                Run(transactions: Self.wrong), passing: Run(transactions: Self.right), seconds: 0))
+        #expect(finding.title == "1 row differs from the passing run")
+        #expect(
+            finding.explanation.contains(
+                "can't be compared: there was no time to find a state that both runs had. Transaction 3 of"
+            ))
+    }
+
     /// A WAL begins anew after a checkpoint, so that two complete histories can begin with different rows.
     @Test func completeHistoriesThatBeginWithDifferentRows() throws {
         let failed = Run(
@@ -170,7 +182,8 @@ import Testing
         #expect(try difference(run(10, 3, isClosed: false), passing: run(20, 3, isClosed: true)) == nil)
         let finding = try #require(
             try difference(run(10, 4, isClosed: false), passing: run(20, 3, isClosed: true)))
-        #expect(finding.title.hasPrefix("Transaction 3 is the first one after transaction 1 that differs"))
+        #expect(
+            finding.title.hasPrefix("Transaction 3 is the first one after transaction 1 that differs"))
     }
 
     @Test func ofSeveralEqualStatesTheOneWithTheMostEqualTransactions() throws {
