@@ -54,10 +54,7 @@ enum DifferenceFromPass: FindingRule {
             switch try comparison.result() {
             case .equal: return []
             case .different(let difference):
-                // Two transactions may have changed places.
-                let rows = difference.own + difference.passing
-                let isUndone = !rows.isEmpty && differences.haveSameRows(rows)
-                return [finding(difference, from: comparison.first, isUndone: isUndone, in: store)]
+                return [finding(difference, from: comparison.first, differences, in: store)]
             case .unknown(let clause): reason = clause
             }
         }
@@ -88,8 +85,8 @@ enum DifferenceFromPass: FindingRule {
     }
 
     private static func finding(
-        _ difference: RunComparison.Difference, from first: RunComparison.Start, isUndone: Bool,
-        in store: StoreEvidence
+        _ difference: RunComparison.Difference, from first: RunComparison.Start,
+        _ differences: StoreDifferences, in store: StoreEvidence
     ) -> Finding {
         let step = store.steps[difference.step]
         let (own, passing) = (difference.own, difference.passing)
@@ -118,6 +115,11 @@ enum DifferenceFromPass: FindingRule {
                 inStep: difference.step, of: $0.table,
                 by: $0.change == .deleted ? [.delete] : [.insert, .update])
         }
+        // Two transactions may have changed places.
+        let isUndone = !rows.isEmpty && differences.haveSameRows(own + passing)
+        let columns = differences.wholeColumns.flatMap { table, rows in
+            (rows.first?.finding.columns ?? []).map { SafeText.line("\(table).\($0.column)") }
+        }
         let start = difference.start
         let after = start.failing > first.failing ? " after transaction \(start.failing)" : ""
         return Finding(
@@ -127,7 +129,10 @@ enum DifferenceFromPass: FindingRule {
             rows: Array(rows.prefix(maximumRows)), transaction: step.number,
             statement: origin?.statement?.record,
             explanation: "\(beginning(of: difference, from: first)) \(other)"
-                + (isUndone ? " At the end, these rows are the same in both runs." : ""),
+                + (isUndone ? " At the end, these rows are the same in both runs." : "")
+                + (columns.isEmpty
+                    ? ""
+                    : " Columns that differ in all rows are left out: \(columns.joined(separator: ", "))."),
             relevance: relevance, likelyFrom: likelyFrom)
     }
 

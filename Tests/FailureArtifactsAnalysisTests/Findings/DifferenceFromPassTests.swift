@@ -186,6 +186,21 @@ import Testing
             finding.title.hasPrefix("Transaction 3 is the first one after transaction 1 that differs"))
     }
 
+    /// They may be generated, but they may also be the cause.
+    @Test func columnsThatDifferInAllRowsAreNamed() throws {
+        func run(_ cents: Int, _ balance: Int) -> Run {
+            Run(transactions: [
+                "CREATE TABLE item(id INTEGER PRIMARY KEY, name, cents)",
+                "INSERT INTO item VALUES (1, 'a', \(cents)), (2, 'b', \(cents + 1))",
+                "UPDATE account SET balance = \(balance) WHERE id = 1",
+            ])
+        }
+        let finding = try #require(try difference(run(100, 16), passing: run(200, 15)))
+        #expect(finding.transaction == 3)
+        #expect(
+            finding.explanation.hasSuffix(". Columns that differ in all rows are left out: item.cents."))
+    }
+
     @Test func ofSeveralEqualStatesTheOneWithTheMostEqualTransactions() throws {
         let insert = "INSERT INTO account VALUES (3, 'c', 30)"
         let delete = "DELETE FROM account WHERE id = 3"
