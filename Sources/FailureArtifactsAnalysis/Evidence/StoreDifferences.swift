@@ -90,6 +90,11 @@ struct StoreDifferences {
             && !changes.contains { keys.contains($0.key) }
     }
 
+    /// Returns true if only the passing run's store has a row with this key at the end, as far as known.
+    func isMissing(_ row: Row) -> Bool {
+        changes.contains { $0.finding.change == .deleted && $0.key == row.key }
+    }
+
     /// The maximum number of differing rows of a table in a comparison of two states.
     ///
     /// The rows of a table with generated keys all differ.

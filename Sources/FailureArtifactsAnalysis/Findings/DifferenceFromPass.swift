@@ -101,14 +101,17 @@ enum DifferenceFromPass: FindingRule {
             } else {
                 "The passing run did not change \(own.count == 1 ? "this row" : "these rows") there."
             }
-        var rows = own.map(\.finding)
-        if rows.isEmpty {
-            rows = passing.map { row in
-                var missing = row.finding
-                if missing.change == .inserted { missing.change = .missing }
-                return missing
-            }
+        // The failed run may have inserted a row later, or one with the same key.
+        let lacking = passing.filter {
+            $0.finding.change == .inserted ? differences.isMissing($0) : own.isEmpty
         }
+        let rows =
+            own.map(\.finding)
+            + lacking.map { row in
+                var row = row.finding
+                if row.change == .inserted { row.change = .missing }
+                return row
+            }
         let table = (own.first ?? passing.first)?.finding
         let origin = table.map {
             store.origin(
@@ -116,7 +119,7 @@ enum DifferenceFromPass: FindingRule {
                 by: $0.change == .deleted ? [.delete] : [.insert, .update])
         }
         // Two transactions may have changed places.
-        let isUndone = !rows.isEmpty && differences.haveSameRows(own + passing)
+        let isUndone = !(own + passing).isEmpty && differences.haveSameRows(own + passing)
         let columns = differences.wholeColumns.flatMap { table, rows in
             (rows.first?.finding.columns ?? []).map { SafeText.line("\(table).\($0.column)") }
         }

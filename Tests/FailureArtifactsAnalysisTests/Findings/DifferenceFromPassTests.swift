@@ -159,7 +159,7 @@ import Testing
         let finding = try #require(try difference(failed, passing: Run(transactions: Self.right)))
         #expect(finding.transaction == 1 && finding.confidence == .likely)
         #expect(finding.rows.map(\.title) == ["account id = 4"])
-        // Without the last update of row 4, both runs end with the same rows.
+        // The failed run inserted row 3 later. Without the last update of row 4, both runs end with the same rows.
         let same = Run(transactions: Array(Self.right.prefix(3)))
         let undone = try #require(try difference(failed, passing: same))
         #expect(undone.transaction == 1 && undone.confidence == .possible)
@@ -184,6 +184,19 @@ import Testing
             try difference(run(10, 4, isClosed: false), passing: run(20, 3, isClosed: true)))
         #expect(
             finding.title.hasPrefix("Transaction 3 is the first one after transaction 1 that differs"))
+    }
+
+    @Test func rowsThatOnlyThePassingRunInsertedAreMissing() throws {
+        let create = "CREATE TABLE import(id INTEGER PRIMARY KEY, accounts)"
+        let account = "INSERT INTO account VALUES (3, 'c', 30)"
+        let finding = try #require(
+            try difference(
+                Run(transactions: [create, account + "; INSERT INTO import VALUES (1, 1)"]),
+                passing: Run(transactions: [
+                    create, account + ", (4, 'd', 40); INSERT INTO import VALUES (1, 2)",
+                ])))
+        #expect(finding.rows.map(\.title) == ["import id = 1", "account id = 4"])
+        #expect(finding.rows.map(\.change) == [.inserted, .missing])
     }
 
     /// They may be generated, but they may also be the cause.
