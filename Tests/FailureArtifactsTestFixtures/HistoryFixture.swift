@@ -9,28 +9,38 @@ extension Fixture {
     /// Each of `transactions` runs between `BEGIN` and `COMMIT`. `log` contains statements and the number of rows each
     /// one changed. The bundle of a test that `passed` lies beside the failing one. `facts` has more keys of a statement,
     /// as JSON, by the statement's index. Without `connection` and `thread`, it ran on the first connection and thread.
-    /// The failure is in line 8 of `file`. `copies` names further stores with the same content.
+    /// The failure is in line 8 of `file`. `copies` names further stores with the same content. The history of
+    /// a store that `isClosed` was recorded after a checkpoint.
     @discardableResult
     package func walBundle(
-        _ transactions: [String] = Self.transactions, uncommitted: String? = nil,
+        _ transactions: [String] = Self.transactions, base: String = Self.base,
+        uncommitted: String? = nil,
         log: [(sql: String, changes: Int?)]? = nil, facts: [Int: String] = [:],
         missing: Bool = false, passed: Bool = false, message: String? = nil, file: String? = nil,
-        copies: [String] = []
+        copies: [String] = [], isClosed: Bool = false
     ) throws -> String {
         let live = path("live-\(UInt32.random(in: 0 ... .max)).sqlite")
         let connection = try Connection(path: live, mode: .create)
         try connection.execute(
-            "PRAGMA journal_mode = wal; PRAGMA wal_autocheckpoint = 0; \(Self.base);"
+            "PRAGMA journal_mode = wal; PRAGMA wal_autocheckpoint = 0; \(base);"
                 + "PRAGMA wal_checkpoint(TRUNCATE)")
         for statements in transactions { try connection.execute("BEGIN; \(statements); COMMIT") }
 
         let history = live + ".wal-history"
         let committed = live + ".committed"
         let pages = try connection.integer(of: "PRAGMA page_count")
+        if isClosed {
+            try FileSystem.copy(live + "-wal", toNewFile: live + ".kept")
+            try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        }
         let summary = try HistoryRecorder(maximumBytes: 1 << 30).record(
-            HistorySource(
-                database: File(sharing: live), wal: File(sharing: live + "-wal"),
-                walIndex: File(sharing: live + "-shm")), committedPages: UInt64(pages), to: history)
+            isClosed
+                ? HistorySource(
+                    database: try File(sharing: live), wal: try File(reading: live + ".kept"))
+                : HistorySource(
+                    database: try File(sharing: live), wal: try File(sharing: live + "-wal"),
+                    walIndex: try File(sharing: live + "-shm")),
+            committedPages: UInt64(pages), to: history)
         try FileSystem.copy(live, toNewFile: committed)
         try FileSystem.copy(live + "-wal", toNewFile: committed + "-wal")
         try Connection(path: committed, mode: .readWrite).execute("PRAGMA journal_mode = delete")
@@ -47,7 +57,8 @@ extension Fixture {
                 "{\"at\":\"2026-11-21T07:08:09.\(100 + index)Z\","
                     + (statement.changes.map { "\"changes\":\($0)," } ?? "")
                     + (facts[index]?.contains("connection") == true ? "" : "\"connection\":1,")
-                    + "\"order\":\(index + 1),\"phase\":\"test\","
+                    + "\"order\":\(index + 1),"
+                    + (facts[index]?.contains("phase") == true ? "" : "\"phase\":\"test\",")
                     + (facts[index].map { $0 + "," } ?? "")
                     + (facts[index]?.contains("thread") == true ? "" : "\"thread\":\"7f\",")
                     + "\"sql\":\"\(statement.sql)\"}\n"
@@ -61,7 +72,7 @@ extension Fixture {
                 "bytes": {}, \(log == nil ? "" : "\"statements\": {\"entry\": \"statements/ledger.jsonl\", \"count\": 1\(missing ? ", \"reason\": \"Some are missing.\"" : "")},")
                 \(uncommitted == nil ? "" : "\"committedEntry\": \"stores/ledger.committed.sqlite\",")
                 "history": {"entry": "history/ledger.wal-history", "transactions": \(summary.transactions),
-                "bytes": \(summary.bytes)}
+                "bytes": \(summary.bytes)\(summary.reason.map { ", \"reason\": \"\($0)\"" } ?? "")}
                 """)
         for (name, all) in copies.map({ ($0, entries) }) {
             entries += all.map { ($0.0.replacing("/ledger.", with: "/\(name)."), $0.1) }

@@ -64,10 +64,7 @@ package struct LastActivity: Encodable, Sendable {
 
     private static func lastQuery(in store: StoreEvidence) -> StoreEvidence.Statement? {
         let names = Set(store.tables.map { folded($0.name) })
-        return store.testStatements.last { statement in
-            ["select", "with"].contains(statement.parts.words.first) && statement.outline.kind == .other
-                && !names.isDisjoint(with: statement.parts.words)
-        }
+        return store.testStatements.last { $0.isQuery(of: names) }
     }
 
     /// Returns the commands that show more.

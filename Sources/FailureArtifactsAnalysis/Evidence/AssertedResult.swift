@@ -132,8 +132,8 @@ extension ExtractedHistory {
         var all = candidates.map { _ in [(transaction: Int?, result: AssertedQuery.Result)]() }
         var isKnown = true
         var reads = StateReads(pageSize: reader.pageSize)
-        try forEachState(open: open) { number, path in
-            guard try reads.begin(in: path, changed: changedPages(number)) else { return true }
+        func visit(_ number: Int?, _ path: String, changed pages: [UInt32]?) throws -> Bool {
+            guard try reads.begin(in: path, changed: pages) else { return true }
             let connection = try Connection.untrusted(path, vfs: reads.vfs(), limits: limits)
             connection.setDeadline(deadline)
             for (index, candidate) in candidates.enumerated() {
@@ -150,6 +150,8 @@ extension ExtractedHistory {
             }
             return true
         }
+        let isWhole = try forEachState { try visit($0, $1, changed: changedPages($0)) }
+        if isWhole, let open { _ = try visit(nil, open, changed: nil) }
         guard isKnown else { return nil }
         let periods = all.map { AssertedResult.periods($0, of: query) }
         let chosen =

@@ -55,14 +55,13 @@ struct Relevance {
     ) -> [StoreEvidence.Statement] {
         var queries: [StoreEvidence.Statement] = []
         for statement in store.testStatements.reversed() {
-            if statement.outline.isQuery {
-                let words = statement.parts.words
-                guard words.first == "select" || words.first == "with", !names.isDisjoint(with: words)
-                else { continue }
+            if statement.isQuery(of: names) {
                 queries.append(statement)
                 if queries.count == 3 { break }
-            } else if !queries.isEmpty, statement.writes {
-                break
+            } else if !queries.isEmpty {
+                // A statement that begins with `WITH` may write, too.
+                let hasWritten = statement.outline.mayWrite && statement.record.changes ?? 0 > 0
+                if statement.writes || hasWritten { break }
             }
         }
         return queries

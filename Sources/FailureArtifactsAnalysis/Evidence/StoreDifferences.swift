@@ -9,6 +9,8 @@ struct StoreDifferences {
         let finding: Finding.Row
         /// A text that is the same for the same change in another run.
         fileprivate let identity: String
+        /// The table and the key in this run.
+        fileprivate var key: String { "\(folded(finding.table)) \(finding.key.map(\.value.content))" }
 
         static func < (a: Row, b: Row) -> Bool { a.identity < b.identity }
         static func == (a: Row, b: Row) -> Bool { a.identity == b.identity }
@@ -21,6 +23,8 @@ struct StoreDifferences {
     /// Each table's rows have only these columns. Generated values can differ in all rows, too, so it's a weak sign.
     let wholeColumns: [(table: String, rows: [Row])]
     private let varying: VaryingValues
+    /// The tables of which ``changes`` has only some rows, in lower case.
+    private let incompleteTables: Set<String>
 
     /// Compares the stores at the end of both runs.
     ///
@@ -75,17 +79,64 @@ struct StoreDifferences {
         }
         self.varying = varying
         self.wholeColumns = wholeColumns
+        self.changes = Self.changes(of: tables, varying)
+        incompleteTables = Set(tables.filter { !$0.isComplete }.map { folded($0.table.name) })
+    }
+
+    /// Returns true if the stores at the end of both runs have the same values in these rows.
+    func haveSameRows(_ rows: [Row]) -> Bool {
+        let keys = Set(rows.map(\.key))
+        return rows.allSatisfy { !incompleteTables.contains(folded($0.finding.table)) }
+            && !changes.contains { keys.contains($0.key) }
+    }
+
+    /// Returns true if only the passing run's store has a row with this key at the end, as far as known.
+    func isMissing(_ row: Row) -> Bool {
+        changes.contains { $0.finding.change == .deleted && $0.key == row.key }
+    }
+
+    /// The maximum number of differing rows of a table in a comparison of two states.
+    ///
+    /// The rows of a table with generated keys all differ.
+    private static let stateRowLimit: Int64 = 5000
+
+    /// Returns true if two states are known to have the same schema and, apart from values that differ in every run,
+    /// the same rows.
+    ///
+    /// - Parameters:
+    ///   - passing: The path of a state of the passing run.
+    ///   - failing: The path of a state of the failing run.
+    ///   - deadline: The point in time at which the comparison is interrupted.
+    ///   - limits: The limits on resources that a state can use.
+    /// - Returns: False if they differ, or if rows can't be compared.
+    /// - Throws: An error if a file is damaged, a limit is exceeded or the time is up.
+    func areEqual(
+        _ passing: String, _ failing: String, deadline: Instant, limits: UntrustedLimits
+    ) throws -> Bool {
+        let comparison = try StoreComparison(
+            a: .init(path: passing, isPrivate: true), b: .init(path: failing, isPrivate: true),
+            deadline: deadline, limits: limits)
+        let (changes, tables) = try comparison.changes(rowLimit: Self.stateRowLimit)
+        guard changes.schema.isEmpty, changes.userVersion == nil,
+            changes.tables.allSatisfy({ $0.problem == nil }), tables.allSatisfy(\.isComplete)
+        else { return false }
+        let compared = tables.filter { !MigrationTables.contains($0.table.name) }
+        return Self.changes(of: compared, varying).isEmpty
+    }
+
+    /// Returns the changed rows without those that differ only in values that differ in every run.
+    private static func changes(of tables: [ChangedTable], _ varying: VaryingValues) -> [Row] {
         // Rows that differ only in generated keys appear as a deleted and an inserted row.
         var common: [String: Int] = [:]
-        let deleted = Self.counts(of: .deleted, in: tables, varying)
-        for (identity, count) in Self.counts(of: .inserted, in: tables, varying) {
+        let deleted = counts(of: .deleted, in: tables, varying)
+        for (identity, count) in counts(of: .inserted, in: tables, varying) {
             common[identity] = min(count, deleted[identity] ?? 0)
         }
         var left: [RowChange.Kind: [String: Int]] = [.deleted: common, .inserted: common]
         var rows: [Row] = []
         for table in tables {
             for row in table.rows {
-                let identity = Self.identity(row, in: table, varying)
+                let identity = identity(row, in: table, varying)
                 if let count = left[row.kind]?[identity], count > 0 {
                     left[row.kind]?[identity] = count - 1
                 } else if let row = Self.row(row, in: table, varying) {
@@ -93,7 +144,7 @@ struct StoreDifferences {
                 }
             }
         }
-        self.changes = rows
+        return rows
     }
 
     /// Returns changed rows by their identities; equal ones have a number appended.

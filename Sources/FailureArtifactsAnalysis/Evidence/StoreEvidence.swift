@@ -22,6 +22,9 @@ package final class StoreEvidence {
             !statements.isEmpty && statements.allSatisfy { $0.record.phase == .earlier }
         }
 
+        /// True if ``tables`` has all rows that it changed.
+        var isComplete: Bool { tables.allSatisfy(\.isComplete) }
+
         func table(_ name: String) -> ChangedTable? {
             tables.first { folded($0.table.name) == folded(name) }
         }
@@ -68,11 +71,13 @@ package final class StoreEvidence {
     package let steps: [Step]
     /// The number of transactions that the history has.
     package let transactionCount: Int
-    /// The history; nil without one.
-    private let history: ExtractedHistory?
+    let limits: UntrustedLimits
+    private let bundle: BundleReader
     /// True if a transaction was open at the failure, of which the history has no state.
     private let isOpen: Bool
-    private let limits: UntrustedLimits
+    /// The copy that the history belongs to.
+    private let committed: StoreChoice
+    private let scratch: String
     /// The maximum number of changed rows to keep for a table and a transaction.
     static let rowLimit: Int64 = 500
 
@@ -114,7 +119,13 @@ package final class StoreEvidence {
         _ choice: StoreChoice, of bundle: BundleReader, scratch: String, limits: UntrustedLimits,
         deadline: Instant
     ) throws {
+        let committed = choice.committed(among: bundle.metadata.storeChoices)
         store = choice.store
+        self.bundle = bundle
+        self.committed = committed ?? choice
+        isOpen = committed != nil
+        self.scratch = scratch
+        self.limits = limits
         path = try bundle.extract(choice, below: scratch)
         connection = try Connection.untrusted(path, limits: limits)
         schema = try DatabaseSchema("main", of: connection)
@@ -123,14 +134,11 @@ package final class StoreEvidence {
         self.statements = statements
         var steps: [Step] = []
         var count = 0
-        var kept: ExtractedHistory?
-        let committed = choice.committed(among: bundle.metadata.storeChoices)
-        if choice.store.history?.entry != nil, let base = committed ?? Optional(choice),
-            let history = try? bundle.extractHistory(of: base, below: scratch)
+        if choice.store.history?.entry != nil,
+            let history = try? bundle.extractHistory(of: self.committed, below: scratch)
         {
             count = history.reader.transactions.count
-            steps = (try? Self.steps(of: history, base.store, limits, deadline, records)) ?? []
-            kept = consume history
+            steps = (try? Self.steps(of: history, self.committed.store, limits, deadline, records)) ?? []
         }
         if let committed,
             let open = try? Self.openTransaction(
@@ -143,10 +151,7 @@ package final class StoreEvidence {
                 .statements(beforeRollback: store.isBeforeRollback).map { statements[$0] }
         }
         self.steps = steps
-        self.limits = limits
         transactionCount = count
-        isOpen = committed != nil
-        history = consume kept
     }
 
     /// The number of transactions that are read first, because they matter most.
@@ -206,6 +211,14 @@ package final class StoreEvidence {
         return Step(number: nil, pages: 0, changes: changes, tables: tables)
     }
 
+    /// Extracts the history again, to rebuild the states between its transactions.
+    ///
+    /// - Returns: The history.
+    /// - Throws: An error if it is missing or damaged, or if a file can't be read or written.
+    func extractHistory() throws(BundleError) -> ExtractedHistory {
+        try bundle.extractHistory(of: committed, below: scratch)
+    }
+
     /// Returns the relation between findings about the store and a failure, which takes time only once.
     ///
     /// It lifts the connection's deadline, so a rule must not be the first to ask for it.
@@ -238,7 +251,7 @@ package final class StoreEvidence {
         for query in relevance(to: message).queries where result == nil && Instant.now < end {
             // A query that fails, or that has a function of the application, has no results.
             guard let query = try? AssertedQuery(query, in: self, message) else { continue }
-            result = try? history?.results(
+            result = try? extractHistory().results(
                 of: query, open: isOpen ? path : nil, tables: tables, limits: limits, deadline: end)
         }
         knownResult = result

@@ -1,14 +1,17 @@
 internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
 
-/// The first transaction that a passing run of the same test did differently.
+/// The first transaction that a passing run of the same test did differently, from a state that both runs had.
 ///
-/// If the transactions of a run are unknown, the stores are compared.
+/// If the transactions of a run are unknown, or without such a state, the stores are compared.
 enum DifferenceFromPass: FindingRule {
     static let code = Finding.Code.differenceFromPass
     private static let relevance = 25
     private static let maximumRows = 20
+    /// The relevance from which a possible difference is a likely one.
+    private static let likelyFrom = 60
 
     static func findings(in store: StoreEvidence, of failure: FailureEvidence) throws -> [Finding] {
         guard let run = failure.passing,
@@ -18,7 +21,7 @@ enum DifferenceFromPass: FindingRule {
         else { return [] }
         let differences = try StoreDifferences(
             from: passing, to: store, at: [run, failure].map(\.metadata.capture.at))
-        let found = findings(differences, of: passing, in: store)
+        let found = try findings(differences, of: passing, in: store)
         return found.isEmpty ? wholeColumns(differences, in: store, of: failure) : found
     }
 
@@ -42,76 +45,54 @@ enum DifferenceFromPass: FindingRule {
 
     private static func findings(
         _ differences: StoreDifferences, of passing: StoreEvidence, in store: StoreEvidence
-    ) -> [Finding] {
-        guard hasAllSteps(store), hasAllSteps(passing) else {
-            // The passing run's store is copied at the test's end, when a test may have dropped its tables.
-            let tables = Set(passing.tables.map { folded($0.name) })
-            let rows = differences.changes.filter { tables.contains(folded($0.finding.table)) }.sorted()
-            let count = Counted.items(Int64(rows.count), "row")
-            return finding(
-                rows, in: store,
-                title: "\(count) \(rows.count == 1 ? "differs" : "differ") from the passing run",
-                explanation:
-                    "Before is the passing run, after the failed one. Their transactions can't be compared: "
-                    + (gap(in: passing, of: "passing") ?? gap(in: store, of: "failed")
-                        ?? "not all of them are known."),
-                likelyFrom: 60)
-        }
-        let ours = store.steps.indices.filter { !store.steps[$0].isEarlier }
-        let theirs = passing.steps.indices.filter { !passing.steps[$0].isEarlier }
-        for (place, index) in ours.enumerated() {
-            let step = store.steps[index]
-            let other = place < theirs.count ? passing.steps[theirs[place]] : nil
-            let new = differences.rows(of: step.tables)
-            let old = differences.rows(of: other?.tables ?? [])
-            guard new.keys != old.keys || step.changes.schema != other?.changes.schema ?? [] else {
-                continue
+    ) throws -> [Finding] {
+        var reason = gap(in: passing, of: "passing") ?? gap(in: store, of: "failed")
+        if reason == nil {
+            let comparison = try RunComparison(
+                passing, store, differences,
+                deadline: store.deadline ?? Instant.now.advanced(bySeconds: 1))
+            switch try comparison.result() {
+            case .equal: return []
+            case .different(let difference):
+                return [finding(difference, from: comparison.first, differences, in: store)]
+            case .unknown(let clause): reason = clause
             }
-            // An open transaction may lack only what the test didn't reach.
-            if step.number == nil, Set(new.keys).isSubset(of: old.keys) { return [] }
-            return [
-                finding(
-                    step: index, in: store, own: new.filter { old[$0.key] == nil }.map(\.value),
-                    passing: old.filter { new[$0.key] == nil }.map(\.value), isFurther: other == nil,
-                    differences)
-            ]
         }
-        // The failing run made the first ones of the passing run's transactions, until it failed.
-        return []
+        // The passing run's store is copied at the test's end, when a test may have dropped its tables.
+        let tables = Set(passing.tables.map { folded($0.name) })
+        let rows = differences.changes.filter { tables.contains(folded($0.finding.table)) }.sorted()
+        let count = Counted.items(Int64(rows.count), "row")
+        return finding(
+            rows, in: store,
+            title: "\(count) \(rows.count == 1 ? "differs" : "differ") from the passing run",
+            explanation:
+                "Before is the passing run, after the failed one. Their transactions can't be compared: "
+                + (reason ?? ""),
+            likelyFrom: likelyFrom)
     }
 
-    /// True if the transactions are known from the first one.
-    private static func hasAllSteps(_ store: StoreEvidence) -> Bool { gap(in: store, of: "") == nil }
-
-    /// Returns the reason why not all transactions of a run are known, as a clause and further sentences; nil if they
-    /// are.
+    /// Returns the reason why the transactions of a run's history are unknown, as a clause and further sentences; nil if
+    /// they are known.
     private static func gap(in store: StoreEvidence, of run: String) -> String? {
         guard let history = store.store.history, history.entry != nil else {
             let reason = store.store.missingHistory.map { " " + $0 } ?? ""
             return "the \(run) run has no history of the store.\(reason)"
         }
-        if let reason = history.reason {
-            return "the history of the \(run) run doesn't reach back to the first one. \(reason)"
-        }
         guard store.steps.count(where: { $0.number != nil }) == history.transactions else {
             return "there was no time to read all transactions of the \(run) run."
-        }
-        guard store.steps.allSatisfy({ $0.tables.allSatisfy(\.isComplete) }) else {
-            return "a transaction of the \(run) run changed too many rows."
         }
         return nil
     }
 
     private static func finding(
-        step index: Int, in store: StoreEvidence, own: [StoreDifferences.Row],
-        passing: [StoreDifferences.Row], isFurther: Bool, _ differences: StoreDifferences
+        _ difference: RunComparison.Difference, from first: RunComparison.Start,
+        _ differences: StoreDifferences, in store: StoreEvidence
     ) -> Finding {
-        let step = store.steps[index]
-        let (own, passing) = (own.sorted(), passing.sorted())
-        let name = store.title(of: step)
+        let step = store.steps[difference.step]
+        let (own, passing) = (difference.own, difference.passing)
         let other =
-            if isFurther {
-                "The passing run made no further transaction."
+            if difference.isFurther {
+                "The passing run made no further changes."
             } else if let row = passing.first {
                 "There, the passing run changed \(Counted.items(Int64(passing.count), "row")) differently or in addition: "
                     + text(of: row) + "."
@@ -120,25 +101,59 @@ enum DifferenceFromPass: FindingRule {
             } else {
                 "The passing run did not change \(own.count == 1 ? "this row" : "these rows") there."
             }
-        var rows = own.map(\.finding)
-        if rows.isEmpty {
-            rows = passing.map { row in
-                var missing = row.finding
-                if missing.change == .inserted { missing.change = .missing }
-                return missing
-            }
+        // The failed run may have inserted a row later, or one with the same key.
+        let lacking = passing.filter {
+            $0.finding.change == .inserted ? differences.isMissing($0) : own.isEmpty
         }
+        let rows =
+            own.map(\.finding)
+            + lacking.map { row in
+                var row = row.finding
+                if row.change == .inserted { row.change = .missing }
+                return row
+            }
         let table = (own.first ?? passing.first)?.finding
         let origin = table.map {
             store.origin(
-                inStep: index, of: $0.table,
+                inStep: difference.step, of: $0.table,
                 by: $0.change == .deleted ? [.delete] : [.insert, .update])
         }
+        // Two transactions may have changed places.
+        let isUndone = !(own + passing).isEmpty && differences.haveSameRows(own + passing)
+        let columns = differences.wholeColumns.flatMap { table, rows in
+            (rows.first?.finding.columns ?? []).map { SafeText.line("\(table).\($0.column)") }
+        }
+        let start = difference.start
+        let after = start.failing > first.failing ? " after transaction \(start.failing)" : ""
         return Finding(
-            code: code, title: "\(name) is the first one that differs from the passing run",
-            confidence: .likely, store: store.name, rows: Array(rows.prefix(maximumRows)),
-            transaction: step.number, statement: origin?.statement?.record,
-            explanation: "Both runs changed the same rows before. \(other)", relevance: relevance)
+            code: code,
+            title: "\(store.title(of: step)) is the first one\(after) that differs from the passing run",
+            confidence: isUndone ? .possible : .likely, store: store.name,
+            rows: Array(rows.prefix(maximumRows)), transaction: step.number,
+            statement: origin?.statement?.record,
+            explanation: "\(beginning(of: difference, from: first)) \(other)"
+                + (isUndone ? " At the end, these rows are the same in both runs." : "")
+                + (columns.isEmpty
+                    ? ""
+                    : " Columns that differ in all rows are left out: \(columns.joined(separator: ", "))."),
+            relevance: relevance, likelyFrom: likelyFrom)
+    }
+
+    /// Returns a sentence about the state from which the runs were compared.
+    private static func beginning(
+        of difference: RunComparison.Difference, from first: RunComparison.Start
+    ) -> String {
+        let start = difference.start
+        let hasEqual = difference.step > start.failing
+        var place = hasEqual ? "before transaction \(start.failing + 1)" : "before it"
+        if start.failing > first.failing {
+            place = "after transaction \(start.failing), where the passing run's history begins"
+        } else if start.passing > first.passing {
+            place += ", which is after transaction \(start.passing) of the passing run"
+        }
+        guard hasEqual else { return "Both runs had the same rows \(place)." }
+        let comma = place.contains(",") ? "," : ""
+        return "Both runs had the same rows \(place)\(comma) and changed the same ones until then."
     }
 
     private static func finding(

@@ -233,6 +233,25 @@ extension StatementOutline {
             zip(words, words.dropFirst()).contains { ["set", ","].contains($0) && $1 == "(" }
         }
 
+        /// True if the statement is a `SELECT`, which common table expressions may precede.
+        var isSelect: Bool {
+            guard words.first == "with" else { return words.first == "select" }
+            var depth = 0
+            for (previous, word) in zip(words, words.dropFirst()) {
+                if word == "(" { depth += 1 }
+                if word == ")" { depth -= 1 }
+                // A word after these is the name of an expression.
+                if depth == 0, !["with", "recursive", ","].contains(previous), Self.verbs.contains(word)
+                {
+                    return word == "select"
+                }
+            }
+            return false
+        }
+
+        /// The words that begin the statement after its common table expressions.
+        private static let verbs: Set = ["select", "values", "insert", "replace", "update", "delete"]
+
         /// True if the statement restricts its rows.
         var hasCondition: Bool { words.contains("where") || words.contains("limit") }
     }

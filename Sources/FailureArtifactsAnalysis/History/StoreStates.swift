@@ -65,7 +65,7 @@ package struct StoreStates: ~Copyable {
     borrowing func forEachState(
         _ body: (_ number: Int?, _ path: String) throws -> Bool
     ) throws {
-        try history.forEachState(open: open, body)
+        if try history.forEachState(body), let open { _ = try body(nil, open) }
     }
 
     /// Returns the pages that a state's transaction wrote.
@@ -73,7 +73,7 @@ package struct StoreStates: ~Copyable {
     /// - Parameter number: The number that ``forEachState(_:)`` passes on.
     /// - Returns: The pages that may differ from the state before; nil if any may.
     borrowing func changedPages(_ number: Int?) -> [UInt32]? {
-        history.changedPages(number)
+        number.flatMap { history.changedPages($0) }
     }
 
     /// Returns one transaction, with its first changed rows.
@@ -132,33 +132,35 @@ package struct StoreStates: ~Copyable {
 }
 
 extension ExtractedHistory {
-    /// Visits the states, oldest first.
-    ///
-    /// One file follows the history.
+    /// Visits the states from a certain one to the last one.
     ///
     /// - Parameters:
-    ///   - open: The path of the copy with the changes of the open transaction; nil if no transaction was open.
-    ///   - body: Receives the number of the transaction before the state, which is 0 for the first state and nil for the
-    ///     open transaction, and the path of the state. It returns false to stop.
+    ///   - first: The first state.
+    ///   - body: Receives the state's number and the path of a file with its content, which the next state overwrites.
+    ///     It returns false to stop.
+    /// - Returns: False if `body` stopped.
     /// - Throws: An error if a state can't be rebuilt, or the error that `body` throws.
+    @discardableResult
     borrowing func forEachState(
-        open: String?, _ body: (_ number: Int?, _ path: String) throws -> Bool
-    ) throws {
-        let path = try rebuild(0)
+        from first: Int = 0, _ body: (_ state: Int, _ path: String) throws -> Bool
+    ) throws -> Bool {
+        guard first <= reader.transactions.count else { return true }
+        // A rebuilt file of the first state may exist.
+        let path = try rebuild(first, to: copy + ".next")
         defer { try? FileSystem.remove(path) }
-        for number in 0...reader.transactions.count {
-            if number > 0 { try advance(path, from: number - 1) }
-            guard try body(number, path) else { return }
+        for state in first...reader.transactions.count {
+            if state > first { try advance(path, from: state - 1) }
+            guard try body(state, path) else { return false }
         }
-        if let open { _ = try body(nil, open) }
+        return true
     }
 
     /// Returns the pages that a state's transaction wrote.
     ///
-    /// - Parameter number: The number that ``forEachState(open:_:)`` passes on.
+    /// - Parameter state: The number that ``forEachState(from:_:)`` passes on.
     /// - Returns: The pages that may differ from the state before; nil if any may.
-    borrowing func changedPages(_ number: Int?) -> [UInt32]? {
-        number.flatMap { $0 > 0 ? reader.transactions[$0 - 1].pages : nil }
+    borrowing func changedPages(_ state: Int) -> [UInt32]? {
+        state > 0 ? reader.transactions[state - 1].pages : nil
     }
 
     /// Returns the statements of transactions.

@@ -13,6 +13,9 @@ from harness import EXECUTABLE
 from test_crash import TOOL
 from test_run import RunCase
 
+# The history of the run that passed begins after the transaction that creates the tables.
+FIRST = "Transaction 4 is the first one after transaction 1 that differs from the passing run"
+
 
 class UntilFailure(RunCase):
     def repeat(self, place, count, failing, *options, end=""):
@@ -46,7 +49,7 @@ class UntilFailure(RunCase):
         self.assertLess(passed.metadata["capture"]["at"], failed.metadata["capture"]["at"])
         # The row and the line, without the identifiers and times, which differ in every run.
         summary = errors[errors.index("failure-artifacts: 1 bundle in"):]
-        self.assertIn("1 row differs from the passing run, transaction 4, ", summary)
+        self.assertIn(f"{FIRST}, transaction 4, ", summary)
         self.assertIn("FlakyTests.swift:33", summary)
         # The command that is printed compares the two.
         (command,) = re.findall("^    failure-artifacts (explain .+)$", summary, re.MULTILINE)
@@ -56,7 +59,7 @@ class UntilFailure(RunCase):
             ["explain", failed.path.name, "--against", passed.path.name])
         explained = subprocess.run(
             [TOOL, *words], cwd=place.directory, env=place.environment, capture_output=True, text=True, check=True)
-        self.assertIn("1 row differs from the passing run", explained.stdout)
+        self.assertIn(FIRST, explained.stdout)
         # The results are those of the last run.
         (suite,) = ElementTree.parse(results).getroot().iter("testsuite")
         self.assertEqual((suite.get("tests"), suite.get("failures")), ("1", "1"))
@@ -66,7 +69,7 @@ class UntilFailure(RunCase):
         self.assertEqual(findings[0], finding)
         (row,) = finding["rows"]
         self.assertEqual((row["table"], row["key"], row["change"]), ("product", {"id": 2}, "updated"))
-        self.assertEqual(row["columns"], {"stock": {"before": 19, "after": 16}})
+        self.assertEqual(row["columns"], {"stock": {"before": 20, "after": 16}})
         self.assertEqual((finding["transaction"], finding["confidence"]), (4, "likely"))
         self.assertEqual(finding["source"]["line"], 33)
         self.assertTrue((failed.path.parent / "report.html").exists())

@@ -1,0 +1,226 @@
+internal import FailureArtifactsBundle
+internal import FailureArtifactsReading
+internal import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
+
+/// A comparison of the transactions of a passing and a failing run of the same test, from a state that both runs had.
+///
+/// A history may lack the first transactions: a checkpoint overwrites what the database held before them. So the
+/// comparison begins where the rows of both runs are the same, and says nothing about the transactions before.
+struct RunComparison: ~Copyable {
+    /// A state of each run, as the number of the history's transactions before it.
+    struct Start: Equatable {
+        let passing: Int
+        let failing: Int
+    }
+
+    /// The first pair of transactions that differ.
+    struct Difference {
+        let start: Start
+        /// The index of the failing run's step.
+        let step: Int
+        /// The rows that only the failing run changed in this way.
+        let own: [StoreDifferences.Row]
+        /// The rows that only the passing run changed in this way.
+        let passing: [StoreDifferences.Row]
+        /// True if the passing run made no further changes.
+        let isFurther: Bool
+    }
+
+    enum Result {
+        /// The failing run made the first ones of the passing run's transactions, until it failed.
+        case equal
+        case different(Difference)
+        /// The transactions can't be compared, for a reason given as a clause and further sentences.
+        case unknown(String)
+    }
+
+    /// A run's store with its history.
+    private struct Run: ~Copyable {
+        let store: StoreEvidence
+        let history: ExtractedHistory
+
+        var steps: [StoreEvidence.Step] { store.steps }
+        /// The reason why the history isn't complete, as a full sentence.
+        var reason: String? { store.store.history?.reason }
+
+        init(_ store: StoreEvidence) throws {
+            self.store = store
+            history = try store.extractHistory()
+        }
+    }
+
+    private let passing: Run
+    private let failing: Run
+    private let differences: StoreDifferences
+    private let deadline: Instant
+
+    /// The states in which the test began, or with which the histories begin.
+    let first: Start
+
+    /// Opens the histories.
+    ///
+    /// - Parameters:
+    ///   - passing: The passing run's store, with all transactions of its history.
+    ///   - failing: The failing run's store, with all transactions of its history.
+    ///   - differences: The differences of both stores, which tell the values that differ in every run.
+    ///   - deadline: The point in time at which comparing states is interrupted.
+    /// - Throws: An error if a history can't be read.
+    init(
+        _ passing: StoreEvidence, _ failing: StoreEvidence, _ differences: StoreDifferences,
+        deadline: Instant
+    ) throws {
+        let passingRun = try Run(passing)
+        let failingRun = try Run(failing)
+        self.passing = passingRun
+        self.failing = failingRun
+        self.differences = differences
+        self.deadline = deadline
+        first = Start(passing: passing.stateBeforeTest, failing: failing.stateBeforeTest)
+    }
+
+    /// Finds the first transaction that differs.
+    ///
+    /// - Returns: The result; without enough time, it is unknown.
+    /// - Throws: An error if a state can't be rebuilt or read.
+    borrowing func result() throws -> Result {
+        do {
+            return try comparison()
+        } catch is StoreEvidence.TimeIsUp {
+            return .unknown("there was no time to find a state that both runs had.")
+        }
+    }
+
+    /// Compares the transactions from each state that both runs had, and returns the result with the most equal ones.
+    private borrowing func comparison() throws -> Result {
+        var best: (count: Int, result: Result)?
+        var isUnique = true
+        for start in try commonStates() {
+            let found = try comparison(from: start)
+            if let best, found.count <= best.count {
+                if found.count == best.count { isUnique = false }
+                continue
+            }
+            best = found
+            isUnique = true
+        }
+        guard let best else {
+            let incomplete = [("passing", passing.reason), ("failed", failing.reason)]
+                .compactMap { run, reason in
+                    reason.map { " The history of the \(run) run isn't complete. \($0)" }
+                }
+            return .unknown("the histories have no state with the same rows." + incomplete.joined())
+        }
+        return isUnique ? best.result : .unknown("several states of the histories have the same rows.")
+    }
+
+    /// Returns the states that both runs had and of which one is the first of its run.
+    private borrowing func commonStates() throws -> [Start] {
+        let isWhole = passing.reason == nil && failing.reason == nil
+        let passingState = try passing.history.rebuild(first.passing)
+        defer { try? FileSystem.remove(passingState) }
+        let failingState = try failing.history.rebuild(first.failing)
+        defer { try? FileSystem.remove(failingState) }
+        // States with other numbers of rows need not be compared row by row.
+        let excess = try excess(of: failingState, over: passingState)
+        var starts: [Start] = []
+        var counts = excess
+        try failing.history.forEachState(from: first.failing) { state, path in
+            if state > first.failing { counts.add(failing.steps[state - 1].changes, 1) }
+            if try counts.isZero && areEqual(passingState, path) {
+                starts.append(Start(passing: first.passing, failing: state))
+            }
+            return !isWhole || starts.isEmpty
+        }
+        guard starts.isEmpty else { return starts }
+        counts = excess
+        try passing.history.forEachState(from: first.passing) { state, path in
+            if state > first.passing { counts.add(passing.steps[state - 1].changes, -1) }
+            if try counts.isZero && areEqual(path, failingState) {
+                starts.append(Start(passing: state, failing: first.failing))
+            }
+            return true
+        }
+        return starts
+    }
+
+    /// Returns the numbers of rows that a state of the failing run has more than one of the passing run.
+    private borrowing func excess(
+        of failingState: String, over passingState: String
+    ) throws -> RowNumbers {
+        let comparison = try StoreComparison(
+            a: .init(path: passingState, isPrivate: true), b: .init(path: failingState, isPrivate: true),
+            limits: failing.store.limits)
+        var numbers = RowNumbers()
+        numbers.add(try comparison.changes(rowLimit: 0).changes, 1)
+        return numbers
+    }
+
+    private borrowing func areEqual(_ passingState: String, _ failingState: String) throws -> Bool {
+        // A short query isn't interrupted.
+        guard Instant.now < deadline else { throw StoreEvidence.TimeIsUp() }
+        do {
+            return try differences.areEqual(
+                passingState, failingState, deadline: deadline, limits: failing.store.limits)
+        } catch let error as SQLiteError where error.isInterrupted {
+            throw StoreEvidence.TimeIsUp()
+        }
+    }
+
+    /// Compares transactions one by one, and returns the number of equal ones with the result.
+    private borrowing func comparison(from start: Start) throws -> (count: Int, result: Result) {
+        for (count, index) in failing.steps.indices.dropFirst(start.failing).enumerated() {
+            let step = failing.steps[index]
+            let place = start.passing + count
+            let other = place < passing.steps.count ? passing.steps[place] : nil
+            guard step.isComplete, other?.isComplete ?? true else {
+                if let own = step.number, let number = other?.number, try isSameState(number, own) {
+                    continue
+                }
+                return (count, .unknown("a transaction changed too many rows."))
+            }
+            let new = differences.rows(of: step.tables)
+            let old = differences.rows(of: other?.tables ?? [])
+            guard new.keys != old.keys || step.changes.schema != other?.changes.schema ?? [] else {
+                continue
+            }
+            // An open transaction may lack only what the test didn't reach.
+            if step.number == nil, Set(new.keys).isSubset(of: old.keys) { return (count, .equal) }
+            let difference = Difference(
+                start: start, step: index, own: new.filter { old[$0.key] == nil }.map(\.value).sorted(),
+                passing: old.filter { new[$0.key] == nil }.map(\.value).sorted(),
+                isFurther: other == nil)
+            return (count, .different(difference))
+        }
+        return (failing.steps.count - start.failing, .equal)
+    }
+
+    /// Returns true if both runs had the same rows after a transaction.
+    private borrowing func isSameState(_ passingState: Int, _ failingState: Int) throws -> Bool {
+        let old = try passing.history.rebuild(passingState)
+        defer { try? FileSystem.remove(old) }
+        let new = try failing.history.rebuild(failingState)
+        defer { try? FileSystem.remove(new) }
+        return try areEqual(old, new)
+    }
+}
+
+/// Differences between the numbers of rows of tables.
+private struct RowNumbers {
+    private var numbers: [String: Int64] = [:]
+
+    /// True if all tables have the same number.
+    var isZero: Bool { numbers.values.allSatisfy { $0 == 0 } }
+
+    /// Adds the changes of a transaction, multiplied by a factor.
+    mutating func add(_ changes: StateChanges, _ factor: Int64) {
+        for table in changes.tables where !MigrationTables.contains(table.name) {
+            numbers[folded(table.name), default: 0] += (table.inserted - table.deleted) * factor
+        }
+    }
+}
+
+extension StoreEvidence {
+    /// The state in which the test began, or the first one, as the number of the history's transactions before it.
+    fileprivate var stateBeforeTest: Int { (steps.lastIndex(where: \.isEarlier) ?? -1) + 1 }
+}
