@@ -113,7 +113,7 @@ package struct SummaryMarkdown {
     /// Returns a failure in one line.
     private static func line(_ cause: BundleCause) -> String {
         let bundle = cause.first
-        let message = TextWidth.shortened(SafeText.line(bundle.message), to: 120)
+        let message = TextWidth.shortened(bundle.headline, to: 120)
         return "- " + cause.heading(Markdown.code)
             + (message.isEmpty ? "" : ": " + Markdown.code(message)) + "\n"
     }
