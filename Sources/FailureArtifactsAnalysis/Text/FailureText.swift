@@ -27,7 +27,8 @@ package enum FailureText {
         guard let failure else { return "" }
         guard failure.kind == .termination else {
             let text = SafeText.line(essence(of: failure.message))
-            return text.removingPrefix("Expectation failed: ") ?? text
+            return text.removingPrefix("Expectation failed: ") ?? text.removingPrefix("failed - ")
+                ?? inequality(text) ?? text
         }
         var text = end(String(failure.message.prefix { !$0.isNewline }))
         if let file = failure.sourceFile {
@@ -42,6 +43,18 @@ package enum FailureText {
             text = crashed + " crashed: " + text
         }
         return SafeText.line(text)
+    }
+
+    /// Returns `1 ≠ 2 - text` for `("1") is not equal to ("2") - text`; nil for other texts and if a value has the words.
+    private static func inequality(_ text: String) -> String? {
+        let words = text.ranges(of: "\") is not equal to (\"")
+        guard words.count == 1, let operands = text.removingPrefix("(\""),
+            let middle = operands.firstRange(of: "\") is not equal to (\"")
+        else { return nil }
+        let (left, rest) = (operands[..<middle.lowerBound], String(operands[middle.upperBound...]))
+        if let right = rest.removingSuffix("\")") { return left + " ≠ " + right }
+        guard let end = rest.firstRange(of: "\") - ") else { return nil }
+        return left + " ≠ " + rest[..<end.lowerBound] + " - " + rest[end.upperBound...]
     }
 
     /// Returns the first line about the end of a process without words that say nothing beside the outcome.

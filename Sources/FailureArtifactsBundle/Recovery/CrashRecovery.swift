@@ -109,6 +109,15 @@ package struct CrashRecovery: Sendable {
         return Set(journals + stagingDirectories).filter { !$0.isAlive }
     }
 
+    /// The unfinished tests of the dead processes, as far as their journals tell them.
+    package var testsOfDeadProcesses: [ProcessIdentity: [BundleMetadata.Test]] {
+        var tests: [ProcessIdentity: [BundleMetadata.Test]] = [:]
+        for journal in directory.journals where !journal.process.isAlive {
+            tests[journal.process] = journal.tests.map(\.identity)
+        }
+        return tests
+    }
+
     /// Makes the bundles of all processes that have died, with the copies made while they were alive.
     ///
     /// The files of living processes are left alone. `cause` returns the reason why the tests of a process have not
@@ -133,7 +142,7 @@ extension CrashRecovery.Cause {
     /// - Returns: The cause.
     func noting(_ test: BundleMetadata.Test, among running: [BundleMetadata.Test]) -> Self {
         guard outcome == .crashed, running.count > 1 else { return self }
-        let crashed = running.filter { test in frames.contains { test.isNamed(in: $0) } }
+        let crashed = running.filter { $0.isNamed(in: frames) }
         let includesTest = crashed.isEmpty || crashed.contains(test)
         let suspects = crashed.isEmpty ? running : crashed
         guard suspects.count > 1 || !includesTest else { return self }
@@ -154,10 +163,10 @@ extension CrashRecovery.Cause {
 }
 
 extension BundleMetadata.Test {
-    /// True if a line of a backtrace has the test's function.
-    fileprivate func isNamed(in frame: String) -> Bool {
-        let function = name.prefix { $0 != "(" } + "("
+    /// True if one of a backtrace's frames has the test's function.
+    package func isNamed(in frames: [String]) -> Bool {
         let suite = suite.replacing("/", with: ".")
-        return frame.contains(" " + (suite.isEmpty ? "" : suite + ".") + function)
+        let function = " " + (suite.isEmpty ? "" : suite + ".") + name.prefix { $0 != "(" } + "("
+        return frames.contains { $0.contains(function) }
     }
 }

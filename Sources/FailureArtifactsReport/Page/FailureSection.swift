@@ -91,8 +91,8 @@ struct FailureSection {
         let others = all[1...].prefix(ReportLimits.arguments - 1).map(Self.argument)
         let rest = all.count - 1 - others.count
         return
-            "<p class=\"arguments\">Failed with \(all.count) arguments: \(Self.argument(first)) (shown here), "
-            + others.joined(separator: ", ") + (rest > 0 ? " and \(rest) more" : "") + "</p>"
+            "<p class=\"arguments\">Failed with \(all.count) arguments: \(Self.argument(first)) (shown here) "
+            + others.joined(separator: " ") + (rest > 0 ? " and \(rest) more" : "") + "</p>"
     }
 
     private static func argument(_ text: String) -> String {

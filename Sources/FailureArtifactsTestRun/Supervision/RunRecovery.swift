@@ -73,8 +73,9 @@ package final class RunRecovery: Sendable {
     /// Makes the bundles of the processes that have died.
     package func afterwards(_ report: RunReport) -> CrashRecovery.Result {
         let crashed = report.cause == .itself ? recovery.deadProcesses : diedBefore.withLock(\.self)
+        let log = CrashLog(report, tests: recovery.testsOfDeadProcesses)
         return recovery.sweep(holding: held.withLock(\.self)) { process in
-            self.cause(of: process, among: crashed, report)
+            self.cause(of: process, among: crashed, report, log)
         }
     }
 
@@ -86,12 +87,15 @@ package final class RunRecovery: Sendable {
     ///   - process: The process.
     ///   - crashed: The processes that died before the run was ended.
     ///   - report: The report of the run.
+    ///   - log: The crashes in its log.
     /// - Returns: The time limit or the signal that ended the run, or else the crash.
     private func cause(
-        of process: ProcessIdentity, among crashed: Set<ProcessIdentity>, _ report: RunReport
+        of process: ProcessIdentity, among crashed: Set<ProcessIdentity>, _ report: RunReport,
+        _ log: CrashLog
     ) -> CrashRecovery.Cause {
         let crash =
-            crashed.contains(process) ? crash(of: process, isOnly: crashed.count == 1, report) : nil
+            crashed.contains(process)
+            ? crash(of: process, isOnly: crashed.count == 1, report, log) : nil
         switch report.cause {
         case .timeLimit where !crashed.contains(process):
             return CrashRecovery.Cause(
@@ -110,25 +114,25 @@ package final class RunRecovery: Sendable {
 
     /// Describes the crash that ended a process; nil if neither its exit status nor the log shows one.
     private func crash(
-        of process: ProcessIdentity, isOnly: Bool, _ report: RunReport
+        of process: ProcessIdentity, isOnly: Bool, _ report: RunReport, _ log: CrashLog
     ) -> CrashRecovery.Cause? {
-        let lines = report.standardError.lines + report.standardOutput.lines
         var cause = CrashRecovery.Cause.unknown
         var isKnown = false
-        if let signal = Self.signal(of: process, isOnly: isOnly, lines, report),
+        if let signal = Self.signal(of: process, isOnly: isOnly, log.lines, report),
             .signal(signal) != report.cause
         {
             isKnown = true
             cause.message =
                 "The process was ended by \(SignalName.text(signal)) in the middle of the test."
         }
-        // If several processes died, the log doesn't say which one wrote the message.
-        if isOnly, let fatal = FatalMessage.all(in: lines).last {
+        // If several processes died, only a backtrace that names a test says which one wrote the message.
+        let backtrace = isOnly ? log.backtraces.last : log.backtrace(of: process)
+        if let fatal = isOnly ? FatalMessage.all(in: log.lines).last : backtrace?.fatal {
             isKnown = true
             cause.message = "\(fatal.message)\n\(cause.message)"
             (cause.file, cause.line) = (fatal.file, fatal.line)
         }
-        if isOnly, let backtrace = CrashBacktrace(in: lines) { cause.frames = backtrace.frames }
+        if let backtrace { cause.frames = backtrace.frames }
         sources?.resolvePlace(of: &cause)
         return isKnown ? cause : nil
     }
@@ -147,6 +151,46 @@ package final class RunRecovery: Sendable {
                 Int32(line[range.upperBound...].prefix { $0.isNumber })
             }
         }.last
+    }
+}
+
+/// The crashes in the log of a run.
+struct CrashLog: Sendable {
+    /// The end of standard error and of standard output.
+    let lines: [String]
+    /// The backtraces, in the order of the lines.
+    let backtraces: [CrashBacktrace]
+    /// The unfinished tests of the processes that died.
+    private let tests: [ProcessIdentity: [BundleMetadata.Test]]
+
+    init(_ report: RunReport, tests: [ProcessIdentity: [BundleMetadata.Test]]) {
+        self.init(
+            standardError: report.standardError.lines, standardOutput: report.standardOutput.lines,
+            tests: tests)
+    }
+
+    /// Creates the crashes of logs, which are the same if both streams go to the same place.
+    init(
+        standardError: [String], standardOutput: [String],
+        tests: [ProcessIdentity: [BundleMetadata.Test]]
+    ) {
+        lines = standardError + standardOutput
+        backtraces =
+            CrashBacktrace.all(in: standardError) + CrashBacktrace.all(in: standardOutput)
+        self.tests = tests
+    }
+
+    /// Returns the backtrace that names a test of one process and of no other; nil if there is none, or several.
+    func backtrace(of process: ProcessIdentity) -> CrashBacktrace? {
+        func isNamed(_ process: ProcessIdentity, _ backtrace: CrashBacktrace) -> Bool {
+            tests[process, default: []].contains { $0.isNamed(in: backtrace.frames) }
+        }
+        let found = backtraces.filter { backtrace in
+            isNamed(process, backtrace)
+                && !tests.keys.contains { $0 != process && isNamed($0, backtrace) }
+        }
+        guard let first = found.first, found.allSatisfy({ $0 == first }) else { return nil }
+        return first
     }
 }
 

@@ -100,16 +100,27 @@ import Testing
         #expect(FailureText.headline(of: failure) == "A.b or another test crashed: " + expected)
     }
 
-    @Test func theHeadlineOfAnAssertionIsItsEssence() {
+    /// Both values of an assertion are seen on a narrow line.
+    @Test(
+        arguments: [
+            ("XCTAssertEqual failed: (\"1\") is not equal to (\"2\\n\") - a\nb", "1 ≠ 2\\n - a b"),
+            ("XCTAssertEqual failed: (\"1\") is not equal to (\"2\")", "1 ≠ 2"),
+            ("XCTAssertEqual failed: (\"1\") is not equal to (\"2\") - ", "1 ≠ 2"),
+            (
+                "XCTAssertEqual failed: (\"a\") is not equal to (\"b\") is not equal to (\"c\")",
+                "(\"a\") is not equal to (\"b\") is not equal to (\"c\")"
+            ),
+            (
+                "XCTAssertLessThan failed: (\"3\") is not less than (\"2\")",
+                "(\"3\") is not less than (\"2\")"
+            ),
+            ("Expectation failed: try a.count() == 1", "try a.count() == 1"), ("a\nb", "a b"),
+            ("failed - why", "why"),
+        ] as [(String, String)])
+    func headlinesOfAssertions(_ message: String, _ expected: String) {
         let failure = BundleMetadata.Failure(
-            message: "XCTAssertEqual failed: (\"1\") is not equal to (\"2\\n\") - a\nb",
-            file: "/p/T.swift",
-            line: 1, kind: .assertion, at: .now)
-        #expect(FailureText.headline(of: failure) == "(\"1\") is not equal to (\"2\\n\") - a b")
-        let expectation = BundleMetadata.Failure(
-            message: "Expectation failed: try a.count() == 1", file: nil, line: nil, kind: .assertion,
-            at: .now)
-        #expect(FailureText.headline(of: expectation) == "try a.count() == 1")
+            message: message, file: "/p/T.swift", line: 1, kind: .assertion, at: .now)
+        #expect(FailureText.headline(of: failure) == expected)
         #expect(FailureText.headline(of: nil) == "")
     }
 

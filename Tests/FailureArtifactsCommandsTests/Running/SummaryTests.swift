@@ -23,7 +23,7 @@ import Testing
                     status: 1, output: "",
                     error: """
                         failure-artifacts: 1 bundle in failure-artifacts
-                          failed LedgerTests.testTransfer: ("90") is not equal to ("100") - the money is gone
+                          failed LedgerTests.testTransfer: 90 ≠ 100 - the money is gone
                         To look at the first: failure-artifacts open failure-artifacts/LedgerTests.testTransfer-1a2b3c4d.zip
 
                         """))

@@ -203,12 +203,12 @@ struct ReportPartsTests {
         arguments: [
             (
                 ["1", "2", "1"], "a(_:)",
-                "Failed with 2 arguments: <code>1</code> (shown here), <code>2</code></p>"
+                "Failed with 2 arguments: <code>1</code> (shown here) <code>2</code></p>"
             ),
             (
                 (1...23).map { "<\($0)>" }, "a(_:)",
-                "Failed with 23 arguments: <code>&lt;1&gt;</code> (shown here), "
-                    + (2...20).map { "<code>&lt;\($0)&gt;</code>" }.joined(separator: ", ")
+                "Failed with 23 arguments: <code>&lt;1&gt;</code> (shown here) "
+                    + (2...20).map { "<code>&lt;\($0)&gt;</code>" }.joined(separator: " ")
                     + " and 3 more</p>"
             ),
             (["1", "1"], "a(_:)(1)", nil), (["1"], "a(_:)(1)", nil), ([], "a(_:)", nil),

@@ -147,6 +147,17 @@ class Running(RunCase):
             self.check(bundle, outcome="crashed")
             self.assertEqual(bundle.store("crash").rows(), ["apple", "pear"])
 
+    def test_each_of_several_processes_has_its_message(self):
+        place = self.place(SWIFT_BACKTRACE="enable=yes,color=no")
+        names = ["testFatalError", "testTraps"]
+        script = "; ".join(f"'{EXECUTABLE}' RawSuite.CrashTests/{name}" for name in names)
+        status, _, errors = self.ends(self.supervise(place, "bash", "-c", script))
+        bundles = {bundle.metadata["test"]["name"]: bundle for bundle in place.bundles()}
+        self.assertEqual(set(bundles), set(names), errors)
+        for name, message in zip(names, ["the end of the world", "Index out of range"]):
+            self.assertTrue(bundles[name].messages[0].startswith(f"Fatal error: {message}\n"), errors)
+            self.assertIn(f"crashed CrashTests.{name}: {message}", errors)
+
     def test_hang(self):
         place = self.place()
         process = self.supervise(
