@@ -1,3 +1,6 @@
+internal import FailureArtifactsBundle
+internal import FailureArtifactsSystem
+
 /// The backtrace that Swift's runtime prints of the thread that crashed.
 package struct CrashBacktrace: Equatable, Sendable {
     /// The lines with frames, innermost first.
@@ -47,5 +50,39 @@ package struct CrashBacktrace: Equatable, Sendable {
             return (root + "/" + path, line)
         }
         return nil
+    }
+}
+
+/// The crashes in the log of a run.
+struct CrashLog: Sendable {
+    /// The end of standard error and of standard output.
+    let lines: [String]
+    /// The backtraces, in the order of the lines.
+    let backtraces: [CrashBacktrace]
+    /// The unfinished tests of the processes that died.
+    private let tests: [ProcessIdentity: [BundleMetadata.Test]]
+
+    /// Parses the logs, which are the same if both streams go to the same place.
+    init(
+        standardError: [String], standardOutput: [String],
+        tests: [ProcessIdentity: [BundleMetadata.Test]]
+    ) {
+        lines = standardError + standardOutput
+        backtraces =
+            CrashBacktrace.all(in: standardError) + CrashBacktrace.all(in: standardOutput)
+        self.tests = tests
+    }
+
+    /// Returns the backtrace with a test that only this process was running; nil without one, or if there are several.
+    func backtrace(of process: ProcessIdentity) -> CrashBacktrace? {
+        func isNamed(_ process: ProcessIdentity, _ backtrace: CrashBacktrace) -> Bool {
+            tests[process, default: []].contains { $0.isNamed(in: backtrace.frames) }
+        }
+        let found = backtraces.filter { backtrace in
+            isNamed(process, backtrace)
+                && !tests.keys.contains { $0 != process && isNamed($0, backtrace) }
+        }
+        guard let first = found.first, found.allSatisfy({ $0 == first }) else { return nil }
+        return first
     }
 }

@@ -73,7 +73,9 @@ package final class RunRecovery: Sendable {
     /// Makes the bundles of the processes that have died.
     package func afterwards(_ report: RunReport) -> CrashRecovery.Result {
         let crashed = report.cause == .itself ? recovery.deadProcesses : diedBefore.withLock(\.self)
-        let log = CrashLog(report, tests: recovery.testsOfDeadProcesses)
+        let log = CrashLog(
+            standardError: report.standardError.lines, standardOutput: report.standardOutput.lines,
+            tests: recovery.testsOfDeadProcesses)
         return recovery.sweep(holding: held.withLock(\.self)) { process in
             self.cause(of: process, among: crashed, report, log)
         }
@@ -151,46 +153,6 @@ package final class RunRecovery: Sendable {
                 Int32(line[range.upperBound...].prefix { $0.isNumber })
             }
         }.last
-    }
-}
-
-/// The crashes in the log of a run.
-struct CrashLog: Sendable {
-    /// The end of standard error and of standard output.
-    let lines: [String]
-    /// The backtraces, in the order of the lines.
-    let backtraces: [CrashBacktrace]
-    /// The unfinished tests of the processes that died.
-    private let tests: [ProcessIdentity: [BundleMetadata.Test]]
-
-    init(_ report: RunReport, tests: [ProcessIdentity: [BundleMetadata.Test]]) {
-        self.init(
-            standardError: report.standardError.lines, standardOutput: report.standardOutput.lines,
-            tests: tests)
-    }
-
-    /// Creates the crashes of logs, which are the same if both streams go to the same place.
-    init(
-        standardError: [String], standardOutput: [String],
-        tests: [ProcessIdentity: [BundleMetadata.Test]]
-    ) {
-        lines = standardError + standardOutput
-        backtraces =
-            CrashBacktrace.all(in: standardError) + CrashBacktrace.all(in: standardOutput)
-        self.tests = tests
-    }
-
-    /// Returns the backtrace that names a test of one process and of no other; nil if there is none, or several.
-    func backtrace(of process: ProcessIdentity) -> CrashBacktrace? {
-        func isNamed(_ process: ProcessIdentity, _ backtrace: CrashBacktrace) -> Bool {
-            tests[process, default: []].contains { $0.isNamed(in: backtrace.frames) }
-        }
-        let found = backtraces.filter { backtrace in
-            isNamed(process, backtrace)
-                && !tests.keys.contains { $0 != process && isNamed($0, backtrace) }
-        }
-        guard let first = found.first, found.allSatisfy({ $0 == first }) else { return nil }
-        return first
     }
 }
 
