@@ -92,7 +92,8 @@ extension RowAddress {
             guard columns.count == pairs.count else {
                 throw Mismatch(
                     sentence: "The key of \(shape.name) is (\(columns.joined(separator: ", "))), but "
-                        + "\(pairs.count) \(pairs.count == 1 ? "value was" : "values were") given.")
+                        + "\(pairs.count) \(pairs.count == 1 ? "value was" : "values were") given. "
+                        + "Pass one argument for each column.")
             }
             for (column, pair) in zip(columns, pairs) { add(column, pair.value) }
         }

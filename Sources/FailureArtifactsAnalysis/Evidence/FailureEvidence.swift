@@ -53,7 +53,7 @@ package final class FailureEvidence {
     }
 
     /// The root of the test's package, as far as the bundle tells it.
-    var packageRoot: PackageRoot {
+    package var packageRoot: PackageRoot {
         PackageRoot(
             files: metadata.failures.compactMap(\.file),
             sources: stores.lazy.flatMap(\.statements).flatMap(\.record.frames))

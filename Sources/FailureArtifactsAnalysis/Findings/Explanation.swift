@@ -1,4 +1,4 @@
-internal import FailureArtifactsBundle
+package import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
@@ -25,6 +25,8 @@ package struct Explanation: Encodable {
     /// The path or file name of the bundle.
     package let bundle: String
     package let test: Test
+    /// The way the test ended; not part of the JSON form.
+    package let outcome: BundleMetadata.Outcome
     package let failure: Failure?
     package private(set) var findings: [Finding] = []
     /// The changes of watched files.
@@ -58,6 +60,15 @@ package struct Explanation: Encodable {
         /// The source file, relative to the package root if that is known, as the test framework reports it otherwise.
         package let file: String?
         package let line: Int?
+
+        /// The place as text; nil if the file is unknown.
+        ///
+        /// It isn't part of the JSON form.
+        package let place: String?
+
+        private enum CodingKeys: String, CodingKey {
+            case message, file, line
+        }
     }
 
     private enum CodingKeys: String, CodingKey {
@@ -106,11 +117,12 @@ package struct Explanation: Encodable {
         test = Test(
             framework: metadata.test.framework, suite: metadata.test.suite,
             name: metadata.test.name, arguments: metadata.test.arguments)
+        outcome = metadata.outcome
         let root = evidence.packageRoot
         failure = metadata.failures.first.map {
             Failure(
                 message: $0.message, file: $0.sourceFile.map(root.relativePath),
-                line: $0.sourceFile == nil ? nil : $0.line)
+                line: $0.sourceFile == nil ? nil : $0.line, place: FailureText.place(of: $0, in: root))
         }
         notes = evidence.notes
         files = evidence.files
@@ -170,6 +182,7 @@ package struct Explanation: Encodable {
     ) {
         self.bundle = bundle
         self.test = test
+        outcome = .failed
         self.failure = failure
         self.findings = findings
         self.histories = histories

@@ -43,7 +43,7 @@ package struct ReportedBundle: Sendable {
         outcome = metadata.outcome
         suite = metadata.test.suite
         test = metadata.test.title
-        message = Self.cut(FailureText.essence(of: metadata.failures.first?.message ?? ""))
+        message = Self.cut(FailureText.headline(of: metadata.failures.first))
         attempt = metadata.test.attempt
         at = metadata.capture.at
         self.bytes = bytes
@@ -97,6 +97,15 @@ package struct FailureCause: Sendable {
 
     /// The bundle whose stores are shown.
     package var first: ReportedBundle { reportedBundles[0] }
+
+    /// The arguments of a parameterised test that failed with several ones, as readable texts; otherwise empty.
+    package var arguments: [String] { reportedBundles.map(\.identity.arguments).argumentTexts }
+
+    /// The displayed name of the test: with its arguments, unless it failed with several ones.
+    package var title: String {
+        guard !arguments.isEmpty else { return first.test }
+        return BundleMetadata.Test.title(suite: first.suite, name: first.identity.name, arguments: nil)
+    }
 
     /// Returns the bundles of passed tests.
     package static func passed(of reportedBundles: [ReportedBundle]) -> [ReportedBundle] {

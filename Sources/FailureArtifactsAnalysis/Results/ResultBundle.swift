@@ -19,6 +19,8 @@ package struct ResultBundle: Sendable {
     package let fingerprint: String
     package let attempt: Int
     package let failures: [TestAttempt.Failure]
+    /// The first failure on one line; empty if it is unknown.
+    package let headline: String
     /// One line for each store: its name, and its tables with their row counts.
     package let stores: [String]
     /// The time of the failure, in ISO 8601.
@@ -43,9 +45,11 @@ package struct ResultBundle: Sendable {
                 message: Self.cut(failure.message), file: failure.sourceFile,
                 line: failure.sourceFile == nil ? nil : failure.line)
         }
+        headline = TextWidth.shortened(FailureText.headline(of: metadata.failures.first), to: 300)
         var stores = metadata.stores.prefix(Self.storeLimit).map { store in
             guard store.entry != nil else { return "\(store.name): described only" }
-            return store.name + (store.tables.map { ": " + $0.summary } ?? "")
+            let tables = store.tables.map { $0.isEmpty ? ": no tables" : ": " + $0.summary } ?? ""
+            return store.name + tables
                 + (store.committedEntry == nil
                     ? "" : store.isBeforeRollback ? ", before a rollback" : ", in an open transaction")
         }
@@ -80,12 +84,7 @@ package struct BundleCause: Sendable {
     package var first: ResultBundle { bundles[0] }
 
     /// The arguments of a parameterised test that failed with several ones, as readable texts; otherwise empty.
-    package var arguments: [String] {
-        var seen: Set<String> = []
-        let all = bundles.compactMap(\.arguments).map { $0.joined(separator: ", ") }
-            .filter { seen.insert($0).inserted }
-        return all.count > 1 ? all : []
-    }
+    package var arguments: [String] { bundles.map(\.arguments).argumentTexts }
 
     /// The finding of the first bundle that has one.
     package var finding: Finding? { bundles.lazy.compactMap(\.finding).first }

@@ -19,13 +19,71 @@ package enum FailureText {
         return String(text[start.lowerBound...].dropFirst(" failed: ".count))
     }
 
+    /// Returns a failure on one line, whose start tells most.
+    ///
+    /// The outcome isn't repeated. An example is `Index out of range, Cart.swift:42`. If several tests were running in
+    /// a process that crashed, the line begins with the one that crashed, or with their number.
+    package static func headline(of failure: BundleMetadata.Failure?) -> String {
+        guard let failure else { return "" }
+        guard failure.kind == .termination else {
+            let text = SafeText.line(essence(of: failure.message))
+            return text.removingPrefix("Expectation failed: ") ?? text.removingPrefix("failed - ")
+                ?? inequality(text) ?? text
+        }
+        var text = end(String(failure.message.prefix { !$0.isNewline }))
+        if let file = failure.sourceFile {
+            text += ", " + (file.split(separator: "/").last.map(String.init) ?? file)
+            text += failure.line.map { ":\($0)" } ?? ""
+        }
+        if let suspects = failure.suspects {
+            var crashed = "one of \(suspects.count) tests"
+            if !suspects.includesTest, let first = suspects.tests.first {
+                crashed = first + (suspects.tests.count > 1 ? " or another test" : "")
+            }
+            text = crashed + " crashed: " + text
+        }
+        return SafeText.line(text)
+    }
+
+    /// Returns `1 ≠ 2 - text` for `("1") is not equal to ("2") - text`; nil for other texts and if a value has the words.
+    private static func inequality(_ text: String) -> String? {
+        let words = text.ranges(of: "\") is not equal to (\"")
+        guard words.count == 1, let operands = text.removingPrefix("(\""),
+            let middle = operands.firstRange(of: "\") is not equal to (\"")
+        else { return nil }
+        let (left, rest) = (operands[..<middle.lowerBound], String(operands[middle.upperBound...]))
+        if let right = rest.removingSuffix("\")") { return left + " ≠ " + right }
+        guard let end = rest.firstRange(of: "\") - ") else { return nil }
+        return left + " ≠ " + rest[..<end.lowerBound] + " - " + rest[end.upperBound...]
+    }
+
+    /// Returns the first line about the end of a process without words that say nothing beside the outcome.
+    private static func end(_ line: String) -> String {
+        if let message = line.removingPrefix("Fatal error: ") {
+            let error = message.removingPrefix("'try!' expression unexpectedly raised an error: ")
+            return error.map { "try! raised " + $0 } ?? message
+        }
+        for subject in ["The process was ", "The run was ", "The test was "] {
+            guard let text = line.removingPrefix(subject)?.removingSuffix(".") else { continue }
+            return text.removingSuffix(" in the middle of the test") ?? text
+        }
+        return line
+    }
+
     /// Returns text such as `Tests/ShopTests.swift:42`, or `Cart.swift:42 in module Shop`; nil if the file is unknown.
     ///
     /// A crash tells the module and the file's name. That isn't a path to open.
-    package static func place(of failure: BundleMetadata.Failure) -> String? {
+    ///
+    /// - Parameters:
+    ///   - failure: The failure.
+    ///   - root: The root of the package, if it is known. The path of a file in the package is relative to it.
+    /// - Returns: The place.
+    package static func place(of failure: BundleMetadata.Failure, in root: PackageRoot? = nil) -> String?
+    {
         guard let file = failure.sourceFile else { return nil }
         func text(_ file: String) -> String { failure.line.map { "\(file):\($0)" } ?? file }
         let parts = file.split(separator: "/", omittingEmptySubsequences: false)
+        if let path = root?.relativePath(of: file), path != file { return text(path) }
         guard failure.kind == .termination, parts.count == 2, !parts[0].isEmpty else {
             return text(file)
         }
@@ -49,6 +107,17 @@ extension BundleMetadata.Test {
         let name = suite.isEmpty ? name : suite + "." + name
         guard let arguments, !arguments.isEmpty else { return name }
         return name + "(" + arguments.joined(separator: ", ") + ")"
+    }
+}
+
+extension Sequence<[String]?> {
+    /// The argument lists of a parameterised test that failed with several ones, as distinct texts; otherwise empty.
+    package var argumentTexts: [String] {
+        var seen: Set<String> = []
+        let all = compactMap(\.self).map { $0.joined(separator: ", ") }.filter {
+            seen.insert($0).inserted
+        }
+        return all.count > 1 ? all : []
     }
 }
 
@@ -83,5 +152,15 @@ extension BundleMetadata.Store {
     /// It is certain to be the test's connection only if the store is the test's own.
     package var connection: String {
         shared == true || openedBy != nil ? "its connection" : "the test's connection"
+    }
+}
+
+extension String {
+    fileprivate func removingPrefix(_ prefix: String) -> String? {
+        hasPrefix(prefix) ? String(dropFirst(prefix.count)) : nil
+    }
+
+    fileprivate func removingSuffix(_ suffix: String) -> String? {
+        hasSuffix(suffix) ? String(dropLast(suffix.count)) : nil
     }
 }

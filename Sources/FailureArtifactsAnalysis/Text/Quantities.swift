@@ -125,6 +125,12 @@ package enum MetadataTime {
         return String(text[text.index(after: start)...].prefix { $0 != "Z" })
     }
 
+    /// Returns text such as `2026-11-21 07:08:09.123 UTC`; the unchanged time if it has another format.
+    package static func text(_ time: String) -> String {
+        guard microseconds(of: time) != nil else { return time }
+        return time.dropLast().replacing("T", with: " ") + " UTC"
+    }
+
     /// Returns the microseconds since 1970 of a time such as `2026-11-21T07:08:09.123456Z`; nil for other formats.
     ///
     /// There may be any number of decimals.

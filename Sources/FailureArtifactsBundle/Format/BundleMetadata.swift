@@ -111,6 +111,8 @@ package struct BundleMetadata: Codable, Equatable, Sendable {
         package var line: Int?
         package var kind: Kind
         package var at: String
+        /// The tests that may have crashed the process; absent if the bundle's test was the only one.
+        package var suspects: Suspects?
 
         package init(message: String, file: String?, line: Int?, kind: Kind, at: Timestamp) {
             self.message = message
@@ -118,6 +120,25 @@ package struct BundleMetadata: Codable, Equatable, Sendable {
             self.line = line
             self.kind = kind
             self.at = at.description
+        }
+    }
+
+    /// The tests that may have crashed a process in which several were running.
+    package struct Suspects: Codable, Equatable, Sendable {
+        /// The maximum number of tests that are named.
+        static let namedTests = 3
+
+        /// The number of tests: all that were running, or those that the crashed thread was running.
+        package var count: Int
+        /// The suites and names of the first tests, such as `LedgerTests.testMarch`.
+        package var tests: [String]
+        /// True if the bundle's test is one of them.
+        package var includesTest: Bool
+
+        package init(count: Int, tests: [String], includesTest: Bool) {
+            self.count = count
+            self.tests = tests
+            self.includesTest = includesTest
         }
     }
 

@@ -110,31 +110,38 @@ struct RecordedStatements: Sendable {
     /// The parts of each connection's log, oldest first.
     let connections: [[RecordedChunk]]
 
-    /// Finds the last statements of a store's connections, oldest first.
+    /// The last statements of a store.
+    struct Log: Sendable {
+        /// The statements, oldest first.
+        let records: [StatementRecord]
+        /// The maximum number of statements, if it was reached; otherwise nil.
+        let limit: Int?
+    }
+
+    /// Finds the last statements of a store's connections.
     ///
     /// The test started after the statement with the given number.
-    func records(of path: String, testStartedAfter start: UInt64) -> [StatementRecord] {
-        records(in: connections.filter { $0.last?.path == path }, testStartedAfter: start)
+    func log(of path: String, testStartedAfter start: UInt64) -> Log {
+        log(of: connections.filter { $0.last?.path == path }, testStartedAfter: start)
     }
 
-    /// Finds the last statements, oldest first, of each store without a file that the test used.
+    /// Finds the last statements of each store without a file that the test used.
     ///
     /// The stores are in the order in which they were opened.
-    func recordsInMemory(testStartedAfter start: UInt64) -> [[StatementRecord]] {
+    func logsInMemory(testStartedAfter start: UInt64) -> [Log] {
         // Each connection has a store of its own.
         connections.filter { $0.last?.path == nil }
-            .map { records(in: [$0], testStartedAfter: start) }
-            .filter { $0.last?.phase == .test }
-            .sorted { ($0.first?.connection ?? 0) < ($1.first?.connection ?? 0) }
+            .map { log(of: [$0], testStartedAfter: start) }
+            .filter { $0.records.last?.phase == .test }
+            .sorted { ($0.records.first?.connection ?? 0) < ($1.records.first?.connection ?? 0) }
     }
 
-    private func records(in logs: [[RecordedChunk]], testStartedAfter start: UInt64)
-        -> [StatementRecord]
-    {
-        let maximum = logs.compactMap { $0.last?.maximum }.max() ?? 0
-        return logs.flatMap { $0.statements(before: nil) }.merged().suffix(maximum)
-            .map {
-                StatementRecord($0, clock: clock, phase: $0.order > start ? .test : .earlier)
-            }
+    private func log(of connections: [[RecordedChunk]], testStartedAfter start: UInt64) -> Log {
+        let maximum = connections.compactMap { $0.last?.maximum }.max() ?? 0
+        let statements = connections.flatMap { $0.statements(before: nil) }.merged()
+        let records = statements.suffix(maximum).map {
+            StatementRecord($0, clock: clock, phase: $0.order > start ? .test : .earlier)
+        }
+        return Log(records: records, limit: statements.count >= maximum ? maximum : nil)
     }
 }

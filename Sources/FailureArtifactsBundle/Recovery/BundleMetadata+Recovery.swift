@@ -61,6 +61,7 @@ extension BundleMetadata {
         fingerprint = Fingerprint.make(test: self.test, outcome: outcome, first: failures.first)
         // Other runs of the same crash may have other tests at the same time.
         if let note = cause.note { failures[failures.count - 1].message += "\n" + note }
+        failures[failures.count - 1].suspects = cause.suspects
     }
 
     /// Records that a test that had failed before did not end, and adds the final copies of its stores.

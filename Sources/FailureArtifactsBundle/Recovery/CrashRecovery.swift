@@ -21,6 +21,8 @@ package struct CrashRecovery: Sendable {
         package var frames: [String] = []
         /// The sentence about other tests that were running; nil if no other test may have been the cause.
         fileprivate(set) var note: String?
+        /// The tests that may have crashed; nil if it was the test whose bundle is made.
+        fileprivate(set) var suspects: BundleMetadata.Suspects?
 
         package init(outcome: BundleMetadata.Outcome, message: String) {
             self.outcome = outcome
@@ -107,6 +109,15 @@ package struct CrashRecovery: Sendable {
         return Set(journals + stagingDirectories).filter { !$0.isAlive }
     }
 
+    /// The unfinished tests of the dead processes, as far as their journals tell them.
+    package var testsOfDeadProcesses: [ProcessIdentity: [BundleMetadata.Test]] {
+        var tests: [ProcessIdentity: [BundleMetadata.Test]] = [:]
+        for journal in directory.journals where !journal.process.isAlive {
+            tests[journal.process] = journal.tests.map(\.identity)
+        }
+        return tests
+    }
+
     /// Makes the bundles of all processes that have died, with the copies made while they were alive.
     ///
     /// The files of living processes are left alone. `cause` returns the reason why the tests of a process have not
@@ -121,9 +132,6 @@ package struct CrashRecovery: Sendable {
 }
 
 extension CrashRecovery.Cause {
-    /// The maximum number of tests that ``note`` names.
-    private static let namedTests = 3
-
     /// Returns the cause with a note, if tests ran in parallel.
     ///
     /// A crash ends all tests of the process. Only the backtrace may tell which of them crashed.
@@ -134,29 +142,31 @@ extension CrashRecovery.Cause {
     /// - Returns: The cause.
     func noting(_ test: BundleMetadata.Test, among running: [BundleMetadata.Test]) -> Self {
         guard outcome == .crashed, running.count > 1 else { return self }
-        let crashed = running.filter { test in frames.contains { test.isNamed(in: $0) } }
+        let crashed = running.filter { $0.isNamed(in: frames) }
+        let includesTest = crashed.isEmpty || crashed.contains(test)
+        let suspects = crashed.isEmpty ? running : crashed
+        guard suspects.count > 1 || !includesTest else { return self }
+        var seen: Set<String> = []
+        let names = suspects.map { $0.suite.isEmpty ? $0.name : $0.suite + "." + $0.name }
+            .filter { seen.insert($0).inserted }
+        let named = Array(names.prefix(BundleMetadata.Suspects.namedTests))
         var cause = self
-        if crashed.isEmpty || crashed.count > 1 && crashed.contains(test) {
-            let count = crashed.isEmpty ? running.count : crashed.count
-            cause.note = "\(count) tests were running in the process, and any of them may be the cause."
-        } else if !crashed.contains(test) {
-            var seen: Set<String> = []
-            let names = crashed.map { $0.suite.isEmpty ? $0.name : $0.suite + "." + $0.name }
-                .filter { seen.insert($0).inserted }
-            cause.note =
-                "The thread that crashed ran another test of the process: "
-                + names.prefix(Self.namedTests).joined(separator: ", ")
-                + (names.count > Self.namedTests ? " and \(names.count - Self.namedTests) more." : ".")
-        }
+        cause.suspects = .init(count: suspects.count, tests: named, includesTest: includesTest)
+        let rest = names.count - named.count
+        cause.note =
+            includesTest
+            ? "\(suspects.count) tests were running in the process, and any of them may be the cause."
+            : "The thread that crashed ran another test of the process: "
+                + named.joined(separator: ", ") + (rest > 0 ? " and \(rest) more." : ".")
         return cause
     }
 }
 
 extension BundleMetadata.Test {
-    /// True if a line of a backtrace has the test's function.
-    fileprivate func isNamed(in frame: String) -> Bool {
-        let function = name.prefix { $0 != "(" } + "("
+    /// True if one of a backtrace's frames has the test's function.
+    package func isNamed(in frames: [String]) -> Bool {
         let suite = suite.replacing("/", with: ".")
-        return frame.contains(" " + (suite.isEmpty ? "" : suite + ".") + function)
+        let function = " " + (suite.isEmpty ? "" : suite + ".") + name.prefix { $0 != "(" } + "("
+        return frames.contains { $0.contains(function) }
     }
 }

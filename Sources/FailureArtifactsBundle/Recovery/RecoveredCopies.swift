@@ -31,14 +31,14 @@ struct RecoveredCopies: Sendable {
             stores.append(copy(path, named: name, limits, rules))
             if let statements {
                 stage(
-                    statements.records(of: path.path, testStartedAfter: test.order),
+                    statements.log(of: path.path, testStartedAfter: test.order),
                     images: test.images, rules)
             }
         }
         if test.hasMemoryStores {
-            for records in statements?.recordsInMemory(testStartedAfter: test.order) ?? [] {
-                stores.append(Self.memoryStore(named: names.claim("memory"), with: records, of: test))
-                stage(records, images: test.images, rules)
+            for log in statements?.logsInMemory(testStartedAfter: test.order) ?? [] {
+                stores.append(Self.memoryStore(named: names.claim("memory"), with: log, of: test))
+                stage(log, images: test.images, rules)
             }
             warnings.add(
                 .memoryStoresLost,
@@ -97,9 +97,9 @@ struct RecoveredCopies: Sendable {
 
     /// Describes a store in memory, of which only the statements are left.
     private static func memoryStore(
-        named name: String, with records: [StatementRecord], of test: InFlightTest
+        named name: String, with log: RecordedStatements.Log, of test: InFlightTest
     ) -> BundleMetadata.Store {
-        let isShared = !test.isAlone || records.first?.phase == .earlier
+        let isShared = !test.isAlone || log.records.first?.phase == .earlier
         return BundleMetadata.Store(
             name: name, storage: .memory, shared: isShared ? true : nil,
             capture: .init(
@@ -110,12 +110,12 @@ struct RecoveredCopies: Sendable {
 
     /// Writes the statements of the last store.
     private mutating func stage(
-        _ records: [StatementRecord], images: String?, _ rules: RedactionRules
+        _ log: RecordedStatements.Log, images: String?, _ rules: RedactionRules
     ) {
-        guard !records.isEmpty, let index = stores.indices.last else { return }
+        guard !log.records.isEmpty, let index = stores.indices.last else { return }
         // The schema's names aren't known here. Rules that would need them leave out all statements.
         let lines = StatementRecord.lines(
-            of: StatementRecord.redacted(records, obeying: rules, keeping: []))
+            of: StatementRecord.redacted(log.records, obeying: rules, keeping: []))
         guard room.take(UInt64(lines.count)) else {
             limitsHit.insert(room.limit.rawValue)
             return
@@ -124,7 +124,8 @@ struct RecoveredCopies: Sendable {
         do throws(SystemError) {
             if let images { try staging.record(images: images) }
             try FileSystem.write(lines, toNewFile: staging.path(ofEntry: entry))
-            stores[index].statements = .init(entry: entry, count: records.count, reason: nil)
+            stores[index].statements = .init(
+                entry: entry, count: log.records.count, limit: log.limit)
         } catch {
             warnings.add(
                 .statementsNotKept,

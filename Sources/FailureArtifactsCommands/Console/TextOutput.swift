@@ -34,6 +34,15 @@ package final class TextOutput {
         }
     }
 
+    /// Creates the output for lines that are indented later.
+    ///
+    /// - Parameter columns: The number of columns that the terminal's lines lack.
+    /// - Returns: An output that is used for the form of lines only.
+    func narrowed(by columns: Int) -> TextOutput {
+        let terminal = terminal.map { Terminal(width: $0.width - columns, hasColour: $0.hasColour) }
+        return TextOutput(terminal: terminal) { _ in }
+    }
+
     /// Buffers text until the buffer is full or ``flush()`` is called.
     func write(_ text: String) throws(OutputError) {
         buffer.append(contentsOf: text.utf8)

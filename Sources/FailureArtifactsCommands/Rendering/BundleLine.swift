@@ -20,8 +20,7 @@ struct BundleLine: Sendable {
         time = SafeText.line(String(metadata.capture.at.prefix(19)).replacing("T", with: " "))
         suite = SafeText.line(metadata.test.suite)
         test = SafeText.line(metadata.test.title)
-        let first = metadata.failures.first?.message ?? ""
-        message = TextWidth.shortened(SafeText.line(FailureText.essence(of: first)), to: 100)
+        message = TextWidth.shortened(FailureText.headline(of: metadata.failures.first), to: 100)
         stores = Counted.items(Int64(metadata.stores.count), "store")
         size = Counted.bytes(bytes)
         name = SafeText.line(location.name)

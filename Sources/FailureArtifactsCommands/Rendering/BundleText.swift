@@ -21,6 +21,13 @@ struct BundleText {
         var changedFiles: [FileTree] = []
         /// The last lines of attached texts, by their entries.
         var attachedLines: [String: TextTail] = [:]
+        /// The package root, as far as it is known; not part of the JSON form.
+        var packageRoot: PackageRoot?
+
+        private enum CodingKeys: String, CodingKey {
+            case bundle, metadata, findings, uncommitted, lastTransaction, coreData, statements
+            case changedFiles, attachedLines
+        }
     }
 
     private let output: TextOutput
@@ -43,9 +50,11 @@ struct BundleText {
         _ report: Content, statements limit: Int?, hasSchema: Bool, hasOtherStores: Bool = false
     ) -> [String] {
         let (metadata, uncommitted) = (report.metadata, report.uncommitted)
-        var sections = [heading(metadata, bundle: report.bundle), failures(metadata)]
+        var sections = [
+            heading(metadata, bundle: report.bundle), failures(metadata, in: report.packageRoot),
+        ]
         sections.append(findings(report.findings ?? [], hasCallers: limit == nil))
-        sections += metadata.stores.map { story(of: $0, report, limit) }
+        sections += metadata.stores.flatMap { story(of: $0, report, limit) }
         for store in metadata.stores {
             sections.append(
                 StoreText(output: output).lines(
@@ -63,56 +72,70 @@ struct BundleText {
 
     private func heading(_ metadata: BundleMetadata, bundle: String) -> [String] {
         let test = metadata.test
-        var facts = "\(test.framework), \(metadata.capture.at)"
+        var facts = "\(test.framework), \(MetadataTime.text(metadata.capture.at))"
         if test.attempt > 1 { facts += ", attempt \(test.attempt)" }
         return [
-            output.styled(SafeText.line(test.title), .bold) + " "
-                + output.styled(metadata.outcome.label, metadata.outcome == .passed ? .green : .red),
+            Self.title(test.title, metadata.outcome, for: output),
             SafeText.line(facts), output.styled(SafeText.line(bundle), .dim),
         ]
     }
 
-    private func failures(_ metadata: BundleMetadata) -> [String] {
+    /// Returns the test and its outcome, such as `LedgerTests.testMarch failed`.
+    static func title(
+        _ test: String, _ outcome: BundleMetadata.Outcome, for output: TextOutput
+    ) -> String {
+        output.styled(SafeText.line(test), .bold) + " " + output.styled(outcome.label, outcome.style)
+    }
+
+    private func failures(_ metadata: BundleMetadata, in root: PackageRoot?) -> [String] {
         guard !metadata.failures.isEmpty else { return [] }
         var lines = [output.styled(metadata.failures.count == 1 ? "Failure" : "Failures", .heading)]
         for failure in metadata.failures {
-            let place = FailureText.place(of: failure).map(SafeText.line)
+            let place = FailureText.place(of: failure, in: root).map(SafeText.line)
             lines.append("  " + (place ?? "at an unknown place"))
-            lines += TextWrap.message(failure.message, indent: 4, for: output)
+            lines += TextWrap.message(
+                FailureText.essence(of: failure.message), indent: 4, for: output)
         }
         return lines
     }
 
     private func findings(_ findings: [Finding], hasCallers: Bool) -> [String] {
         guard let first = findings.first else { return [] }
-        let text = FindingText(output: output, hasCallers: hasCallers)
+        let text = FindingText(output: output.narrowed(by: 2), hasCallers: hasCallers)
         var lines = [output.styled("Findings", .heading)]
         lines += text.lines(first, number: 1).map { "  " + $0 }
-        lines += findings.enumerated().dropFirst().map { "  " + text.title($1, number: $0 + 1) }
+        for (index, finding) in findings.enumerated().dropFirst() {
+            lines += text.title(finding, number: index + 1).map { "  " + $0 }
+        }
         if findings.count > 1 {
             lines.append(output.styled("  See 'explain' for their rows and lines.", .dim))
         }
         return lines
     }
 
-    /// Returns the last transaction before the failure and the last statements.
+    /// Returns the sections with the last transaction before the failure and with the last statements.
     private func story(
         of store: BundleMetadata.Store, _ report: Content, _ limit: Int?
-    ) -> [String] {
+    ) -> [[String]] {
         let name = report.metadata.stores.count > 1 ? " of \(SafeText.line(store.name))" : ""
-        var lines: [String] = []
+        var sections: [[String]] = []
         if let last = report.lastTransaction[store.name] {
-            let title = "Last transaction\(name) before it"
+            let end = report.metadata.outcome == .passed ? "end" : "failure"
+            let title = "Last transaction\(name) before the \(end)"
             let coreData = report.coreData[store.name]
             let text = last.changes.text(after: title) { coreData?.title(ofTable: $0) ?? $0 }
-            lines += TextWrap.message(text, indent: 0, for: output)
+            var lines = TextWrap.message(text, indent: 0, for: output)
+            if let rest = lines.first?.dropFirst(title.count), lines[0].hasPrefix(title) {
+                lines[0] = output.styled(title, .heading) + rest
+            }
             let shown = last.statements.suffix(limit ?? last.statements.count)
             if shown.count < last.statements.count {
                 let count = Int64(last.statements.count - shown.count)
                 lines.append("  \(Counted.items(count, "more statement")), then")
             }
-            lines += statements.lines(shown, after: "  ")
+            sections.append(lines + statements.lines(shown, after: "  "))
         }
+        var lines: [String] = []
         let log = report.statements[store.name] ?? []
         if !log.isEmpty {
             let shown = log.suffix(limit ?? log.count)
@@ -130,7 +153,7 @@ struct BundleText {
         if let reason = store.statements?.reason {
             lines.append(output.styled(SafeText.line("Statements\(name): \(reason)"), .yellow))
         }
-        return lines
+        return sections + [lines]
     }
 
     private func snapshots(_ metadata: BundleMetadata) -> [String] {
@@ -139,7 +162,8 @@ struct BundleText {
         for snapshot in snapshots {
             for store in snapshot.stores {
                 let tables = store.tables.map { ": " + $0.summary } ?? ""
-                lines.append(SafeText.line("  \(snapshot.label)/\(store.name), \(snapshot.at)\(tables)"))
+                let at = MetadataTime.text(snapshot.at)
+                lines.append(SafeText.line("  \(snapshot.label)/\(store.name), \(at)\(tables)"))
             }
         }
         return lines

@@ -29,7 +29,10 @@ struct FindingText {
     ///   - path: The path of the bundle, for commands.
     /// - Returns: The lines.
     func lines(_ explanation: Explanation, of count: Int, path: String) -> [String] {
-        var lines = [output.styled(SafeText.line(explanation.test.title), .heading)]
+        var lines = [BundleText.title(explanation.test.title, explanation.outcome, for: output)]
+        if let place = explanation.failure?.place {
+            lines += TextWrap.message(SafeText.line(place), indent: 0, for: output)
+        }
         if let failure = explanation.failure {
             lines += TextWrap.message(FailureText.essence(of: failure.message), indent: 0, for: output)
         }
@@ -97,22 +100,31 @@ struct FindingText {
         return lines
     }
 
-    /// Returns the first line of a finding.
-    func title(_ finding: Finding, number: Int) -> String {
+    /// Returns the title of a finding with its confidence and code, wrapped if it is too long for the terminal.
+    func title(_ finding: Finding, number: Int) -> [String] {
         let style: TextOutput.Style = finding.confidence == .possible ? .bold : .red
         let store =
             finding.isOneOfSeveralStores ? finding.store.map { ", store \(SafeText.line($0))" } : nil
-        return output.styled("\(number). \(SafeText.line(finding.title))", style)
-            + output.styled(
-                "  \(finding.confidence.rawValue), \(finding.code.rawValue)\(store ?? "")", .dim)
+        let label = "\(finding.confidence.rawValue), \(finding.code.rawValue)\(store ?? "")"
+        let title = "\(number). \(SafeText.line(finding.title))"
+        let width = output.terminal?.width ?? .max
+        var lines =
+            TextWidth.columns(of: title) <= width
+            ? [title] : TextWrap.lines(of: title, width: width, indent: 3, firstIndent: 0)
+        let isBeside = TextWidth.columns(of: lines[lines.count - 1] + "  " + label) <= width
+        lines = lines.map { output.styled($0, style) }
+        let styled = output.styled(label, .dim)
+        if !isBeside { return lines + ["   " + styled] }
+        lines[lines.count - 1] += "  " + styled
+        return lines
     }
 
     /// Returns the lines of one finding.
     func lines(_ finding: Finding, number: Int) -> [String] {
-        var lines = [title(finding, number: number)]
+        var lines = title(finding, number: number)
         lines += TextWrap.message(finding.explanation, indent: 3, for: output)
         for row in finding.rows.prefix(Self.maximumRows) {
-            lines.append("   " + row.text)
+            lines += TextWrap.message(row.text, indent: 3, for: output)
         }
         if finding.rows.count > Self.maximumRows {
             lines.append(

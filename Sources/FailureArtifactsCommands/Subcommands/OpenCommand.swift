@@ -77,7 +77,8 @@ struct OpenCommand: Command {
         ]
         if let failure = metadata.failures.first {
             if let place = FailureText.place(of: failure) { lines.append("  " + SafeText.line(place)) }
-            lines += TextWrap.message(failure.message, indent: 2, for: output)
+            lines += TextWrap.message(
+                FailureText.essence(of: failure.message), indent: 2, for: output)
         }
         let others = metadata.storeChoices.map(\.name).filter { $0 != choice.name }
         let size = try FileSystem.status(of: file.path)?.size ?? 0

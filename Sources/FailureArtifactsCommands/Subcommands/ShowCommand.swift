@@ -103,9 +103,9 @@ struct ShowCommand: Command {
         }
         if bundle.metadata.outcome != .passed {
             try checkTime(console)
-            var explanation = Explanation(
-                FailureEvidence(bundle, scratch: scratch, limits: console.limits.store),
-                bundle: bundle.location.description)
+            let evidence = FailureEvidence(bundle, scratch: scratch, limits: console.limits.store)
+            content.packageRoot = evidence.packageRoot
+            var explanation = Explanation(evidence, bundle: bundle.location.description)
             explanation.keepFirst(Explanation.standardCount)
             if !explanation.findings.isEmpty { content.findings = explanation.findings }
             content.changedFiles = explanation.files

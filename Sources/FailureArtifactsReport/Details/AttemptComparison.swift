@@ -83,10 +83,10 @@ struct AttemptComparison: Sendable {
             Row(
                 label: "Message",
                 values: attempts.map { $0.cause == nil ? nil : $0.first.message }))
-        add("Place") { $0.failures.first.flatMap(FailureText.place) }
+        add("Place") { $0.failures.first.flatMap { FailureText.place(of: $0) } }
         rows.append(Row(label: "Bundles", values: attempts.map { String($0.reportedBundles.count) }))
         rows.append(Row(label: "From", values: attempts.map { Self.names($0.reportedBundles) }))
-        rows.append(Row(label: "Captured", values: attempts.map(\.first.at)))
+        rows.append(Row(label: "Captured", values: attempts.map { MetadataTime.text($0.first.at) }))
         add("System") { "\($0.environment.operatingSystem), \($0.environment.architecture)" }
         add("Swift") { $0.environment.swift }
         add("SQLite") { $0.environment.sqlite }

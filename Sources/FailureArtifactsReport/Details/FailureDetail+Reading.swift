@@ -65,6 +65,7 @@ extension FailureDetail {
             evidence, bundle: location.description, seconds: limits.seconds / 20)
         explanation.keepFirst(Explanation.standardCount)
         findings = explanation.findings
+        packageRoot = evidence.packageRoot
     }
 
     private mutating func readAttachments(of bundle: BundleReader, _ limits: ReportLimits) {

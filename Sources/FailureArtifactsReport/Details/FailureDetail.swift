@@ -9,6 +9,8 @@ struct FailureDetail: Sendable {
     let metadata: BundleMetadata
     /// The lines around the assertion; nil if the source isn't here.
     var excerpt: SourceExcerpt?
+    /// The root of the test's package, as far as the bundle tells it.
+    var packageRoot: PackageRoot?
     /// The first findings, best first.
     var findings: [Finding] = []
     /// The changes of watched files.

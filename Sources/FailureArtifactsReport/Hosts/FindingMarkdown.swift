@@ -56,8 +56,8 @@ package struct FindingMarkdown {
             return true
         }
         if let failure = explanation.failure {
-            let place = failure.file.map { $0 + (failure.line.map { ":\($0)" } ?? "") } ?? ""
-            let lines = (place.isEmpty ? "" : SafeText.line(place) + "\n") + Self.lines(failure.message)
+            let place = failure.place.map { SafeText.line($0) + "\n" } ?? ""
+            let lines = place + Self.lines(failure.message)
             let part = Markdown.block(Self.cut(lines, limit / 5))
             if take(part) { text += part }
         }

@@ -93,7 +93,7 @@ package struct SummaryMarkdown {
         var text = "\n### \(cause.heading(Markdown.code))\n\n"
         for failure in bundle.failures.prefix(5) {
             if let place = place(of: failure, bundle.variables) { text += place + "\n\n" }
-            text += Markdown.block(cut(failure.message)) + "\n"
+            text += Markdown.block(cut(FailureText.essence(of: failure.message))) + "\n"
         }
         if bundle.failures.count > 5 {
             text += "\(bundle.failures.count - 5) more failures of this test.\n\n"
@@ -113,7 +113,7 @@ package struct SummaryMarkdown {
     /// Returns a failure in one line.
     private static func line(_ cause: BundleCause) -> String {
         let bundle = cause.first
-        let message = TextWidth.shortened(SafeText.line(bundle.message), to: 120)
+        let message = TextWidth.shortened(bundle.headline, to: 120)
         return "- " + cause.heading(Markdown.code)
             + (message.isEmpty ? "" : ": " + Markdown.code(message)) + "\n"
     }

@@ -25,12 +25,11 @@ struct FailureSection {
     private var variables: [String: String] { detail?.metadata.environment.ci?.variables ?? [:] }
 
     var html: String {
-        let first = cause.first
         var text =
             "<article class=\"failure\" id=\"f\(number)\""
             + (outline.map { " data-outline=\"\($0)\"" } ?? "")
             + " aria-labelledby=\"f\(number)-title\">\n<header>"
-            + "<h2 id=\"f\(number)-title\">\(HTMLText.line(first.test))</h2>\(place)</header>\n"
+            + "<h2 id=\"f\(number)-title\">\(HTMLText.line(cause.title))</h2>\(place)\(arguments)</header>\n"
         guard let detail else {
             return text + (problem.map { ReportPage.warnings([$0]) } ?? "") + "<div class=\"more\">"
                 + reportedBundles + "</div></article>\n"
@@ -85,9 +84,25 @@ struct FailureSection {
         return "<p class=\"place\">" + parts.joined(separator: " · ") + "</p>"
     }
 
+    /// The arguments that a parameterised test failed with; empty if there are not several.
+    private var arguments: String {
+        let all = cause.arguments
+        guard let first = all.first else { return "" }
+        let others = all[1...].prefix(ReportLimits.arguments - 1).map(Self.argument)
+        let rest = all.count - 1 - others.count
+        return
+            "<p class=\"arguments\">Failed with \(all.count) arguments: \(Self.argument(first)) (shown here) "
+            + others.joined(separator: " ") + (rest > 0 ? " and \(rest) more" : "") + "</p>"
+    }
+
+    private static func argument(_ text: String) -> String {
+        let text = TextWidth.shortened(SafeText.line(text), to: ReportLimits.argumentColumns)
+        return "<code>\(HTMLText.line(text))</code>"
+    }
+
     /// Returns the place of a failure, linked to its line; nil if it is unknown.
     private func linkedPlace(of failure: BundleMetadata.Failure) -> String? {
-        FailureText.place(of: failure).map { place in
+        FailureText.place(of: failure, in: detail?.packageRoot).map { place in
             let url = failure.file.flatMap {
                 SourceLink.url(file: $0, line: failure.line, variables: variables)
             }
@@ -155,7 +170,7 @@ struct FailureSection {
             text += "<figure><pre>\(HTMLText.lines(Self.cut(failure.message)))</pre><figcaption>"
             text += linkedPlace(of: failure) ?? "at an unknown place"
             text +=
-                " <span class=\"dim\">\(failure.kind.rawValue), \(HTMLText.line(failure.at))</span>"
+                " <span class=\"dim\">\(failure.kind.rawValue), \(HTMLText.line(MetadataTime.text(failure.at)))</span>"
                 + "</figcaption></figure>\n"
         }
         if failures.count > shown.count {
@@ -173,18 +188,23 @@ struct FailureSection {
 
     private var reportedBundles: String {
         let shown = cause.reportedBundles.prefix(ReportLimits.reportedBundles)
+        let hasArguments = !cause.arguments.isEmpty
         var text =
             "<details class=\"part occurrences\"><summary><h3>"
             + "\(Counted.items(Int64(cause.reportedBundles.count), "occurrence"))</h3></summary>\n"
             + "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Occurrences\"><table>\n<thead><tr>"
-            + "<th scope=\"col\">Bundle</th><th scope=\"col\">Shard</th><th scope=\"col\">Attempt</th>"
+            + "<th scope=\"col\">Bundle</th>" + (hasArguments ? "<th scope=\"col\">Arguments</th>" : "")
+            + "<th scope=\"col\">Shard</th><th scope=\"col\">Attempt</th>"
             + "<th scope=\"col\">Captured</th><th scope=\"col\" class=\"num\">Size</th></tr></thead>\n<tbody>\n"
-        for reportedBundle in shown {
+        for bundle in shown {
+            let location = folder.location(of: bundle.location).description
+            let arguments = (bundle.identity.arguments ?? []).joined(separator: ", ")
+            text += "<tr><td><code>\(HTMLText.line(location))</code></td>"
+            if hasArguments { text += "<td>\(Self.argument(arguments))</td>" }
             text +=
-                "<tr><td><code>\(HTMLText.line(folder.location(of: reportedBundle.location).description))</code></td>"
-                + "<td>\(HTMLText.line(reportedBundle.shard(areSeveral: hasShards)))</td>"
-                + "<td>\(reportedBundle.attempt)</td><td>\(HTMLText.line(reportedBundle.at))</td>"
-                + "<td class=\"num\">\(Counted.bytes(reportedBundle.bytes))</td></tr>\n"
+                "<td>\(HTMLText.line(bundle.shard(areSeveral: hasShards)))</td><td>\(bundle.attempt)</td>"
+                + "<td>\(HTMLText.line(MetadataTime.text(bundle.at)))</td>"
+                + "<td class=\"num\">\(Counted.bytes(bundle.bytes))</td></tr>\n"
         }
         text += "</tbody></table></div>\n"
         let left = cause.reportedBundles.count - shown.count
@@ -199,7 +219,7 @@ struct FailureSection {
             for store in snapshot.stores.prefix(20) {
                 text +=
                     "<li><code>\(HTMLText.line(snapshot.label + "/" + store.name))</code> "
-                    + "<span class=\"dim\">\(HTMLText.line(snapshot.at))</span></li>"
+                    + "<span class=\"dim\">\(HTMLText.line(MetadataTime.text(snapshot.at)))</span></li>"
             }
         }
         return text + "</ul>\n<p class=\"dim\">'failure-artifacts open' and 'diff' take these names "

@@ -73,8 +73,11 @@ package final class RunRecovery: Sendable {
     /// Makes the bundles of the processes that have died.
     package func afterwards(_ report: RunReport) -> CrashRecovery.Result {
         let crashed = report.cause == .itself ? recovery.deadProcesses : diedBefore.withLock(\.self)
+        let log = CrashLog(
+            standardError: report.standardError.lines, standardOutput: report.standardOutput.lines,
+            tests: recovery.testsOfDeadProcesses)
         return recovery.sweep(holding: held.withLock(\.self)) { process in
-            self.cause(of: process, among: crashed, report)
+            self.cause(of: process, among: crashed, report, log)
         }
     }
 
@@ -86,12 +89,15 @@ package final class RunRecovery: Sendable {
     ///   - process: The process.
     ///   - crashed: The processes that died before the run was ended.
     ///   - report: The report of the run.
+    ///   - log: The crashes in its log.
     /// - Returns: The time limit or the signal that ended the run, or else the crash.
     private func cause(
-        of process: ProcessIdentity, among crashed: Set<ProcessIdentity>, _ report: RunReport
+        of process: ProcessIdentity, among crashed: Set<ProcessIdentity>, _ report: RunReport,
+        _ log: CrashLog
     ) -> CrashRecovery.Cause {
         let crash =
-            crashed.contains(process) ? crash(of: process, isOnly: crashed.count == 1, report) : nil
+            crashed.contains(process)
+            ? crash(of: process, isOnly: crashed.count == 1, report, log) : nil
         switch report.cause {
         case .timeLimit where !crashed.contains(process):
             return CrashRecovery.Cause(
@@ -110,25 +116,25 @@ package final class RunRecovery: Sendable {
 
     /// Describes the crash that ended a process; nil if neither its exit status nor the log shows one.
     private func crash(
-        of process: ProcessIdentity, isOnly: Bool, _ report: RunReport
+        of process: ProcessIdentity, isOnly: Bool, _ report: RunReport, _ log: CrashLog
     ) -> CrashRecovery.Cause? {
-        let lines = report.standardError.lines + report.standardOutput.lines
         var cause = CrashRecovery.Cause.unknown
         var isKnown = false
-        if let signal = Self.signal(of: process, isOnly: isOnly, lines, report),
+        if let signal = Self.signal(of: process, isOnly: isOnly, log.lines, report),
             .signal(signal) != report.cause
         {
             isKnown = true
             cause.message =
                 "The process was ended by \(SignalName.text(signal)) in the middle of the test."
         }
-        // If several processes died, the log doesn't say which one wrote the message.
-        if isOnly, let fatal = FatalMessage.all(in: lines).last {
+        // If several processes died, only a backtrace that names a test says which one wrote the message.
+        let backtrace = isOnly ? log.backtraces.last : log.backtrace(of: process)
+        if let fatal = isOnly ? FatalMessage.all(in: log.lines).last : backtrace?.fatal {
             isKnown = true
             cause.message = "\(fatal.message)\n\(cause.message)"
             (cause.file, cause.line) = (fatal.file, fatal.line)
         }
-        if isOnly, let backtrace = CrashBacktrace(in: lines) { cause.frames = backtrace.frames }
+        if let backtrace { cause.frames = backtrace.frames }
         sources?.resolvePlace(of: &cause)
         return isKnown ? cause : nil
     }

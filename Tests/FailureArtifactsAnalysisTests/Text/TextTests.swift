@@ -59,6 +59,71 @@ import Testing
         #expect(FailureText.essence(of: message) == expected)
     }
 
+    /// The place of a crash, and the tests that may have crashed, aren't lost if the line is cut.
+    @Test(
+        arguments: [
+            (
+                "Fatal error: Index out of range\nThe process was ended by signal 4 (SIGILL) in the middle of the test.",
+                "/p/Sources/Cart.swift", "Index out of range, Cart.swift:42"
+            ),
+            (
+                "Fatal error: 'try!' expression unexpectedly raised an error: SQLite error 19: NOT NULL",
+                "Swift/ErrorType.swift", "try! raised SQLite error 19: NOT NULL"
+            ),
+            (
+                "Precondition failed: a > b", "Shop/Cart.swift",
+                "Precondition failed: a > b, Cart.swift:42"
+            ),
+            ("Fatal error", nil, "Fatal error"),
+            (
+                "The process was ended by signal 11 (SIGSEGV) in the middle of the test.", nil,
+                "ended by signal 11 (SIGSEGV)"
+            ),
+            (
+                "The process ended in the middle of the test.", nil,
+                "The process ended in the middle of the test."
+            ),
+            (
+                "The test was still running when the time limit of 2s was up.", nil,
+                "still running when the time limit of 2s was up"
+            ),
+        ] as [(String, String?, String)])
+    func headlines(_ message: String, _ file: String?, _ expected: String) {
+        var failure = BundleMetadata.Failure(
+            message: message, file: file, line: 42, kind: .termination, at: .now)
+        #expect(FailureText.headline(of: failure) == expected)
+        failure.suspects = .init(count: 6, tests: ["A.b", "A.c"], includesTest: true)
+        #expect(FailureText.headline(of: failure) == "one of 6 tests crashed: " + expected)
+        failure.suspects = .init(count: 1, tests: ["A.b"], includesTest: false)
+        #expect(FailureText.headline(of: failure) == "A.b crashed: " + expected)
+        failure.suspects = .init(count: 2, tests: ["A.b", "A.c"], includesTest: false)
+        #expect(FailureText.headline(of: failure) == "A.b or another test crashed: " + expected)
+    }
+
+    /// Both values of an assertion are seen on a narrow line.
+    @Test(
+        arguments: [
+            ("XCTAssertEqual failed: (\"1\") is not equal to (\"2\\n\") - a\nb", "1 ≠ 2\\n - a b"),
+            ("XCTAssertEqual failed: (\"1\") is not equal to (\"2\")", "1 ≠ 2"),
+            ("XCTAssertEqual failed: (\"1\") is not equal to (\"2\") - ", "1 ≠ 2"),
+            (
+                "XCTAssertEqual failed: (\"a\") is not equal to (\"b\") is not equal to (\"c\")",
+                "(\"a\") is not equal to (\"b\") is not equal to (\"c\")"
+            ),
+            (
+                "XCTAssertLessThan failed: (\"3\") is not less than (\"2\")",
+                "(\"3\") is not less than (\"2\")"
+            ),
+            ("Expectation failed: try a.count() == 1", "try a.count() == 1"), ("a\nb", "a b"),
+            ("failed - why", "why"),
+        ] as [(String, String)])
+    func headlinesOfAssertions(_ message: String, _ expected: String) {
+        let failure = BundleMetadata.Failure(
+            message: message, file: "/p/T.swift", line: 1, kind: .assertion, at: .now)
+        #expect(FailureText.headline(of: failure) == expected)
+        #expect(FailureText.headline(of: nil) == "")
+    }
+
     /// A crash names a module and a file's name, which isn't a path.
     @Test(
         arguments: [

@@ -88,16 +88,23 @@ import Testing
     ///
     /// The backtrace of the thread that crashed may name one of them.
     @Test(arguments: [
-        ([], "4 tests were running in the process, and any of them may be the cause.", 4),
+        (
+            [], "4 tests were running in the process, and any of them may be the cause.", 4,
+            BundleMetadata.Suspects(count: 4, tests: ["S.t", "A.b", "A.c(days:)"], includesTest: true)
+        ),
         (
             ["1 0x7f A.b() + 1 in x", "2 0x7f libc + 1"],
-            "The thread that crashed ran another test of the process: A.b.", 3
+            "The thread that crashed ran another test of the process: A.b.", 3,
+            BundleMetadata.Suspects(count: 1, tests: ["A.b"], includesTest: false)
         ),
         (
             ["1 0x7f A.c(days:) + 1 in x"],
-            "2 tests were running in the process, and any of them may be the cause.", 2
+            "2 tests were running in the process, and any of them may be the cause.", 2,
+            BundleMetadata.Suspects(count: 2, tests: ["A.c(days:)"], includesTest: true)
         ),
-    ]) func testsThatRanInParallel(frames: [String], note: String, count: Int) throws {
+    ]) func testsThatRanInParallel(
+        frames: [String], note: String, count: Int, suspects: BundleMetadata.Suspects
+    ) throws {
         let world = try World()
         func other(_ name: String, _ arguments: [String]? = nil) -> BundleMetadata.Test {
             .init(framework: "Swift Testing", suite: "A", name: name, arguments: arguments)
@@ -115,6 +122,13 @@ import Testing
         }
         let messages = bundles.map(\.failures[0].message)
         #expect(messages.count { $0 == cause.message + "\n" + note } == count)
+        for failure in bundles.map(\.failures[0]) where failure.message.hasSuffix("\n" + note) {
+            #expect(failure.suspects == suspects)
+        }
+        #expect(
+            bundles.allSatisfy {
+                ($0.failures[0].suspects == nil) == ($0.failures[0].message == cause.message)
+            })
         // The note isn't part of the fingerprint.
         let first = try #require(bundles.first { $0.test.name == "b" })
         var failure = first.failures[0]

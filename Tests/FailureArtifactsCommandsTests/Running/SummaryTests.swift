@@ -23,7 +23,7 @@ import Testing
                     status: 1, output: "",
                     error: """
                         failure-artifacts: 1 bundle in failure-artifacts
-                          failed LedgerTests.testTransfer: ("90") is not equal to ("100") - the money is gone
+                          failed LedgerTests.testTransfer: 90 ≠ 100 - the money is gone
                         To look at the first: failure-artifacts open failure-artifacts/LedgerTests.testTransfer-1a2b3c4d.zip
 
                         """))
@@ -62,8 +62,10 @@ import Testing
         #expect(
             lines == [
                 "failure-artifacts: 13 bundles in new, 2 of a test that could not leave one itself",
-                "  failed PlainTests.test0: m", "  failed PlainTests.test1: m",
-                "  failed PlainTests.test2: m", "  and 10 more: failure-artifacts list new",
+                "  failed PlainTests.test0: m more\\u{1b}[2J",
+                "  failed PlainTests.test1: m more\\u{1b}[2J",
+                "  failed PlainTests.test2: m more\\u{1b}[2J",
+                "  and 10 more: failure-artifacts list new",
                 "To look at the first: failure-artifacts open new/20.zip",
             ])
     }
@@ -93,6 +95,33 @@ import Testing
                 "    posting 31\\u{1b}[2J, transaction 6", "    failure-artifacts show new/a.zip",
                 "To look at the first: failure-artifacts open new/b.zip",
             ])
+    }
+
+    /// The test that crashed comes before the tests that its crash ended.
+    @Test func theTestThatCrashedComesFirst() throws {
+        func metadata(_ name: String, _ suspects: BundleMetadata.Suspects?) throws -> BundleMetadata {
+            var metadata = try BundleMetadata(
+                json: Array(Metadata.plain(test: name, message: "m").utf8), of: "sample")
+            metadata.outcome = .crashed
+            metadata.failures = [
+                .init(
+                    message: "Fatal error: Index out of range\nThe process was ended.",
+                    file: "/p/Cart.swift",
+                    line: 42, kind: .termination, at: .now)
+            ]
+            metadata.failures[0].suspects = suspects
+            return metadata
+        }
+        let other = BundleMetadata.Suspects(count: 1, tests: ["PlainTests.z"], includesTest: false)
+        let lines = RunSummary.lines(
+            [("/w/a.zip", try metadata("a", other)), ("/w/z.zip", try metadata("z", nil))], recovered: 2,
+            directory: "/w", workingDirectory: "/w", for: Memory().output())
+        #expect(
+            lines[1...2] == [
+                "  crashed PlainTests.z: Index out of range, Cart.swift:42",
+                "  crashed PlainTests.a: PlainTests.z crashed: Index out of range, Cart.swift:42",
+            ])
+        #expect(lines.last == "To look at the first: failure-artifacts open z.zip")
     }
 
     @Test func testsWithoutABundleAreNamed() throws {

@@ -187,7 +187,8 @@ import Testing
             "The rows cannot be selected: no such column: nam. The nearest name is 'name'."
         ),
         (
-            ["account", "1", "2"], "The key of account is (id), but 2 values were given."
+            ["account", "1", "2"],
+            "The key of account is (id), but 2 values were given. Pass one argument for each column."
         ),
         (["account", "name=a", "2"], "'2' has no column. Give each value as COLUMN=VALUE."),
         (["account", "WHERE ("], "The rows cannot be selected: incomplete input."),

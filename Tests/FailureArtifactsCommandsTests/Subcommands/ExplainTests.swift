@@ -2,6 +2,7 @@ import FailureArtifactsSystem
 import FailureArtifactsTestFixtures
 import Testing
 
+@testable import FailureArtifactsAnalysis
 @testable import FailureArtifactsCommands
 
 /// `explain` and `explain --markdown`.
@@ -137,7 +138,7 @@ import Testing
         ].map { "failure-artifacts " + $0 }
         #expect(
             run("explain", bundle).output == """
-                PlainTests.testStore
+                PlainTests.testStore failed
                 m
 
                 No cause was found in the stores.
@@ -258,7 +259,8 @@ import Testing
     ]) func theFailureIsBelowTheTest(message: String, shown: String) throws {
         let fixture = try Fixture()
         let bundle = try fixture.walBundle(message: message)
-        #expect(run("explain", bundle).output.hasPrefix("PlainTests.testStore\n\(shown)\n\n"))
+        #expect(run("explain", bundle).output.hasPrefix("PlainTests.testStore failed\n\(shown)\n\n"))
+        #expect(run("show", bundle).output.contains("\n    \(shown)\n\n"))
         #expect(run("explain", bundle, "--markdown").output.contains("\n```text\n\(shown)\n```\n"))
     }
 
@@ -269,11 +271,34 @@ import Testing
         let bundle = try fixture.zip(
             "PlainTests.receiving-1a2b3c4d.zip", [("metadata.json", Array(metadata.utf8))])
         let title = "PlainTests.receiving(sku:)(\"C-02\")"
-        #expect(run("explain", bundle).output.hasPrefix(title + "\n"))
+        #expect(run("explain", bundle).output.hasPrefix(title + " failed\n"))
         #expect(run("explain", bundle, "--markdown").output.hasPrefix("# Failure of `\(title)`\n"))
         #expect(
             run("explain", bundle, "--json").output.contains(
                 "\"arguments\" : [\n      \"\\\"C-02\\\"\"\n    ]"))
+    }
+
+    /// Rows and places of findings are wrapped or cut, also below the heading of `show`.
+    @Test(arguments: [60, 80]) func findingsFitTheTerminal(width: Int) throws {
+        let fixture = try Fixture()
+        let name = String(repeating: "a long name ", count: 12)
+        let function = "closure #1 in Warehouses.move(_:of:from:to:by:through:until:)"
+        let insert = "INSERT INTO account VALUES (3, '\(name)', 45)"
+        let bundle = try fixture.walBundle(
+            [insert], log: [(insert, 1)],
+            facts: [
+                0:
+                    "\"source\":{\"file\":\"Sources/Bank.swift\",\"function\":\"\(function)\",\"line\":156}"
+            ],
+            message: "XCTAssertEqual failed: (\"45\") is not equal to (\"46\") - \(name)")
+        for command in ["explain", "show"] {
+            let output = run(command, bundle, width: width).output
+            #expect(output.contains("a long name a long name"))
+            #expect(output.contains("Sources/Bank.swift:156\n"), "\(output)")
+            for line in output.split(separator: "\n") where !line.contains(fixture.directory) {
+                #expect(TextWidth.columns(of: String(line)) <= width, "\(line)")
+            }
+        }
     }
 
     /// The line of the test that called the package's code tells the package root.
@@ -296,6 +321,12 @@ import Testing
         #expect(json.contains("\"file\" : \"Tests/BankTests.swift\",\n    \"line\" : 8"), "\(json)")
         let markdown = run("explain", known, "--markdown").output
         #expect(markdown.contains("\nTests/BankTests.swift:8\n"), "\(markdown)")
+        #expect(
+            run("explain", known).output.hasPrefix(
+                "PlainTests.testStore failed\nTests/BankTests.swift:8\n"))
+        #expect(run("show", known).output.contains("\nFailure\n  Tests/BankTests.swift:8\n"))
+        let page = run("report", known, "-o", "-").output
+        #expect(page.contains("<code>Tests/BankTests.swift:8</code>"), "\(page.prefix(3000))")
         // The metadata is printed as it is.
         #expect(run("show", known, "--json").output.contains("/home/ci/bank/Tests/BankTests.swift"))
 

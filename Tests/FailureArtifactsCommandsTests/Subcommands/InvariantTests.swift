@@ -72,7 +72,7 @@ import Testing
         #expect(
             outcome.output.hasPrefix(
                 """
-                PlainTests.testStore
+                PlainTests.testStore failed
                 m
 
                 1. Invariant broken by 2 rows: No balance is negative  certain, invariant-broken

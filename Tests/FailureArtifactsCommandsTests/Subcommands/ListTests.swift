@@ -23,9 +23,9 @@ import Testing
         let width = max(first.count, second.count)
         #expect(
             outcome.output == """
-                failed  LedgerTests.testTransfer  ("90") is not equal to ("100") - the money is gone  2 stores  \
+                failed  LedgerTests.testTransfer  90 ≠ 100 - the money is gone  2 stores  \
                 \(TextWidth.padded(first, to: width, right: true))  LedgerTests.testTransfer-1a2b3c4d.zip
-                failed  PlainTests.test果物       一 二\\u{1b}[2J                                      0 stores  \
+                failed  PlainTests.test果物       一 二\\u{1b}[2J                0 stores  \
                 \(TextWidth.padded(second, to: width, right: true))  PlainTests.test果物-00000001.zip
 
                 """)

@@ -20,12 +20,12 @@ import Testing
         #expect(
             outcome.output == """
                 LedgerTests.testTransfer failed
-                XCTest, 2026-11-21T07:08:09.123Z
+                XCTest, 2026-11-21 07:08:09.123 UTC
                 \(path)
 
                 Failure
                   Tests/LedgerTests.swift:42
-                    XCTAssertEqual failed: ("90") is not equal to ("100") - the money is gone
+                    ("90") is not equal to ("100") - the money is gone
 
                 Findings
                   1. account.balance was inserted as 90  possible, message-values, store ledger

@@ -33,7 +33,7 @@ import Testing
         #expect(shown.error.isEmpty)
         #expect(
             shown.output.contains(
-                "Snapshots\n  failure-2/ledger, 2026-11-21T07:08:10.000Z: t (2 rows)\n"))
+                "Snapshots\n  failure-2/ledger, 2026-11-21 07:08:10.000 UTC: t (2 rows)\n"))
         #expect(run("query", path, "SELECT count(*) AS n FROM t").output == "n\r\n1\r\n")
         let later = run("query", path, "SELECT count(*) AS n FROM t", "--store", "failure-2/ledger")
         #expect(later.output == "n\r\n2\r\n")

@@ -40,9 +40,10 @@ import Testing
                   2. 1 change in account was rolled back  possible, rolled-back
                   See 'explain' for their rows and lines.
 
-                Last transaction before it: table entry removed, 2 rows deleted from account, 2 rows deleted from entry
+                Last transaction before the failure: table entry removed, 2 rows deleted from account, 2 rows deleted from entry
                   DELETE FROM account WHERE id > 1  (2 rows)
                   DROP TABLE entry
+
                 Last statements, 5 of 19 (all with --statements)
                   07:08:09.114  BEGIN
                   07:08:09.115  DELETE FROM account WHERE id > 1  (2 rows)
@@ -76,7 +77,7 @@ import Testing
                 + updates.flatMap { [("BEGIN", 0), ($0, 1), ("COMMIT", 0)] }, copies: ["mirror"])
         let output = run("show", path).output
         for store in ["ledger", "mirror"] {
-            let last = "Last transaction of \(store) before it: 1 row updated in account\n"
+            let last = "Last transaction of \(store) before the failure: 1 row updated in account\n"
             #expect(output.contains(last + "  \(updates[1])  (1 row)\n"), "\(output)")
         }
     }
@@ -102,6 +103,7 @@ import Testing
                 """
                   3 times: INSERT INTO account VALUES (?, ?, ?)  (1 row)
                   UPDATE account SET balance = 2 WHERE id = ?  (1 row)
+
                 Last statements
                 """), "\(output)")
         // The log has each of them, with its time.
@@ -112,14 +114,15 @@ import Testing
         let fixture = try Fixture()
         let output = run("show", try fixture.walBundle(["UPDATE account SET balance = 1"])).output
         #expect(
-            output.contains("\nLast transaction before it: 2 rows updated in account\n\nStore ledger"))
+            output.contains(
+                "\nLast transaction before the failure: 2 rows updated in account\n\nStore ledger"))
     }
 
     @Test func aDamagedLogDoesNotHideTheRest() throws {
         let fixture = try Fixture()
         let path = try fixture.walBundle(log: [("\u{1}", 0)])
         let outcome = run("show", path)
-        #expect(outcome.status == 0 && outcome.output.contains("Last transaction before it: "))
+        #expect(outcome.status == 0 && outcome.output.contains("Last transaction before the failure: "))
         #expect(
             outcome.error
                 == "warning: The statements of store 'ledger' are not shown: The statements "
@@ -176,7 +179,8 @@ import Testing
         let path = try fixture.walBundle(log: Self.log, missing: true)
         #expect(!run("history", path).output.contains("DELETE FROM"))
         let shown = run("show", path).output
-        #expect(shown.contains("deleted from entry\nLast statements, 5 of 19 (all with --statements)\n"))
+        #expect(
+            shown.contains("deleted from entry\n\nLast statements, 5 of 19 (all with --statements)\n"))
         #expect(shown.contains("\nStatements: Some are missing.\n"))
     }
 

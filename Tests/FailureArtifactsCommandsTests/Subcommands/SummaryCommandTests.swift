@@ -24,7 +24,7 @@ import Testing
                         `Tests/LedgerTests.swift:42`
 
                         ```text
-                        XCTAssertEqual failed: ("90") is not equal to ("100") - the money is gone
+                        ("90") is not equal to ("100") - the money is gone
                         ```
 
                         - Store `ledger: account (3 rows), in an open transaction`

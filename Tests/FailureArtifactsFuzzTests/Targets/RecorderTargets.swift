@@ -18,9 +18,9 @@ extension FuzzTarget {
         let start = tests.first?.order ?? 0
         let paths = Set(log.connections.compactMap { $0.last?.path })
         let stores =
-            paths.map { log.records(of: $0, testStartedAfter: start) }
-            + log.recordsInMemory(testStartedAfter: start)
-        for statements in stores {
+            paths.map { log.log(of: $0, testStartedAfter: start) }
+            + log.logsInMemory(testStartedAfter: start)
+        for statements in stores.map(\.records) {
             require(
                 StatementRecord.records(in: StatementRecord.lines(of: statements)) == statements,
                 "The statements differ after writing and reading them again.")

@@ -111,7 +111,8 @@ import Testing
     ) -> Explanation {
         Explanation(
             bundle: "a.zip", test: .init(framework: "XCTest", suite: "Suite", name: "a"),
-            failure: .init(message: message, file: "A.swift", line: 3), findings: findings,
+            failure: .init(message: message, file: "A.swift", line: 3, place: "A.swift:3"),
+            findings: findings,
             histories: histories)
     }
 

@@ -197,6 +197,46 @@ struct ReportPartsTests {
             findings: findings ?? [], place: place, html: "", blocks: "")
     }
 
+    // MARK: - Arguments
+
+    @Test(
+        arguments: [
+            (
+                ["1", "2", "1"], "a(_:)",
+                "Failed with 2 arguments: <code>1</code> (shown here) <code>2</code></p>"
+            ),
+            (
+                (1...23).map { "<\($0)>" }, "a(_:)",
+                "Failed with 23 arguments: <code>&lt;1&gt;</code> (shown here) "
+                    + (2...20).map { "<code>&lt;\($0)&gt;</code>" }.joined(separator: " ")
+                    + " and 3 more</p>"
+            ),
+            (["1", "1"], "a(_:)(1)", nil), (["1"], "a(_:)(1)", nil), ([], "a(_:)", nil),
+        ] as [([String], String, String?)])
+    func `All arguments of a failure are shown`(arguments: [String], title: String, text: String?) throws
+    {
+        let values: [String?] = arguments.isEmpty ? [nil] : arguments
+        let bundles = try values.map { argument in
+            var metadata = try BundleMetadata(
+                json: Array(
+                    Metadata.plain(test: "a(_:)", message: "m")
+                        .replacing("\"fingerprint\": \"0\"", with: "\"fingerprint\": \"1\"").utf8),
+                of: "a.zip")
+            metadata.test.arguments = argument.map { [$0] }
+            return ReportedBundle(
+                metadata, location: BundleLocation(path: "/a.zip", inner: nil), bytes: 1)
+        }
+        let section = FailureSection(
+            number: 1, cause: try #require(FailureCause.causes(of: bundles).first), detail: nil,
+            problem: nil,
+            hasShards: false, folder: PageFolder(ofPage: nil), outline: nil)
+        let html = section.html
+        #expect(html.contains("<h2 id=\"f1-title\">PlainTests.\(title)</h2>"), "\(html)")
+        #expect(html.contains("Failed with ") == (text != nil))
+        if let text { #expect(html.contains("<p class=\"arguments\">" + text), "\(html)") }
+        #expect(html.contains("<th scope=\"col\">Arguments</th>") == (text != nil))
+    }
+
     @Test func `Failures of one line or one message are one group`() throws {
         let causes = [
             try Self.cause(1, "m", (.orphan, 42)), try Self.cause(2, "3 is not 4"),

@@ -1,4 +1,5 @@
 import FailureArtifactsBundle
+import FailureArtifactsSystem
 import Testing
 
 @testable import FailureArtifactsTestRun
@@ -36,14 +37,51 @@ import Testing
     }
 
     @Test func theFramesOfTheThreadThatCrashed() throws {
-        let frames = try #require(CrashBacktrace(in: Self.log)).frames
+        let frames = try #require(CrashBacktrace.all(in: Self.log).last).frames
         #expect(frames.count == 5 && frames[0].contains("_assertionFailure"))
         #expect(frames[3].contains("LogTests.weeks()") && frames[4] == "...")
-        #expect(CrashBacktrace(in: Self.log.filter { !$0.hasSuffix("crashed:") }) == nil)
+        #expect(CrashBacktrace.all(in: Self.log.filter { !$0.hasSuffix("crashed:") }) == [])
+    }
+
+    private static func log(of function: String, _ message: String?) -> [String] {
+        (message.map { ["A/A.swift:7: Fatal error: \($0)"] } ?? [])
+            + [
+                "Thread 0 crashed:", "0 0x7f _assertionFailure(_:) + 1 in a",
+                "1 0x7f \(function) + 1 in a", "Registers:",
+            ]
+    }
+
+    /// Which of several processes wrote a message is told by the test in the backtrace behind it.
+    @Test func theCrashOfEachOfSeveralProcesses() throws {
+        func test(_ name: String) -> BundleMetadata.Test {
+            .init(framework: "XCTest", suite: "LogTests", name: name)
+        }
+        let processes = (1...4).map { ProcessIdentity(number: $0, start: 1) }
+        let (a, b) = (Self.log(of: "LogTests.testA()", "a"), Self.log(of: "LogTests.testB()", "b"))
+        func found(_ lines: [String], _ names: [String]) -> [String?] {
+            let tests = Dictionary(uniqueKeysWithValues: zip(processes, names.map { [test($0)] }))
+            // Both streams may go to the same log.
+            return [[], lines].flatMap { output in
+                let log = CrashLog(standardError: lines, standardOutput: output, tests: tests)
+                return names.indices.map { log.backtrace(of: processes[$0])?.fatal?.message }
+            }
+        }
+        func twice(_ values: [String?]) -> [String?] { values + values }
+        #expect(
+            found(a + b, ["testA", "testB", "testC"])
+                == twice(["Fatal error: a", "Fatal error: b", nil]))
+        // The same test in two processes, and two crashes of the same test.
+        #expect(found(a + b, ["testA", "testA", "testB"]) == twice([nil, nil, "Fatal error: b"]))
+        let again = Self.log(of: "LogTests.testA()", "c")
+        #expect(found(a + again, ["testA", "testB"]) == twice([nil, nil]))
+        // Mixed lines, or a crash by a signal.
+        #expect(found([a[0]] + b + a[1...], ["testA", "testB"]) == twice([nil, nil]))
+        let signal = Self.log(of: "LogTests.testA()", nil)
+        #expect(found(signal + b, ["testA", "testB"]) == twice([nil, "Fatal error: b"]))
     }
 
     @Test func aCheckInTheStandardLibraryHasThePlaceOfItsCaller() throws {
-        let frames = try #require(CrashBacktrace(in: Self.log)).frames
+        let frames = try #require(CrashBacktrace.all(in: Self.log).last).frames
         let found = cause("Swift/ContiguousArrayBuffer.swift", frames: frames)
         #expect(found.file == "/p/Sources/Log/Log.swift" && found.line == 53)
         // The line of a caller further out is not the place.

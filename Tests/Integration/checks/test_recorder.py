@@ -148,6 +148,17 @@ class LastStatements(RecorderCase):
         (bundle,) = place.bundles()
         self.assertHasLastStatements(bundle, "timedOut")
 
+    def test_the_maximum_number_of_statements(self):
+        for number in (2, 1000):
+            place = self.place(SUITE_DEATH="SIGKILL", FAILURE_ARTIFACTS_STATEMENTS=str(number))
+            self.died(place)
+            (bundle,) = self.swept(place)
+            logs = [store["statements"] for store in bundle.metadata["stores"] if "statements" in store]
+            self.assertGreaterEqual(len(logs), 3)
+            for log in logs:
+                self.assertEqual(log.get("limit"), 2 if number == 2 else None, log)
+                self.assertLessEqual(log["count"], number)
+
     def test_query_plan(self):
         place = self.place(SUITE_DEATH="SIGKILL")
         self.assertEqual(self.died(place, "testScansAndDies"), -signal.SIGKILL)

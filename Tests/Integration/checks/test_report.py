@@ -618,5 +618,45 @@ class Report(unittest.TestCase):
         self.assertLess(self.file.stat().st_size, 1 << 20)
 
 
+@needs(browser.executable(), "Chromium")
+class Arguments(unittest.TestCase):
+    """A parameterized test that failed in the same way with many arguments."""
+
+    def test_all_are_shown(self):
+        values = ["1, \"<b>kernel</b>\"", "x" * 300] + [f"{number}, \"name {number}\"" for number in range(2, 25)]
+        with tempfile.TemporaryDirectory() as directory, browser.page() as page:
+            directory = pathlib.Path(directory)
+            content = store(directory / "a.sqlite", "CREATE TABLE track (id INTEGER PRIMARY KEY);")
+            (directory / "bundles").mkdir()
+            for number, value in enumerate(values):
+                description = metadata(
+                    "PlaylistTests", "movingATrack(from:to:)", "Expectation failed: try titles() == expected", "f1",
+                    stores=[described("playlist", "stores/a.sqlite")], attachments=[], warnings=[])
+                description["test"].update(framework="Swift Testing", arguments=value.split(", "))
+                bundle(
+                    directory / "bundles" / f"PlaylistTests.movingATrack-{number:08x}.zip", description,
+                    **{"stores/a.sqlite": content})
+            file = report(directory, directory / "bundles")
+            for scheme in ("light", "dark"):
+                for width in (1280, 390):
+                    page.show(width, 900, scheme)
+                    page.open("about:blank")
+                    page.open(file.as_uri())
+                    page.wait("!!document.querySelector('#f1 .grid')")
+                    self.assertLessEqual(page.run("document.documentElement.scrollWidth"), width)
+                    page.screenshot(SCREENSHOTS / f"arguments-{scheme}-{width}.png")
+            title = "PlaylistTests.movingATrack(from:to:)"
+            self.assertEqual(page.run("document.querySelector('#f1 h2').textContent"), title)
+            self.assertEqual(page.run("document.querySelector('#list b').textContent"), title)
+            text = page.run("document.querySelector('#f1 .arguments').textContent")
+            self.assertTrue(
+                text.startswith(f"Failed with 25 arguments: {values[0]} (shown here) {'x' * 79}… {values[2]} "), text)
+            self.assertTrue(text.endswith(f" {values[19]} and 5 more"), text)
+            cells = page.run(
+                "[...document.querySelectorAll('#f1 .occurrences tbody tr')].map(r => r.cells[1].textContent)")
+            self.assertEqual(cells, [values[0], "x" * 79 + "…"] + values[2:])
+            self.assertEqual(page.complaints, [])
+
+
 if __name__ == "__main__":
     unittest.main()

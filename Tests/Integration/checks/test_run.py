@@ -4,6 +4,7 @@ import fcntl
 import os
 import pathlib
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -58,7 +59,9 @@ class Running(RunCase):
         self.assertTrue(failure["file"].endswith("CrashTests.swift"))
 
     def crash_of_two(self, **variables):
-        """The bundles of two tests that ran in parallel when one crashed, with those of the crash first."""
+        """The bundles of two tests that ran in parallel when one crashed, that of the crash first. The second result has
+        the lines of the run's summary and of the list, by the test's name.
+        """
         place = self.place(SUITE_TRAPS="1", **variables)
         # The directory of the command looks like the package of the tests.
         source = place.directory / "Tests" / "TestingSuite" / "CrashTests.swift"
@@ -75,10 +78,14 @@ class Running(RunCase):
             (failure,) = bundle.metadata["failures"]
             self.assertEqual(failure["file"], str(source))
             self.assertTrue(failure["message"].startswith("Fatal error: the second arrival\n"))
-        return sorted(bundles, key=lambda bundle: len(bundle.messages[0]))
+        bundles.sort(key=lambda bundle: len(bundle.messages[0]))
+        summary = [line.strip() for line in errors.splitlines() if line.startswith("  crashed CrashTests.")]
+        listed = subprocess.run(
+            [str(TOOL), "list", place.artifacts], capture_output=True, text=True, check=True).stdout.splitlines()
+        return bundles, summary, [re.split("  +", line) for line in listed]
 
     def test_the_backtrace_names_the_test_that_crashed(self):
-        crashed, other = self.crash_of_two(SWIFT_BACKTRACE="enable=yes,color=no")
+        (crashed, other), summary, listed = self.crash_of_two(SWIFT_BACKTRACE="enable=yes,color=no")
         self.assertTrue(crashed.messages[0].endswith(" in the middle of the test."), crashed.messages)
         name = crashed.metadata["test"]["name"]
         self.assertNotEqual(name, other.metadata["test"]["name"])
@@ -86,13 +93,31 @@ class Running(RunCase):
             other.messages[0].endswith(
                 f"\nThe thread that crashed ran another test of the process: CrashTests.{name}."),
             other.messages)
+        self.assertNotIn("suspects", crashed.metadata["failures"][0])
+        self.assertEqual(
+            other.metadata["failures"][0]["suspects"],
+            {"count": 1, "includesTest": False, "tests": [f"CrashTests.{name}"]})
+        line = crashed.metadata["failures"][0]["line"]
+        fatal = f"the second arrival, CrashTests.swift:{line}"
+        of_other = f"CrashTests.{name} crashed: {fatal}"
+        self.assertEqual(
+            summary,
+            [f"crashed CrashTests.{name}: {fatal}",
+             f"crashed CrashTests.{other.metadata['test']['name']}: {of_other}"])
+        self.assertEqual(sorted(cells[2] for cells in listed), sorted([fatal, of_other]), listed)
 
     def test_without_a_backtrace_any_of_the_tests_may_have_crashed(self):
-        for bundle in self.crash_of_two(SWIFT_BACKTRACE="enable=no"):
+        bundles, summary, listed = self.crash_of_two(SWIFT_BACKTRACE="enable=no")
+        for bundle in bundles:
+            (failure,) = bundle.metadata["failures"]
             self.assertTrue(
                 bundle.messages[0].endswith(
                     "\n2 tests were running in the process, and any of them may be the cause."),
                 bundle.messages)
+            self.assertEqual((failure["suspects"]["count"], failure["suspects"]["includesTest"]), (2, True))
+            text = f"one of 2 tests crashed: the second arrival, CrashTests.swift:{failure['line']}"
+            self.assertIn(f"crashed CrashTests.{bundle.metadata['test']['name']}: {text}", summary)
+            self.assertIn(text, [cells[2] for cells in listed])
 
     def test_failure(self):
         place = self.place()
@@ -121,6 +146,17 @@ class Running(RunCase):
         for bundle in bundles:
             self.check(bundle, outcome="crashed")
             self.assertEqual(bundle.store("crash").rows(), ["apple", "pear"])
+
+    def test_each_of_several_processes_has_its_message(self):
+        place = self.place(SWIFT_BACKTRACE="enable=yes,color=no")
+        names = ["testFatalError", "testTraps"]
+        script = "; ".join(f"'{EXECUTABLE}' RawSuite.CrashTests/{name}" for name in names)
+        status, _, errors = self.ends(self.supervise(place, "bash", "-c", script))
+        bundles = {bundle.metadata["test"]["name"]: bundle for bundle in place.bundles()}
+        self.assertEqual(set(bundles), set(names), errors)
+        for name, message in zip(names, ["the end of the world", "Index out of range"]):
+            self.assertTrue(bundles[name].messages[0].startswith(f"Fatal error: {message}\n"), errors)
+            self.assertIn(f"crashed CrashTests.{name}: {message}", errors)
 
     def test_hang(self):
         place = self.place()

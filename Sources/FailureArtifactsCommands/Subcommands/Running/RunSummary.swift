@@ -41,7 +41,7 @@ enum RunSummary {
         let all = bundles
         let failed = all.filter { $0.metadata?.outcome != .passed }
         // Crashes and hangs come first, because they end other tests too.
-        let bundles = failed.filter(Self.isEnded) + failed.filter { !Self.isEnded($0) }
+        let bundles = (0...2).flatMap { rank in failed.filter { Self.rank(of: $0) == rank } }
         let passed = all.count - bundles.count
         guard let first = bundles.first ?? all.first else {
             return omissions.enumerated().map { ($0 == 0 ? heading : "  ") + $1 }
@@ -82,9 +82,11 @@ enum RunSummary {
         return lines
     }
 
-    /// True if the test crashed, hung or was terminated.
-    private static func isEnded(_ bundle: (path: String, metadata: BundleMetadata?)) -> Bool {
-        bundle.metadata.map { $0.outcome != .failed } ?? false
+    /// Returns a bundle's place in the list: 0 if the test crashed, hung or was terminated, 1 if another test crashed
+    /// its process, and 2 if it failed.
+    private static func rank(of bundle: (path: String, metadata: BundleMetadata?)) -> Int {
+        guard let metadata = bundle.metadata, metadata.outcome != .failed else { return 2 }
+        return metadata.failures.contains { $0.suspects?.includesTest == false } ? 1 : 0
     }
 
     /// Returns one line about content that limits excluded, or no line.
@@ -106,7 +108,7 @@ enum RunSummary {
         return parts.isEmpty ? [] : [parts.joined(separator: "; ")]
     }
 
-    /// Returns one line for a bundle: the outcome, the test, and the first line of the failure message.
+    /// Returns one line for a bundle: the outcome, the test, and its first failure.
     private static func line(
         _ bundle: (path: String, metadata: BundleMetadata?), for output: TextOutput
     ) -> String {
@@ -114,8 +116,8 @@ enum RunSummary {
             return "  " + SafeText.line(Path.name(of: bundle.path)) + " (not readable)"
         }
         var text = SafeText.line(metadata.test.title)
-        let message = FailureText.essence(of: metadata.failures.first?.message ?? "")
-        if let line = SafeText.lines(message).first, !line.isEmpty { text += ": " + line }
+        let message = FailureText.headline(of: metadata.failures.first)
+        if !message.isEmpty { text += ": " + message }
         let label = metadata.outcome.label
         let room = (output.terminal?.width ?? width) - 2 - TextWidth.columns(of: label) - 1
         return "  " + output.styled(label, metadata.outcome.style) + " "

@@ -4,7 +4,7 @@ internal import FailureArtifactsBundle
 ///
 /// A bundle doesn't record it. It follows from a source file that a failure names by its absolute path, and a
 /// statement by its path in the package.
-struct PackageRoot {
+package struct PackageRoot: Sendable {
     /// The path, with a slash at its end; nil if it is unknown or ambiguous.
     private let path: String?
 
