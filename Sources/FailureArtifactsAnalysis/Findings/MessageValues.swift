@@ -217,10 +217,7 @@ enum MessageValues: FindingRule {
                 + "WHERE \(by) IS ?", [target], limit: 20)
         let keys = Set(rows.map { Array($0.prefix(key.count)) })
         let last = store.lastStep(
-            where: { _, change in
-                change.kind != .deleted && keys.contains(change.key)
-                    && (change.cell(column.name) ?? change.cell(group.name)) != nil
-            }, of: table.name)
+            where: { _, change in change.kind != .deleted && keys.contains(change.key) }, of: table.name)
         let origin = store.origin(inStep: last?.index, of: table.name, by: [.insert, .update])
         let text = (
             StoredText.text(of: odd[0], width: 40), ValueText.plain(usual), ValueText.plain(sum)
