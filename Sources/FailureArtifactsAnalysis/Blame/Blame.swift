@@ -105,8 +105,8 @@ extension Blame {
             Transaction(
                 number: touch.number, rows: touch.rows,
                 statements: Self.statements(
-                    statements, changing: name, Set(touch.rows.map(\.change)),
-                    of: Self.updatedColumns(of: touch.rows), among: search.linked))
+                    statements, changing: name, Set(touch.rows.map(\.change)), of: touch.rows,
+                    columns: Self.updatedColumns(of: touch.rows), among: search.linked))
         }
     }
 
@@ -149,7 +149,8 @@ extension Blame {
         let isKnown = committed != nil && !touched.isEmpty
         let changes = isKnown ? Set(touched.map(\.change)) : all
         let own = Self.statements(
-            open.map { log[$0] }, changing: name, changes, isOnly: !isKnown)
+            open.map { log[$0] }, changing: name, changes, of: isKnown ? touched : [],
+            among: search.linked, isOnly: !isKnown)
         // Without the committed copy, the statements of the transaction are known, but not their effect.
         transactions =
             isKnown || committed == nil && !own.isEmpty
@@ -162,38 +163,55 @@ extension Blame {
 
     /// Returns the statements that can have changed rows of a table, each text and line once.
     ///
+    /// A row that was inserted is the outcome of its `INSERT` and of later `UPDATE`s.
+    ///
     /// - Parameters:
     ///   - statements: The statements of one transaction.
     ///   - table: The folded name of the table.
     ///   - changes: The changes.
-    ///   - columns: The folded names of the updated columns; empty if the rows were also changed in other ways.
+    ///   - rows: The changed rows with all that is known of them; empty if they are unknown.
+    ///   - columns: The folded names of the columns that matter; empty for all.
     ///   - linked: The tables whose statements can change rows of other tables; nil if they are unknown.
     ///   - isOnly: True to leave out statements on other tables, which may have changed the rows.
     /// - Returns: The statements on the table that fit the changes; without such ones, those that may have caused them.
     static func statements(
         _ statements: [StatementRecord], changing table: String, _ changes: Set<Finding.Row.Change>,
-        of columns: Set<String> = [], among linked: LinkedTables? = nil, isOnly: Bool = false
+        of rows: [Finding.Row] = [], columns: Set<String> = [], among linked: LinkedTables? = nil,
+        isOnly: Bool = false
     ) -> [StatementRecord] {
         let outlined = statements.map { (record: $0, outline: StatementOutline($0.sql)) }
             .filter {
                 // SQLite counts no rows of a table that is dropped or gets another name.
                 $0.record.error == nil && ($0.record.changes != 0 || $0.outline.kind == .definition)
             }
-        func fits(_ outline: StatementOutline) -> Bool {
-            switch outline.kind {
+        let own = outlined.filter { $0.outline.table == table && $0.outline.isWrite }
+        let firstInsert = own.firstIndex { $0.outline.kind == .insert } ?? own.endIndex
+        func fits(_ index: Int, _ changes: Set<Finding.Row.Change>) -> Bool {
+            switch own[index].outline.kind {
             // REPLACE and ON CONFLICT update and delete rows.
-            case .insert: changes.contains(.inserted) || outline.mayHaveNoEffect
-            case .update: changes.contains(.updated)
+            case .insert: changes.contains(.inserted) || own[index].outline.mayHaveNoEffect
+            case .update:
+                changes.contains(.updated) || changes.contains(.inserted) && index > firstInsert
             case .delete: changes.contains(.deleted)
             default: false
             }
         }
-        let own = outlined.filter { $0.outline.table == table && $0.outline.isWrite }
-        let fitting = own.filter { fits($0.outline) }
-        var choices = [fitting, own]
-        // A trigger may have updated other columns than the statement.
-        if !columns.isEmpty, linked?.hasTriggers(table) == false {
-            choices.insert(fitting.filter { mayUpdate(columns, $0.record, $0.outline) }, at: 0)
+        let fitting = own.indices.filter { fits($0, changes) }
+        var choices = [fitting.map { own[$0] }, own]
+        // A trigger or a foreign key may have set other columns than the statement, or other values.
+        if linked?.isSetDirectly(table) == true {
+            let writes = TableWrites(own)
+            let possible = fitting.filter { index in
+                (columns.isEmpty || mayUpdate(columns, own[index].record, own[index].outline))
+                    && (rows.isEmpty
+                        || rows.contains {
+                            fits(index, [$0.change]) && writes.mayHaveChanged($0, at: index)
+                        })
+            }
+            let last = possible.last { index in
+                !rows.isEmpty && rows.allSatisfy { writes.hasSet(columns, of: $0, at: index) }
+            }
+            choices.insert(possible.drop { $0 < last ?? 0 }.map { own[$0] }, at: 0)
         }
         if !isOnly {
             let renamed = Set(outlined.map(\.outline).filter(\.alters).map(\.table))

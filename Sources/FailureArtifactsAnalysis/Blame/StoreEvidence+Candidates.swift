@@ -18,17 +18,23 @@ extension StoreEvidence {
         guard finding.statement == nil, let number = finding.transaction,
             let step = steps.first(where: { $0.number == number }), !step.statements.isEmpty
         else { return }
-        let rows = finding.rows.compactMap { row -> Finding.Row? in
+        var rows: [Finding.Row] = []
+        // The columns that the finding is about, by table; empty sets for all.
+        var columns: [String: Set<String>] = [:]
+        for row in finding.rows {
             let key = row.key.map(\.value)
             guard let table = step.table(row.table),
                 let change = table.rows.first(where: { $0.key == key })
-            else { return nil }
-            // The finding may be about one of the changed columns.
-            let named = Set(row.columns.map { folded($0.column) })
-            let isNamed = change.cells.contains { named.contains(folded($0.column)) }
-            return Self.row(change, in: table, columns: isNamed ? named : nil)
+            else { continue }
+            rows.append(Self.row(change, in: table))
+            let changed = Set(change.cells.map { folded($0.column) })
+            let named = changed.intersection(row.columns.map { folded($0.column) })
+            let relevant = named.isEmpty && change.kind == .updated ? changed : named
+            let known = columns[folded(row.table)]
+            let isAny = relevant.isEmpty || known?.isEmpty == true
+            columns[folded(row.table)] = isAny ? [] : relevant.union(known ?? [])
         }
-        let found = statements(of: step, changing: rows)
+        let found = statements(of: step, changing: rows, columns: columns)
         if found.count == 1 {
             finding.statement = found[0]
         } else if found.count <= Self.maximumCandidates {
@@ -40,18 +46,74 @@ extension StoreEvidence {
     ///
     /// - Parameters:
     ///   - step: The step.
-    ///   - rows: Rows that the step changed.
+    ///   - rows: Rows that the step changed, with all changed columns.
+    ///   - columns: The folded names of the columns that matter, by the folded name of their table. By default, they are
+    ///     those that updated rows changed.
     /// - Returns: The statements, in the order in which they ran.
-    func statements(of step: Step, changing rows: [Finding.Row]) -> [StatementRecord] {
+    func statements(
+        of step: Step, changing rows: [Finding.Row], columns: [String: Set<String>] = [:]
+    ) -> [StatementRecord] {
         let records = step.statements.map(\.record)
         guard !records.isEmpty else { return [] }
         let found = Dictionary(grouping: rows, by: { folded($0.table) }).flatMap { table, rows in
-            Blame.statements(
-                records, changing: table, Set(rows.map(\.change)),
-                of: Blame.updatedColumns(of: rows), among: linked)
+            let columns = columns[table] ?? Blame.updatedColumns(of: rows)
+            let found = Blame.statements(
+                withoutUnrelatedUpdates(records, of: step, table, rows), changing: table,
+                Set(rows.map(\.change)), of: rows, columns: columns, among: linked)
+            return withoutDefaults(found, rows, columns)
         }
         var seen: Set<UInt64> = []
         return found.filter { seen.insert($0.order).inserted }.sorted { $0.order < $1.order }
+    }
+
+    /// Returns statements without the `UPDATE`s of a table that can only have changed other rows than inserted ones.
+    ///
+    /// Each row that was there before and has changed takes one of the rows that SQLite counted.
+    private func withoutUnrelatedUpdates(
+        _ records: [StatementRecord], of step: Step, _ table: String, _ rows: [Finding.Row]
+    ) -> [StatementRecord] {
+        guard linked?.isSetDirectly(table) == true, rows.allSatisfy({ $0.change == .inserted }),
+            let counts = step.counts(of: table)
+        else { return records }
+        let own = step.statements.filter { $0.outline.table == table && $0.hasChangedRows }
+        let updates = own.filter { $0.outline.kind == .update }
+        let isPlain = own.allSatisfy {
+            $0.outline.kind == .update || $0.outline.kind == .insert && !$0.outline.mayHaveNoEffect
+        }
+        var count: Int64 = 0
+        for update in updates {
+            guard let changes = update.record.changes, changes < 1 << 32 else { return records }
+            count += Int64(changes)
+        }
+        guard isPlain, count <= counts.updated else { return records }
+        let unrelated = Set(updates.map(\.order))
+        return records.filter { !unrelated.contains($0.order) }
+    }
+
+    /// Returns statements without the `INSERT`s that left the columns of inserted rows at another value than theirs.
+    private func withoutDefaults(
+        _ records: [StatementRecord], _ rows: [Finding.Row], _ columns: Set<String>
+    ) -> [StatementRecord] {
+        guard let table = rows.first.map({ folded($0.table) }), let shape = schema.tables[table],
+            !columns.isEmpty, rows.allSatisfy({ $0.change == .inserted }),
+            linked?.isSetDirectly(table) == true,
+            !rows.contains(where: { mayHaveDefault($0, shape, in: columns) })
+        else { return records }
+        let writing = records.filter { Blame.mayWrite(columns, $0, StatementOutline($0.sql)) }
+        return writing.isEmpty ? records : writing
+    }
+
+    /// True if a column of a row may have its default value.
+    private func mayHaveDefault(
+        _ row: Finding.Row, _ shape: TableShape, in columns: Set<String>
+    ) -> Bool {
+        row.columns.contains { cell in
+            guard columns.contains(folded(cell.column)) else { return false }
+            let column = shape.columns.first { folded($0.name) == folded(cell.column) }
+            guard let text = column?.defaultValue else { return cell.new?.isNull ?? true }
+            guard let value = cell.new, let number = value.number else { return true }
+            return Double(text).map { $0 == number } ?? true
+        }
     }
 
     /// Returns the only statement that can have given rows their values, in a store without a history.
@@ -66,7 +128,7 @@ extension StoreEvidence {
         guard tables.count == 1, let table = tables.first, let shape = schema.tables[table],
             !columns.isEmpty, store.statements?.reason == nil,
             statements.contains(where: { $0.outline.creates && $0.outline.table == table }),
-            linked?.hasTriggers(table) == false, !hasForeignKeyActions(table)
+            linked?.isSetDirectly(table) == true
         else { return nil }
         let writers = statements.filter { statement in
             statement.outline.table == table && statement.hasChangedRows && !isRolledBack(statement)
@@ -78,24 +140,7 @@ extension StoreEvidence {
             })
         else { return nil }
         // An INSERT that doesn't name a column gives it the default value.
-        let defaults = shape.columns.filter { columns.contains(folded($0.name)) }
-        let mayBeDefault = rows.flatMap(\.columns).contains { cell in
-            let column = defaults.first { folded($0.name) == folded(cell.column) }
-            guard let text = column?.defaultValue else { return cell.new?.isNull ?? true }
-            guard let value = cell.new, let number = value.number else { return true }
-            return Double(text).map { $0 == number } ?? true
-        }
+        let mayBeDefault = rows.contains { mayHaveDefault($0, shape, in: columns) }
         return mayBeDefault && last.outline.kind != .insert ? nil : last.record
-    }
-
-    /// True if a foreign key of a table sets its columns.
-    private func hasForeignKeyActions(_ table: String) -> Bool {
-        guard let object = schema.object("table", named: table),
-            object.sql.utf8.count <= StatementOutline.maximumLength
-        else { return true }
-        let words = StatementOutline.words(of: object.sql, limit: .max)
-        // ON UPDATE CASCADE, ON DELETE SET NULL, ON UPDATE SET DEFAULT
-        return words.contains("set")
-            || zip(words, words.dropFirst()).contains { $0 == ("update", "cascade") }
     }
 }

@@ -10,6 +10,8 @@ struct LinkedTables {
     private var triggering: Set<String> = []
     /// The folded names of the tables that foreign keys refer to.
     private var referenced: Set<String> = []
+    /// The folded names of the tables whose foreign keys set columns when a row of another table changes.
+    private var acting: Set<String> = []
     /// True if a definition is too long to be searched.
     private var isUncertain = false
 
@@ -27,12 +29,25 @@ struct LinkedTables {
             for (word, name) in zip(words, words.dropFirst()) where word == "references" {
                 referenced.insert(name)
             }
+            // ON UPDATE CASCADE, ON DELETE SET NULL, ON UPDATE SET DEFAULT
+            if words.contains("set")
+                || zip(words, words.dropFirst()).contains(where: { $0 == ("update", "cascade") })
+            {
+                acting.insert(folded(object.name))
+            }
         }
     }
 
     /// True if the table has or had triggers, or if that is unknown.
     func hasTriggers(_ table: String) -> Bool {
         !tables.contains(table) || triggering.contains(table)
+    }
+
+    /// True if only statements that name a table change its columns.
+    ///
+    /// Rows may be deleted because of a foreign key.
+    func isSetDirectly(_ table: String) -> Bool {
+        !isUncertain && !hasTriggers(table) && !acting.contains(table)
     }
 
     /// True if a statement may have changed rows of another table than the one that it names.

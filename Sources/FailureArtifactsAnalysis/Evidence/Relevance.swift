@@ -160,6 +160,12 @@ struct Relevance {
         }
     }
 
+    /// Returns the folded names of the columns that the last queries may have read.
+    func queried(_ columns: [String]) -> Set<String> {
+        let names = Set(columns.map(folded))
+        return queryWords.map(names.intersection) ?? names
+    }
+
     private func score(_ link: Link, _ finding: Finding) -> Int {
         let rows = finding.rows.filter { folded($0.table) == link.table }
         guard let column = link.column else {

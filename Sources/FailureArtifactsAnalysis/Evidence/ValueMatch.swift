@@ -52,6 +52,9 @@ struct ValueMatch {
     /// True if the change replaced an expected value with an actual one.
     var isBoth: Bool { lost != nil && isActual && !isInOtherOrder }
 
+    /// True if the change wrote an expected value, and replaced none that the message names.
+    var isUnfound: Bool { lost == nil && written != nil && !isActual && !isInOtherOrder }
+
     /// The relevance of the change; nil if it has no value that is rare enough.
     var strength: Int? {
         let isSignificant = [lost, written].compactMap(\.self).contains { !$0.isCommon }

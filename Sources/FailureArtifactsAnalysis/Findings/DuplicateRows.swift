@@ -37,14 +37,16 @@ enum DuplicateRows: FindingRule {
                 let keys = try store.rows(
                     "SELECT \(key.map(quotedIdentifier).joined(separator: ", ")) FROM \(name) WHERE \(same)",
                     values, limit: 10)
-                let inserted = keys.compactMap { rowKey in
+                let written = keys.compactMap { rowKey in
                     store.lastStep(
-                        where: { _, change in change.key == rowKey && change.kind != .deleted },
-                        of: table.name
+                        where: { _, change in
+                            change.key == rowKey && change.kind != .deleted
+                                && compared.contains { change.cell($0.name) != nil }
+                        }, of: table.name
                     ).map { (rowKey, $0) }
                 }
-                guard store.steps.isEmpty || !inserted.isEmpty else { continue }
-                let last = inserted.max { $0.1.index < $1.1.index }
+                guard store.steps.isEmpty || !written.isEmpty else { continue }
+                let last = written.max { $0.1.index < $1.1.index }
                 // The later row is the superfluous one.
                 let extra = keys.filter { $0 != keys.first }
                 let origin = store.origin(inStep: last?.1.index, of: table.name, by: [.insert, .update])
@@ -58,7 +60,8 @@ enum DuplicateRows: FindingRule {
                             Finding.Row(
                                 table: table.name,
                                 key: Finding.Row.key(key, rowKey),
-                                change: inserted.contains { $0.0 == rowKey } ? .inserted : .present,
+                                change: written.contains { $0.0 == rowKey && $0.1.row.kind == .inserted }
+                                    ? .inserted : .present,
                                 columns: zip(compared, group.dropFirst()).map {
                                     .init(column: $0.name, old: nil, new: $1)
                                 })

@@ -1,6 +1,6 @@
 internal import FailureArtifactsBundle
 
-/// A statement that read whole tables row by row.
+/// A statement that read many rows one by one, without an index that narrows the search.
 enum FullScan: FindingRule {
     static let code = Finding.Code.fullScan
 
@@ -10,7 +10,11 @@ enum FullScan: FindingRule {
             ($0.record.fullScanSteps ?? 0) > ($0.record.error?.code == 9 ? 100 : 1000)
         }
         let costs = Dictionary(grouping: scans, by: { $0.record.sql }).map { sql, runs in
-            (sql: sql, runs: runs, steps: runs.reduce(0) { $0 + ($1.record.fullScanSteps ?? 0) })
+            let rows = runs.reduce(0) { total, run in
+                let (sum, isTooLarge) = total.addingReportingOverflow(run.record.leastScannedRows ?? 0)
+                return isTooLarge ? .max : sum
+            }
+            return (sql: sql, runs: runs, rows: rows)
         }
         let words = [
             "timed out", "timeout", "time limit", "took ", "seconds", "exceeded", "too slow", "duration",
@@ -19,13 +23,14 @@ enum FullScan: FindingRule {
         let isAboutTime =
             scans.contains { $0.record.error?.code == 9 }
             || failure.metadata.outcome == .timedOut || words.contains(where: text.contains)
-        return costs.sorted { $0.steps > $1.steps }.prefix(2).compactMap { cost in
+        return costs.sorted { $0.rows > $1.rows }.prefix(2).compactMap { cost in
             guard let last = cost.runs.last else { return nil }
             let times = cost.runs.count == 1 ? "once" : "\(cost.runs.count) times"
             return Finding(
-                code: code, title: "A statement scanned \(Counted.number(Int64(cost.steps))) rows",
+                code: code,
+                title: "A statement scanned at least \(Counted.number(Int64(cost.rows))) rows",
                 confidence: .possible, store: store.name, statement: last.record,
-                explanation: "It ran \(times) and read whole tables"
+                explanation: "It ran \(times) and read tables row by row"
                     + ((last.record.sorts ?? 0) > 0 ? ", and sorted the result" : "") + ".",
                 relevance: isAboutTime ? 60 : 3, likelyFrom: 60)
         }

@@ -28,8 +28,25 @@ enum MessageValues: FindingRule {
         let cell: RowChange.Cell
         let match: ValueMatch
         let strength: Int
+        /// The last change of a row that the test didn't find, if it is another one; otherwise nil.
+        var last: RowMove?
         /// True if the failing query read the table, and the values don't agree by chance.
         var isLikely = false
+    }
+
+    /// A change of a row's other columns, which may have taken it out of the query's result.
+    private struct RowMove {
+        let step: Int
+        let table: ChangedTable
+        let row: RowChange
+        /// The columns that the query names, or all that changed.
+        let columns: Set<String>
+    }
+
+    /// A row of a table.
+    private struct RowPlace: Hashable {
+        let table: String
+        let key: [StoredValue]
     }
 
     /// A cell of a table.
@@ -49,6 +66,8 @@ enum MessageValues: FindingRule {
         var counts: [String: Int] = [:]
         // The values at the failure of the cells that later steps changed.
         var last: [Place: StoredValue] = [:]
+        var moves: [RowPlace: RowMove] = [:]
+        let relevance = store.relevance(to: failure.message)
         for (index, step) in store.steps.enumerated().reversed() where !step.isEarlier {
             for table in step.tables where !MigrationTables.contains(table.table.name) {
                 let name = folded(table.table.name)
@@ -63,11 +82,18 @@ enum MessageValues: FindingRule {
                     changes.append(
                         Change(
                             step: index, table: table, row: row, cell: found.cell, match: found.match,
-                            strength: strength))
+                            strength: strength,
+                            last: found.match.isUnfound
+                                ? moves[RowPlace(table: name, key: row.key)] : nil))
                 }
             }
             for table in step.tables {
                 for row in table.rows {
+                    let rowPlace = RowPlace(table: folded(table.table.name), key: row.key)
+                    let columns = relevance.queried(row.cells.map(\.column))
+                    if row.kind == .updated, !columns.isEmpty, moves[rowPlace] == nil {
+                        moves[rowPlace] = RowMove(step: index, table: table, row: row, columns: columns)
+                    }
                     for cell in row.cells {
                         let place = Place(
                             table: folded(table.table.name), key: row.key, column: folded(cell.column))
@@ -79,7 +105,7 @@ enum MessageValues: FindingRule {
         if changes.contains(where: { !$0.match.isInOtherOrder }) {
             changes.removeAll(where: \.match.isInOtherOrder)
         }
-        let read = store.relevance(to: failure.message).readTables
+        let read = relevance.readTables
         let both = changes.indices.filter { changes[$0].match.isBoth && changes[$0].strength >= 30 }
         if both.count == 1 {
             let change = changes[both[0]]
@@ -90,6 +116,7 @@ enum MessageValues: FindingRule {
     }
 
     private static func finding(_ change: Change, in store: StoreEvidence) -> Finding {
+        if let last = change.last { return finding(change, last, in: store) }
         let table = change.table.table.name
         let origin = store.origin(
             inStep: change.step, of: table,
@@ -116,6 +143,28 @@ enum MessageValues: FindingRule {
             transaction: store.steps[change.step].number, statement: origin.statement?.record,
             explanation: "The message names \(evidence)",
             relevance: change.strength, likelyFrom: change.isLikely ? 30 : nil)
+    }
+
+    /// Returns the finding about the last change of a row that the test didn't find.
+    private static func finding(
+        _ change: Change, _ last: RowMove, in store: StoreEvidence
+    ) -> Finding {
+        let table = change.table.table.name
+        let cells = last.row.cells.filter { last.columns.contains(folded($0.column)) }
+        let name = change.match.texts.last ?? ""
+        return Finding(
+            code: code,
+            title: "\(table).\(cells.first?.column ?? "") "
+                + (cells.first.map { title($0, .updated) } ?? "changed"),
+            confidence: .possible, store: store.name,
+            rows: [StoreEvidence.row(last.row, in: last.table, columns: last.columns)],
+            transaction: store.steps[last.step].number,
+            statement: store.origin(inStep: last.step, of: table, by: [.insert, .update]).statement?
+                .record,
+            explanation:
+                "The message names '\(SafeText.line(String(name.prefix(40))))', which is the row's "
+                + "\(SafeText.line(change.cell.column)). This later change may have taken the row out of the result.",
+            relevance: change.strength)
     }
 
     // MARK: - Sums
@@ -311,7 +360,8 @@ enum MessageValues: FindingRule {
             // A value is nil, too, if its row is deleted.
             let new = cell.new ?? StoredValue(.null)
             let later = last(cell.column)
-            let isGone = later != nil && later != new
+            // A later step wrote the value that the row has now, even if it is the same again.
+            let isGone = later != nil
             let isBack =
                 later.map { $0 == cell.old } ?? (row.kind == .deleted && isWritten(cell, in: table))
             let match = ValueMatch(

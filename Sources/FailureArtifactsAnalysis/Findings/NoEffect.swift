@@ -3,6 +3,8 @@ internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 
 /// A statement that changed no row, such as an `UPDATE` whose condition matched none.
+///
+/// Several executions of one statement are one finding.
 enum NoEffect: FindingRule {
     static let code = Finding.Code.noEffect
 
@@ -10,7 +12,7 @@ enum NoEffect: FindingRule {
         let statements = store.testStatements
         // Others of the same text had an effect, so one without may be routine.
         let effective = Set(statements.filter { ($0.record.changes ?? 0) > 0 }.map(\.record.sql))
-        var findings: [Finding] = []
+        var found: [Execution] = []
         for (index, statement) in statements.enumerated() {
             try store.checkTime()
             guard statement.writes, statement.record.error == nil,
@@ -86,18 +88,88 @@ enum NoEffect: FindingRule {
                 && (try? hasNull(parts.assigned, of: table, in: store)) == true
             let isRoutine = effective.contains(statement.record.sql)
             let after = statements[(index + 1)...].lazy.filter { $0.writes }.prefix(10).count
-            findings.append(
-                Finding(
-                    code: code,
-                    title: title,
-                    confidence: .possible, store: store.name,
-                    transaction: step.flatMap { store.steps[$0].number }, statement: statement.record,
-                    explanation: explanation,
-                    relevance: relevance + (isRoutine ? 0 : 8) + (isMissed ? 30 : 0) + 10 - after,
-                    likelyFrom: 90))
+            found.append(
+                Execution(
+                    form: Self.form(of: statement), isSkipped: statement.record.changes == 0,
+                    finding: Finding(
+                        code: code,
+                        title: title,
+                        confidence: .possible, store: store.name,
+                        transaction: step.flatMap { store.steps[$0].number },
+                        statement: statement.record,
+                        explanation: explanation,
+                        relevance: relevance + (isRoutine ? 0 : 8) + (isMissed ? 30 : 0) + 10 - after,
+                        likelyFrom: 90)))
+        }
+        // How often each form ran, and how often it changed no row.
+        var counts: [String: (all: Int, skipped: Int)] = [:]
+        if found.contains(where: \.isSkipped) {
+            for statement in statements where statement.writes && statement.record.error == nil {
+                let form = Self.form(of: statement)
+                counts[form, default: (0, 0)].all += 1
+                if statement.record.changes == 0 { counts[form]?.skipped += 1 }
+            }
         }
         var seen: Set<String> = []
-        return findings.reversed().filter { seen.insert($0.statement?.sql ?? "").inserted }
+        return found.reversed().filter { seen.insert($0.form).inserted }.map { last in
+            guard last.isSkipped else { return last.finding }
+            let same = found.filter { $0.form == last.form && $0.isSkipped }
+            return joined(same, counts[last.form] ?? (same.count, same.count), failure.message)
+        }
+    }
+
+    /// An execution of a statement that had no effect.
+    private struct Execution {
+        /// The statement without its literals, and its line.
+        let form: String
+        /// True if it changed no row; false if it wrote the values that were there.
+        let isSkipped: Bool
+        let finding: Finding
+    }
+
+    /// Returns the finding for one of the executions of a statement that changed no row: the last one that has a value of
+    /// the message, or the first one.
+    private static func joined(
+        _ executions: [Execution], _ counts: (all: Int, skipped: Int), _ message: FailureMessage
+    ) -> Finding {
+        let values = executions.map { named(by: $0.finding, in: message) }
+        let related = values.lastIndex { $0 != nil }
+        var finding = executions[related ?? 0].finding
+        let count = counts.skipped
+        guard count > 1 else { return finding }
+        finding.relevance = executions.map(\.finding.relevance).max() ?? finding.relevance
+        let choice =
+            if let related, let value = values[related] {
+                "the last one with '\(SafeText.line(String(value.prefix(40))))', which the message names"
+            } else {
+                count == executions.count ? "the first of them" : "one of them"
+            }
+        let times = Counted.items(Int64(counts.all), "time")
+        finding.explanation +=
+            " The test ran the statement \(times), "
+            + (count == counts.all
+                ? "always without effect." : "and \(count) of these had no effect.")
+            + " This is \(choice)."
+        return finding
+    }
+
+    /// Returns the first literal of a statement that the message names; nil without one.
+    private static func named(by finding: Finding, in message: FailureMessage) -> String? {
+        guard let sql = finding.statement?.sql else { return nil }
+        let text = message.text.lowercased()
+        let values = Set(message.values.filter { !$0.isCommon }.map { $0.text.lowercased() })
+        let limit = StatementOutline.Parts.maximumWords
+        return StatementOutline.tokens(of: sql, limit: limit).filter(\.isLiteral).map(\.text).first {
+            values.contains($0) || $0.count > 1 && text.contains("\"\($0)\"")
+        }
+    }
+
+    /// Returns the text of a statement without its literals, and its line.
+    private static func form(of statement: StoreEvidence.Statement) -> String {
+        let words = StatementOutline.tokens(
+            of: statement.record.sql, limit: StatementOutline.Parts.maximumWords)
+        return words.map { $0.isLiteral ? "?" : $0.text }.joined(separator: " ")
+            + "\n" + (statement.record.source?.place ?? "")
     }
 
     /// Returns the reasons that a statement can have for changing no row, as the second half of a sentence.

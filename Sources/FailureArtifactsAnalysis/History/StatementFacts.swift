@@ -24,15 +24,26 @@ extension StatementRecord {
             ?? (leftOpen == true ? "failed: the transaction stayed open" : nil)
     }
 
-    /// The costly work that SQLite counted: `scanned 20,000 rows`, `1 sort`, `automatic index of 50 rows`.
+    /// The minimum number of rows that the statement read in scans; nil without a scan that went past its first row.
+    ///
+    /// SQLite counts the steps from one row to the next, so each scan has read one row more than it counted. A nested scan
+    /// that runs several times reads one more each time, and rows count again.
+    var leastScannedRows: Int? {
+        guard let fullScanSteps, fullScanSteps > 0 else { return nil }
+        return Self.rows(afterSteps: fullScanSteps)
+    }
+
+    private static func rows(afterSteps steps: Int) -> Int { steps == .max ? .max : steps + 1 }
+
+    /// The costly work that SQLite counted: `scanned at least 20,000 rows`, `1 sort`,
+    /// `automatic index over at least 50 rows`.
     package var queryFacts: [String] {
         var facts: [String] = []
-        if let fullScanSteps, fullScanSteps > 0 {
-            facts.append("scanned " + Self.rows(fullScanSteps))
-        }
+        if let rows = leastScannedRows { facts.append("scanned at least " + Self.rows(rows)) }
         if let sorts, sorts > 0 { facts.append(Counted.items(Int64(sorts), "sort")) }
         if let autoIndexes, autoIndexes > 0 {
-            facts.append("automatic index of " + Self.rows(autoIndexes))
+            let rows = Self.rows(Self.rows(afterSteps: autoIndexes))
+            facts.append("automatic index over at least " + rows)
         }
         return facts
     }

@@ -154,11 +154,26 @@ struct StatementOutline: Equatable {
     /// The maximum number of characters that are split into words.
     static let maximumLength = 4096
 
+    /// A word of a statement.
+    struct Word: Equatable {
+        /// The name or keyword, in lower case and without quotes, or another character.
+        let text: String
+        /// True for a text in single quotes.
+        let isText: Bool
+        /// True for a text in single quotes, or for a word that begins with a digit.
+        var isLiteral: Bool { isText || text.utf8.first.map { (0x30...0x39).contains($0) } ?? false }
+    }
+
     /// Splits a statement into words without comments.
     ///
     /// Names and keywords are in lower case and without quotes. Other characters are separate words.
     static func words(of sql: String, limit: Int) -> [String] {
-        var words: [String] = []
+        tokens(of: sql, limit: limit).map(\.text)
+    }
+
+    /// Splits a statement as ``words(of:limit:)`` does, and keeps texts apart from names.
+    static func tokens(of sql: String, limit: Int) -> [Word] {
+        var words: [Word] = []
         var rest = sql.unicodeScalars.prefix(maximumLength)
         while let first = rest.first, words.count < limit {
             if first.properties.isWhitespace {
@@ -175,15 +190,18 @@ struct StatementOutline: Equatable {
                 let end: Unicode.Scalar = first == "[" ? "]" : first
                 rest = rest.dropFirst()
                 let name = rest.prefix { $0 != end }
-                words.append(String(String.UnicodeScalarView(name)).lowercased())
+                words.append(
+                    Word(
+                        text: String(String.UnicodeScalarView(name)).lowercased(), isText: first == "'"))
                 rest = rest.dropFirst(name.count + 1)
             } else {
                 let name = rest.prefix {
                     $0.properties.isAlphabetic || ("0"..."9").contains($0) || $0 == "_" || $0.value > 127
                 }
-                words.append(
+                let text =
                     name.isEmpty
-                        ? String(first) : String(String.UnicodeScalarView(name)).lowercased())
+                    ? String(first) : String(String.UnicodeScalarView(name)).lowercased()
+                words.append(Word(text: text, isText: false))
                 rest = rest.dropFirst(max(name.count, 1))
             }
         }

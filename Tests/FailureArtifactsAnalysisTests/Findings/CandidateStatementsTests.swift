@@ -52,6 +52,51 @@ import Testing
         #expect(statements.allSatisfy { $0["connection"] as? Int == 1 && $0["at"] is String })
     }
 
+    private static let insertAny = "INSERT INTO account VALUES (3, 'c', ?)"
+    private static let setAny = "UPDATE account SET balance = ? WHERE id = ?"
+    private static let set = "UPDATE account SET balance = 45 WHERE id = 3"
+    private static let add = "UPDATE account SET balance = balance + 5 WHERE id = 3"
+    private static let insert4 = "INSERT INTO account VALUES (3, 'c', 4)"
+
+    /// The finding is about the value 45 in the balance of account 3.
+    ///
+    /// The elements are the logged statements, their effects, and the indices of those that can have written the value.
+    @Test(
+        arguments: [
+            // An UPDATE of the row wrote the value, and the one before doesn't matter.
+            ([insertAny, set], [insert4, set], [1]),
+            // It may be another row.
+            ([insertAny, setAny], [insert4, set], [0, 1]),
+            // The value depends on the one before.
+            ([insertAny, add], ["INSERT INTO account VALUES (3, 'c', 40)", add], [0, 1]),
+            // The row that changed is the one that SQLite counted.
+            ([insertAny, setAny], [insert, "UPDATE account SET balance = 4 WHERE id = 1"], [0]),
+            // The INSERT left the column at NULL.
+            (
+                ["INSERT INTO account (name) VALUES (?)", setAny],
+                ["INSERT INTO account (name) VALUES ('c')", set], [1]
+            ),
+            // The UPDATE wrote another column.
+            (
+                [insertAny, "UPDATE account SET name = ? WHERE id = ?"],
+                [insert, "UPDATE account SET name = 'd' WHERE id = 3"], [0]
+            ),
+        ] as [([String], [String], [Int])])
+    func anInsertedRowsValueIsThatOfItsLastWriter(log: [String], done: [String], left: [Int]) throws {
+        let fixture = try Fixture()
+        let path = try fixture.walBundle(
+            [done.joined(separator: "; ")],
+            log: [("PRAGMA journal_mode = wal", 0), ("BEGIN", 0)] + log.map { ($0, 1) }
+                + [("COMMIT", 0)],
+            message: "XCTAssertEqual failed: (\"45\") is not equal to (\"46\") - ")
+        let bundle = try BundleReader(BundleLocation(path: path), scratchDirectory: fixture.directory)
+        let found = Explanation(
+            FailureEvidence(bundle, scratch: fixture.directory), bundle: "b.zip")
+        let finding = try #require(found.findings.first { $0.code == .messageValues })
+        let statements = finding.statement.map { [$0] } ?? finding.statements
+        #expect(statements.map(\.sql) == left.map { log[$0] })
+    }
+
     @Test func aPlaceNamesOneOfSeveralStores() throws {
         #expect(try finding([Self.insert]).place == "transaction 1")
         #expect(try finding([Self.insert], copies: ["mirror"]).place == "transaction 1 of ledger")

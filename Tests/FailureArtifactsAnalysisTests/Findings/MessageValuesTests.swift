@@ -136,6 +136,46 @@ import Testing
         #expect(!moved.contains { $0.rows.first?.change == .deleted }, "\(moved.map(\.title))")
     }
 
+    @Test func theLastWriteOfAValueIsItsOrigin() throws {
+        let last = "UPDATE topic SET title = 'Runs' WHERE id = 4"
+        let found = try findings(
+            [
+                "INSERT INTO topic VALUES (4, 'Runs', 1, 1)",
+                "UPDATE topic SET title = 'Rides' WHERE id = 4", last,
+                "UPDATE topic SET posts = 9 WHERE id = 4",
+            ],
+            message: equal("Runs", "Trips"))
+        #expect(found.map(\.statement?.sql) == [last])
+    }
+
+    private static let walk = "UPDATE topic SET posts = 9 WHERE id = 2"
+
+    /// Topic 2 is in the store, and the test didn't find it.
+    @Test(arguments: [
+        ("[\"Books\"]", "[\"Books\", \"Walks\"]"), ("nil", "Optional(\"Walks\")"),
+        ("Books", "Walks"),
+    ])
+    func aRowThatWasNotFoundIsExplainedByItsLastChange(actual: String, expected: String) throws {
+        let found = try findings(
+            ["UPDATE topic SET posts = 8 WHERE id = 2", Self.walk], message: equal(actual, expected))
+        let first = try #require(found.first { $0.statement?.sql != Self.fill })
+        #expect(first.statement?.sql == Self.walk && first.transaction == 4)
+        #expect(first.title == "topic.posts changed from 8 to 9" && first.confidence == .possible)
+        #expect(
+            first.explanation
+                == "The message names 'Walks', which is the row's title. This later change may have taken the row "
+                + "out of the result.")
+        #expect(!found.contains { $0.title == "topic.title was inserted as 'Walks'" })
+    }
+
+    /// A change of a column that the query doesn't name can't have taken the row out of its result.
+    @Test func aChangeOfAnotherColumnExplainsNoMissingRow() throws {
+        let found = try findings(
+            [Self.walk], message: equal("[\"Books\"]", "[\"Books\", \"Walks\"]"),
+            query: "SELECT title FROM topic WHERE height > ?")
+        #expect(found.map(\.title) == ["topic.title was inserted as 'Walks'"])
+    }
+
     @Test func anElementThatAListLostIsNamed() throws {
         let loss = "UPDATE topic SET title = 'Hikes' WHERE id = 2"
         let found = try findings(

@@ -297,4 +297,23 @@ import Testing
         ])
         #expect(found.filter { $0.statement?.sql == "DELETE FROM cache" }.map(\.code) == [.broadWrite])
     }
+
+    // MARK: - Equal rows
+
+    /// Times aren't compared, so a change of one doesn't make rows equal.
+    @Test func theLastChangeOfAComparedColumnMadeRowsEqual() throws {
+        let rename = "UPDATE guest SET name = 'Ann' WHERE id = 2"
+        let found = try findings([
+            [("CREATE TABLE guest(id INTEGER PRIMARY KEY, name TEXT, room TEXT, seenAt TEXT)", 0)],
+            [
+                (
+                    "INSERT INTO guest VALUES (1, 'Ann', 'a1', 'x'), (2, 'Bob', 'a1', 'x'), (3, 'Cy', 'a2', 'x'), (4, 'Di', 'a4', 'x')",
+                    4
+                )
+            ], [(rename, 1)], [("UPDATE guest SET seenAt = 'y' WHERE id = 2", 1)],
+        ])
+        let equal = try #require(found.first { $0.code == .duplicateRows })
+        #expect(equal.statement?.sql == rename && equal.transaction == 3)
+        #expect(equal.rows.map(\.change) == [.present], "the test didn't insert it as it is")
+    }
 }

@@ -84,7 +84,7 @@ struct StatementTextTests {
         let lines = Self.lines(record, hasCaller: true)
         #expect(
             lines == [
-                "  COMMIT  (scanned 20,000 rows)  Ledger.split(_:) Sources/Ledger/Ledger.swift:42",
+                "  COMMIT  (scanned at least 20,001 rows)  Ledger.split(_:) Sources/Ledger/Ledger.swift:42",
                 "    called from LedgerTests.testSplit() Tests/LedgerTests.swift:7", "    SCAN a",
             ])
         #expect(Self.lines(record) == [lines[0], lines[2]])
@@ -146,10 +146,11 @@ struct StatementTextTests {
         )
         #expect(
             line("SELECT 1") { ($0.fullScanSteps, $0.sorts, $0.autoIndexes) = (20_000, 1, 1500) }
-                == "  SELECT 1  (scanned 20,000 rows, 1 sort, automatic index of 1,500 rows)")
+                == "  SELECT 1  (scanned at least 20,001 rows, 1 sort, "
+                + "automatic index over at least 1,501 rows)")
         #expect(
             line("SELECT 1") { ($0.fullScanSteps, $0.sorts, $0.duration) = (1, 2, 0.0042) }
-                == "  SELECT 1  (4 ms, scanned 1 row, 2 sorts)")
+                == "  SELECT 1  (4 ms, scanned at least 2 rows, 2 sorts)")
         #expect(line("SELECT 1") { $0.duration = -1e308 } == "  SELECT 1")
     }
 
@@ -162,7 +163,7 @@ struct StatementTextTests {
         }
         #expect(
             Self.lines(record, width: 40) == [
-                "  SELECT 1  (scanned 20,000 rows)", "    CO-ROUTINE a",
+                "  SELECT 1", "    (scanned at least 20,001 rows)", "    CO-ROUTINE a",
                 "      SCAN \\u{1b}[31m" + String(repeating: "b", count: 18) + "…", "    SCAN a",
             ])
         let large = Self.record("SELECT 1") { $0.queryPlan = Array(repeating: "SCAN a", count: 100_000) }
@@ -269,7 +270,8 @@ struct StatementTextTests {
         #expect(shown.contains("\n  " + line))
         #expect(
             shown.contains(
-                "\n  07:08:09.118  SELECT count(*) FROM account  (scanned 2 rows)\n    SCAN account\n"))
+                "\n  07:08:09.118  SELECT count(*) FROM account  (scanned at least 3 rows)\n    SCAN account\n"
+            ))
         #expect(run("history", path).output.contains("\n     " + line))
         let place =
             "\u{1B}[2mLedger.split(_:)\u{1B}[0m \u{1B}[2mSources/Ledger/Ledger.swift:42\u{1B}[0m\n"

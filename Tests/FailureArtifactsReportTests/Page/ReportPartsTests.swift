@@ -376,7 +376,7 @@ struct ReportPartsTests {
         }
         let notes =
             "<div class=\"notes\"><code>A.sum&lt;B&gt;()</code> <a href=\"\(Self.base)Sources/A.swift#L7\" "
-            + "rel=\"noreferrer\"><code>Sources/A.swift:7</code></a> · scanned 20,000 rows, 2 sorts</div>"
+            + "rel=\"noreferrer\"><code>Sources/A.swift:7</code></a> · scanned at least 20,001 rows, 2 sorts</div>"
         let timeline = try Self.timeline([record])
         #expect(timeline.html.contains("<code>SELECT a</code>" + notes))
         #expect(timeline.html.contains("<td>07:08:09.123<span class=\"fine\">456</span></td>"))
