@@ -47,7 +47,8 @@ extension Fixture {
                 "{\"at\":\"2026-11-21T07:08:09.\(100 + index)Z\","
                     + (statement.changes.map { "\"changes\":\($0)," } ?? "")
                     + (facts[index]?.contains("connection") == true ? "" : "\"connection\":1,")
-                    + "\"order\":\(index + 1),\"phase\":\"test\","
+                    + "\"order\":\(index + 1),"
+                    + (facts[index]?.contains("phase") == true ? "" : "\"phase\":\"test\",")
                     + (facts[index].map { $0 + "," } ?? "")
                     + (facts[index]?.contains("thread") == true ? "" : "\"thread\":\"7f\",")
                     + "\"sql\":\"\(statement.sql)\"}\n"
