@@ -88,7 +88,7 @@ import Testing
         let found = try findings(Self.overwrite, message: message)
         #expect(found.first?.title == "topic.title changed from 'Meals' to 'Lunch'")
         #expect(found.first?.confidence == .likely && found.first?.transaction == 4)
-        // The value is that of another column.
+        // The value comes from another column.
         let moved = try findings(
             ["UPDATE topic SET height = posts, posts = height WHERE id = 2"],
             message: equal("45", "170"))

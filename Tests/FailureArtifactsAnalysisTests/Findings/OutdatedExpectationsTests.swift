@@ -235,7 +235,7 @@ import Testing
         #expect(found.map(\.confidence) == [confidence])
     }
 
-    /// An error is the same, whoever ran the statement.
+    /// An error is a fact even if the test ran the statement.
     @Test func anErrorOfAStatementOfTheTestIsCertain() throws {
         let error = "\"error\":{\"code\":2067,\"message\":\"UNIQUE constraint failed: seat.name\"}"
         let fixture = try Fixture()
