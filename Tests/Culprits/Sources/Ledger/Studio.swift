@@ -26,7 +26,7 @@ package final class Studio {
     // MARK: - Members
 
     package func join(_ name: String, email: String?) throws {
-        try connection.execute(
+        try connection.execute(  // Culprit: testOldRows
             "INSERT INTO member (name, email) VALUES (?, ?)", .text(name), email.map(Value.text) ?? .null
         )
     }
@@ -101,7 +101,13 @@ package final class Studio {
 
     // MARK: - Transactions
 
-    package func begin() throws { try connection.run("BEGIN IMMEDIATE") }
+    package func begin() throws {
+        try connection.run("BEGIN IMMEDIATE")  // Culprit: testDeskWaits, testBegins, testUpgrade
+    }
+    package func beginReading() throws { try connection.run("BEGIN") }
+    package func members() throws -> Cursor {
+        try connection.cursor("SELECT name FROM member ORDER BY id")
+    }
     package func commit() throws { try connection.run("COMMIT") }
     package func rollBack() throws { try connection.run("ROLLBACK") }
 }
