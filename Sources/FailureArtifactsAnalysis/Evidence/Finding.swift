@@ -38,6 +38,14 @@ package struct Finding: Equatable, Sendable {
 
         /// True if the finding is about values that differ from the others of their column.
         var isOutlier: Bool { [.typeMismatch, .nullOutlier, .patternOutlier].contains(self) }
+
+        /// True if the finding is about the effect of a statement, rather than an error or a rule that is broken.
+        var isEffect: Bool {
+            ![
+                .integrity, .checkViolation, .notNullViolation, .constraintFailed, .busy, .schemaError,
+                .invariantBroken, .differenceFromPass,
+            ].contains(self)
+        }
     }
 
     /// The degree of certainty that a finding is true and concerns the failure.

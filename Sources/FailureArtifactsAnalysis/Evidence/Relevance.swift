@@ -26,6 +26,10 @@ struct Relevance {
     let readTables: Set<String>
     /// The words of these queries, in lower case; nil if they may have read all columns.
     private let queryWords: Set<String>?
+    /// The tables whose rows these queries don't need, because they are read with `LEFT JOIN`, in lower case.
+    let optionalTables: Set<String>
+    /// True if the last query counts rows.
+    private let isCounting: Bool
     let links: [Link]
     private let message: FailureMessage
 
@@ -39,6 +43,8 @@ struct Relevance {
         let queries = Self.lastQueries(store, names)
         self.queries = queries
         readTables = queries.reduce(into: []) { $0.formUnion(names.intersection($1.parts.words)) }
+        isCounting = queries.first?.parts.words.contains("count") ?? false
+        optionalTables = queries.reduce(into: []) { $0.formUnion(Self.optionalTables(of: $1)) }
         queryWords =
             queries.contains(where: Self.mayReadAllColumns)
             ? nil : queries.reduce(into: []) { $0.formUnion($1.parts.words) }
@@ -65,6 +71,13 @@ struct Relevance {
             }
         }
         return queries
+    }
+
+    private static func optionalTables(of query: StoreEvidence.Statement) -> [String] {
+        let words = query.parts.words.filter { $0 != "outer" }
+        return zip(zip(words, words.dropFirst()), words.dropFirst(2)).compactMap { pair, name in
+            pair == ("left", "join") ? name : nil
+        }
     }
 
     /// True unless the query names the columns that it reads.
@@ -191,6 +204,35 @@ struct Relevance {
 
     private static func isSame(_ change: Double, _ delta: Double) -> Bool {
         change != 0 && abs(abs(change) - abs(delta)) < 1e-6
+    }
+
+    /// True if rows that the failing query missed, or shouldn't have seen, can explain the message.
+    ///
+    /// It is true, too, if the message has no values to compare, or if the rows' values are unknown.
+    ///
+    /// - Parameters:
+    ///   - finding: The finding, with rows as far as they are known.
+    ///   - counts: The numbers of inserted and deleted rows, by tables in lower case.
+    /// - Returns: False if the message has values that the rows can't explain.
+    func explains(_ finding: Finding, counts: [String: Int]) -> Bool {
+        if message.values.isEmpty || finding.rows.isEmpty && !isCounting { return true }
+        if let numbers = message.numbers {
+            let delta = abs(numbers.left - numbers.right)
+            if counts.contains(where: { readTables.contains($0.key) && Double($0.value) == delta }) {
+                return true
+            }
+        }
+        let cells = finding.rows.flatMap(\.columns)
+        return links.contains { $0.column != nil && score($0, finding) >= 25 }
+            || cells.contains { cell in
+                let isNew = message.expected.contains { value in
+                    !value.isCommon && cell.new.map(value.matches) ?? false
+                }
+                return isNew
+                    || message.actual.contains { value in
+                        !value.isCommon && cell.old.map(value.matches) ?? false
+                    }
+            }
     }
 
     /// Returns a score for values of the message in the finding's rows.

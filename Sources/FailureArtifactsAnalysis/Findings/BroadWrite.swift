@@ -33,6 +33,7 @@ enum BroadWrite: FindingRule {
             let isOrdinary =
                 !parts.relative.isEmpty || !(isWithout || isAll || equalized != nil)
                 || isMove(statement, of: table.name, step, in: store)
+            let isReset = isReset(statement, of: table)
             // Rows that are replaced at once, or deleted before anything else is done with the table.
             if statement.outline.kind == .delete, isWithout {
                 let next = statements[(index + 1)...].first { $0.writes }
@@ -66,9 +67,24 @@ enum BroadWrite: FindingRule {
                     // A migration converts all rows as a rule.
                     relevance: isMigration(step, statement, in: store)
                         ? 5 : isWithout ? 35 : equalized != nil ? 40 : isRecomputed ? 5 : 15,
-                    likelyFrom: isOrdinary ? nil : isWithout ? 75 : 95))
+                    likelyFrom: isOrdinary || isReset ? nil : isWithout ? 75 : 95))
         }
         return Array(findings.suffix(3))
+    }
+
+    /// True for a statement without a condition that is written to clear a table.
+    ///
+    /// It sets columns to zero or NULL, or it deletes rows that don't belong to others.
+    static func isReset(_ statement: StoreEvidence.Statement, of table: TableShape) -> Bool {
+        guard !statement.parts.hasCondition else { return false }
+        if statement.outline.kind == .delete {
+            return !table.columns.contains {
+                $0.name != table.integerKey && Relevance.isReference($0.name)
+            }
+        }
+        let words = statement.parts.words
+        let values = zip(words, words.dropFirst()).filter { $0.0 == "=" }.map(\.1)
+        return !values.isEmpty && values.allSatisfy { ["0", "null", "false"].contains($0) }
     }
 
     /// True for a `DELETE` whose transaction inserted as many rows into another table.

@@ -107,6 +107,35 @@ struct DanglingReference {
         }
     }
 
+    /// True if a row has a text of the removed row in a column of the same name.
+    ///
+    /// Such a row, as of a receipt, is there to outlive the other one.
+    func isCopy(in store: StoreEvidence) throws -> Bool {
+        guard isParentRemoved, let step, let shape = store.schema.tables[folded(reference.table)],
+            let removed = store.steps[step].table(reference.parent)
+        else { return false }
+        let names = shape.columns.map(\.name).filter { !Relevance.isReference($0) }
+        let key = store.keyColumns(of: reference.table)
+        for row in rows.prefix(5) {
+            let values = row.key.compactMap(\.value.bindable)
+            guard values.count == key.count, !names.isEmpty else { continue }
+            let found = try store.rows(
+                "SELECT \((reference.columns + names).map(quotedIdentifier).joined(separator: ", ")) "
+                    + "FROM \(quotedIdentifier(reference.table)) WHERE "
+                    + key.map { "\(quotedIdentifier($0)) IS ?" }.joined(separator: " AND "), values,
+                limit: 1)
+            guard let found = found.first else { continue }
+            let parent = removed.rows.first { change in
+                zip(reference.parentColumns, found).allSatisfy { change.cell($0)?.old == $1 }
+            }
+            let isSame = zip(names, found.dropFirst(reference.columns.count)).contains { name, value in
+                value.string?.count ?? 0 > 1 && parent?.cell(name)?.old == value
+            }
+            if isSame { return true }
+        }
+        return false
+    }
+
     /// Returns the statement and the transaction that broke the reference.
     func origin(in store: StoreEvidence) -> StoreEvidence.Origin {
         guard isParentRemoved else {

@@ -30,6 +30,7 @@ enum EmptiedTable: FindingRule {
                     if isRefilled || (isDropped && isRenamed(name, in: step)) { continue }
                     let origin = store.origin(inStep: index, of: name, by: [.delete, .definition])
                     let target = isDropped ? nil : moveTarget(of: changed, in: step)
+                    let isReset = !isMigration && isReset(origin.statement, of: name, in: store)
                     findings.append(
                         Finding(
                             code: code,
@@ -44,7 +45,7 @@ enum EmptiedTable: FindingRule {
                                 + " removed the \(Counted.items(before, "row")) that it had"
                                 + (target.map { " and inserted as many into \($0)" } ?? "") + ".",
                             relevance: target != nil ? 10 : isMigration ? 45 : 20,
-                            likelyFrom: target == nil ? 75 : nil))
+                            likelyFrom: target == nil && !isReset ? 75 : nil))
                 }
                 findings += emptiedColumns(changed, step, index, isMigration, rows: after, in: store)
             }
@@ -169,9 +170,23 @@ enum EmptiedTable: FindingRule {
                     explanation: store.title(of: step)
                         + (isMigration ? ", which also changed the schema," : "")
                         + " replaced the values by NULL, 0 or nothing.",
-                    relevance: isMigration ? 45 : 25, likelyFrom: 75))
+                    relevance: isMigration ? 45 : 25,
+                    likelyFrom: !isMigration
+                        && isReset(origin.statement, of: changed.table.name, in: store)
+                        ? nil : 75))
         }
         return findings
+    }
+
+    /// True if a statement is written to clear the table.
+    private static func isReset(
+        _ statement: StoreEvidence.Statement?, of table: String, in store: StoreEvidence
+    ) -> Bool {
+        guard let statement, statement.outline.table == folded(table),
+            [.update, .delete].contains(statement.outline.kind),
+            let shape = store.schema.tables[folded(table)]
+        else { return false }
+        return BroadWrite.isReset(statement, of: shape)
     }
 
     private static func isEmpty(_ value: StoredValue) -> Bool {

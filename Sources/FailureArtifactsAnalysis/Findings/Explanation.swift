@@ -257,6 +257,8 @@ extension Finding {
     /// Adds the relation to the assertion.
     ///
     /// A possible cause whose rows explain the difference that the assertion saw is a likely one, if the rule allows it.
+    ///
+    /// The effect of a statement that the test itself ran is what its author wrote, not the work of the tested code.
     fileprivate mutating func relate(to relevance: Relevance) {
         let score = relevance.score(of: self)
         self.relevance += score
@@ -265,6 +267,7 @@ extension Finding {
         {
             confidence = .likely
         }
+        if code.isEffect, source?.isInTests == true { confidence = .possible }
     }
 
     /// The smallest of the rules' limits on the number of rows.

@@ -6,31 +6,58 @@ enum ForeignKeyViolation: FindingRule {
     static let code = Finding.Code.foreignKeyViolation
 
     static func findings(in store: StoreEvidence, of failure: FailureEvidence) throws -> [Finding] {
-        let readTables = store.relevance(to: failure.message).readTables
         var findings: [Finding] = []
         for table in store.tables {
             for reference in try Reference.declared(
                 by: table, in: store.schema, of: store.connection)
             {
-                // A violation in tables that the assertion didn't read may be there in runs that pass, too.
-                let isConcerned =
-                    readTables.isEmpty || readTables.contains(folded(table.name))
-                    || readTables.contains(folded(reference.parent))
-                    || failure.message.text.contains("FOREIGN KEY")
                 for dangling in try DanglingReference.all(of: reference, in: store) {
                     let origin = dangling.origin(in: store)
-                    findings.append(
-                        Finding(
-                            code: code, title: dangling.title,
-                            confidence: isConcerned ? .certain : .possible, store: store.name,
-                            rows: dangling.rows + dangling.parents, transaction: origin.transaction,
-                            statement: origin.statement?.record,
-                            explanation: dangling.explanation(origin, in: store),
-                            query: reference.danglingRows,
-                            relevance: dangling.step == nil ? 0 : 20))
+                    var finding = Finding(
+                        code: code, title: dangling.title, confidence: .possible, store: store.name,
+                        rows: dangling.rows + dangling.parents, transaction: origin.transaction,
+                        statement: origin.statement?.record,
+                        explanation: dangling.explanation(origin, in: store),
+                        query: reference.danglingRows, relevance: dangling.step == nil ? 0 : 20)
+                    finding.confidence = confidence(finding, dangling, in: store, failure)
+                    findings.append(finding)
                 }
             }
         }
         return findings
+    }
+
+    /// Returns the degree of certainty that a violation concerns the failure.
+    ///
+    /// That rows violate the constraint is certain. Without enforcement, they may be meant to outlive their parents.
+    private static func confidence(
+        _ finding: Finding, _ dangling: DanglingReference, in store: StoreEvidence,
+        _ failure: FailureEvidence
+    ) -> Finding.Confidence {
+        if failure.message.text.contains("FOREIGN KEY") { return .certain }
+        let relevance = store.relevance(to: failure.message)
+        let tables = [folded(dangling.reference.table), folded(dangling.reference.parent)]
+        let read = tables.filter(relevance.readTables.contains)
+        // A violation in tables that the assertion didn't read, or from before the test, may be there in runs that
+        // pass, too. Without a history, it isn't known when the reference was broken.
+        let isOlder = dangling.step.map { store.steps[$0].isEarlier } ?? !store.steps.isEmpty
+        if isOlder || read.isEmpty && !relevance.readTables.isEmpty { return .possible }
+        if store.enforcesForeignKeys { return .certain }
+        // A join of both tables misses the rows.
+        let isLikely =
+            read.count == tables.count
+            || relevance.explains(finding, counts: [tables[0]: dangling.rows.count])
+        return isLikely ? .likely : .possible
+    }
+}
+
+extension StoreEvidence {
+    /// True if a connection is known to enforce foreign keys, so that rows that violate one aren't meant to.
+    fileprivate var enforcesForeignKeys: Bool {
+        statements.contains { statement in
+            let words = statement.parts.words
+            return words.first == "pragma" && words.contains("foreign_keys")
+                && words.contains { ["on", "1", "true", "yes"].contains($0) }
+        }
     }
 }

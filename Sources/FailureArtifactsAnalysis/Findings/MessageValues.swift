@@ -30,7 +30,8 @@ enum MessageValues: FindingRule {
         let strength: Int
         /// The last change of a row that the test didn't find, if it is another one; otherwise nil.
         var last: RowMove?
-        /// True if the failing query read the table, and the values don't agree by chance.
+        /// True if the failing query read the table, the values don't agree by chance, and nothing suggests that the
+        /// change is meant.
         var isLikely = false
     }
 
@@ -111,8 +112,46 @@ enum MessageValues: FindingRule {
             let change = changes[both[0]]
             changes[both[0]].isLikely =
                 read.contains(folded(change.table.table.name)) && !change.match.isSmallStep
+                && isSideEffect(change, in: store, failure)
         }
         return changes
+    }
+
+    /// True if several columns of a row changed, and this one got a value that the row had before or in another store.
+    ///
+    /// The expected value is the one before the change. If a caller gave a new one, the expectation may be outdated.
+    private static func isSideEffect(
+        _ change: Change, in store: StoreEvidence, _ failure: FailureEvidence
+    ) -> Bool {
+        guard change.row.kind == .updated, change.row.cells.count > 1, let new = change.cell.new else {
+            return false
+        }
+        let (table, column) = (change.table.table.name, change.cell.column)
+        // A caller that gave both values to the same statement wanted the last one.
+        func statement(_ step: Int) -> StatementRecord? {
+            store.origin(inStep: step, of: table, by: [.insert, .update]).statement?.record
+        }
+        let earlier = store.steps[..<change.step].lastIndex { step in
+            step.table(table)?.rows.contains {
+                $0.key == change.row.key && $0.cell(column)?.new == change.cell.old
+            } ?? false
+        }
+        if let last = statement(change.step), let earlier = earlier.flatMap(statement),
+            (last.sql, last.source) == (earlier.sql, earlier.source)
+        {
+            return false
+        }
+        func hadValue(_ steps: some Sequence<StoreEvidence.Step>) -> Bool {
+            steps.contains { step in
+                step.table(table)?.rows.contains { row in
+                    row.key == change.row.key
+                        && row.cell(column).map { $0.new == new || $0.old == new } ?? false
+                } ?? false
+            }
+        }
+        return change.row.cells.contains { $0.column != column && $0.old == new }
+            || hadValue(store.steps[..<change.step])
+            || failure.stores.contains { $0 !== store && hadValue($0.steps) }
     }
 
     private static func finding(_ change: Change, in store: StoreEvidence) -> Finding {

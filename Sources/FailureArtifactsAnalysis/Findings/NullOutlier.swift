@@ -24,7 +24,7 @@ enum NullOutlier: FindingRule {
                 let isAboutNull = failure.message.mentionsNil && !hasDeletedRows(table, of: store)
                 // A column without a value in several rows is probably an optional one.
                 guard isAboutNull || nulls == 1 || nulls * 8 <= total else { continue }
-                let finding = try Outliers.finding(
+                var finding = try Outliers.finding(
                     code, where: "\(quotedIdentifier(column.name)) IS NULL", column: column, of: table,
                     in: store,
                     title: {
@@ -34,10 +34,26 @@ enum NullOutlier: FindingRule {
                         "\(Int(nulls)) of \(Int(total)) rows \(nulls == 1 ? "has" : "have") NULL in \(column.name).",
                     relevance: 12 + (isAboutNull ? 30 : 0),
                     likelyFrom: isAboutNull ? 85 : nil)
+                // A caller that gave the other rows values gave this one none, as for a guest without an address.
+                if let record = finding?.statement,
+                    isUsual(record, of: table, in: store, finding?.rows.count)
+                {
+                    finding?.likelyFrom = nil
+                }
                 if let finding { findings.append(finding) }
             }
         }
         return findings
+    }
+
+    /// True if a statement wrote more rows of a table than some.
+    private static func isUsual(
+        _ record: StatementRecord, of table: TableShape, in store: StoreEvidence, _ count: Int?
+    ) -> Bool {
+        let same = store.statements.filter {
+            $0.record.sql == record.sql && $0.record.source == record.source && $0.hasChangedRows
+        }
+        return same.reduce(0) { $0 + ($1.record.changes ?? 1) } > count ?? 0
     }
 
     /// True if the test deleted rows of a table, so that a message about nil may concern a row that is missing.

@@ -10,7 +10,7 @@ enum OpenTransaction: FindingRule {
             .map { $0.statements.map { store.statements[$0] } }
             .map { (start: $0[0], writes: $0.filter(\.hasChangedRows)) }
         return open.filter { !$0.writes.isEmpty }.sorted { $0.writes[0].order < $1.writes[0].order }
-            .compactMap { finding($0.writes, begunBy: $0.start, in: store) }
+            .compactMap { finding($0.writes, begunBy: $0.start, in: store, failure) }
     }
 
     /// Returns the finding about a transaction.
@@ -19,10 +19,11 @@ enum OpenTransaction: FindingRule {
     ///   - writes: Its statements that changed rows.
     ///   - start: The statement that began it.
     ///   - store: The store.
+    ///   - failure: The failure.
     /// - Returns: Nil if the test wrote nothing.
     private static func finding(
         _ writes: [StoreEvidence.Statement], begunBy start: StoreEvidence.Statement,
-        in store: StoreEvidence
+        in store: StoreEvidence, _ failure: FailureEvidence
     ) -> Finding? {
         guard let last = writes.last, last.record.phase == .test else { return nil }
         let connection = last.record.connection
@@ -49,9 +50,9 @@ enum OpenTransaction: FindingRule {
                 if count > 0 { counts.append("\(Counted.items(Int64(count), "row")) \(verb) \(name)") }
             }
         }
-        return Finding(
+        var finding = Finding(
             code: code, title: "Not committed: " + counts.joined(separator: ", "),
-            confidence: reader == nil ? .possible : .likely, store: store.name,
+            confidence: .possible, store: store.name,
             rows: Array((rows ?? []).prefix(10)), statement: last.record,
             explanation: (reader.map {
                 "Connection \($0.record.connection) read the store afterwards and can't have seen the changes of "
@@ -60,6 +61,16 @@ enum OpenTransaction: FindingRule {
                 ?? "A transaction of connection \(connection) was open at the failure. Only that connection sees the "
                 + "changes.") + beginning(start),
             relevance: reader == nil ? 0 : 50)
+        let added = writes.filter { $0.outline.kind != .update }.map {
+            ($0.outline.table ?? "", $0.record.changes ?? 1)
+        }
+        if reader != nil,
+            store.relevance(to: failure.message).explains(
+                finding, counts: Dictionary(added, uniquingKeysWith: +))
+        {
+            finding.confidence = .likely
+        }
+        return finding
     }
 
     /// Returns a sentence about the start of the transaction; empty if its line is unknown.

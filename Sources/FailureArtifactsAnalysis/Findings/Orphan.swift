@@ -6,7 +6,8 @@ enum Orphan: FindingRule {
     static let code = Finding.Code.orphan
 
     static func findings(in store: StoreEvidence, of failure: FailureEvidence) throws -> [Finding] {
-        let readTables = store.relevance(to: failure.message).readTables
+        let relevance = store.relevance(to: failure.message)
+        let readTables = relevance.readTables
         var findings: [Finding] = []
         for table in store.tables {
             let declared = try Reference.declared(
@@ -39,12 +40,16 @@ enum Orphan: FindingRule {
                     let isRead =
                         readTables.contains(folded(table.name))
                         && (dangling.isParentRemoved || readTables.contains(folded(reference.parent)))
+                    let isMeant =
+                        try relevance.optionalTables.contains(folded(reference.parent))
+                        || dangling.isCopy(in: store)
                     let origin = dangling.origin(in: store)
                     findings.append(
                         Finding(
                             code: code, title: dangling.title,
-                            confidence: isBrokenHere && isObeyed && isRead ? .likely : .possible,
-                            store: store.name, rows: dangling.rows + dangling.parents,
+                            confidence: isBrokenHere && isObeyed && isRead && !isMeant
+                                ? .likely : .possible, store: store.name,
+                            rows: dangling.rows + dangling.parents,
                             transaction: origin.transaction, statement: origin.statement?.record,
                             explanation: dangling.explanation(origin, in: store)
                                 + " No foreign key is declared; \(matching) of \(total) rows have a match.",

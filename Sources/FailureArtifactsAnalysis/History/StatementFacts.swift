@@ -74,4 +74,9 @@ extension StatementRecord.Source {
         file.split(separator: "/", omittingEmptySubsequences: false)
             .allSatisfy { !$0.isEmpty && $0 != "." && $0 != ".." }
     }
+
+    /// True if the file is below a directory for tests, such as `Tests` or `ShopTests`.
+    var isInTests: Bool {
+        file.split(separator: "/").dropLast().contains { $0.hasSuffix("Tests") }
+    }
 }

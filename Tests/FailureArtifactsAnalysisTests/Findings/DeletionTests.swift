@@ -61,13 +61,19 @@ import Testing
         #expect(found.first?.title == "Transaction 3 deleted 3 of 8 rows of entry")
         #expect(found.first?.confidence == .likely)
         #expect(found.filter { $0.code == .nullOutlier }.map(\.confidence) == [.possible])
-        // Without a deletion, the message is about the NULL.
-        let message = equal("nil", "Optional(\"three\")")
-        let null = try findings([], message: message, query: "SELECT * FROM entry")
-        #expect(null.first?.code == .nullOutlier && null.first?.confidence == .likely)
-        // A query that doesn't read the column isn't.
-        let count = try findings([], message: message, query: "SELECT count(*) FROM entry")
-        #expect(count.first?.code == .nullOutlier && count.first?.confidence == .possible)
+    }
+
+    @Test func aNullThatTheMessageMeansIsLikelyIfNoOtherRowWasWrittenLikeIt() throws {
+        func confidence(_ insert: String?, _ query: String) throws -> Finding.Confidence? {
+            try findings(
+                insert.map { [("UPDATE entry SET name = 'four' WHERE id = 4", 1), ($0, 1)] } ?? [],
+                message: equal("nil", "Optional(\"three\")"), query: query
+            ).first { $0.code == .nullOutlier }?.confidence
+        }
+        let insert = "INSERT INTO entry VALUES (9, NULL)"
+        #expect(try confidence(insert, "SELECT * FROM entry") == .likely)
+        #expect(try confidence(insert, Self.query) == .possible, "it doesn't read the column")
+        #expect(try confidence(nil, "SELECT * FROM entry") == .possible)
     }
 
     @Test func earlierDeletesComeAfterLaterOnes() throws {

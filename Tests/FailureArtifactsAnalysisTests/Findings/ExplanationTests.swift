@@ -114,7 +114,7 @@ import Testing
                 account INTEGER REFERENCES account(id)); PRAGMA ignore_check_constraints = 1;
                 INSERT INTO budget VALUES (1, 'May', -1, 1), (2, 'June', 1, 9); PRAGMA ignore_check_constraints = 0
                 """
-            ], log: [])
+            ], log: [("PRAGMA foreign_keys = ON", 0)])
         #expect(
             found.findings.filter { $0.confidence == .certain }.map(\.title).sorted() == [
                 "1 row of budget refers to an account that does not exist",

@@ -99,10 +99,10 @@ import Testing
         #expect(others.map(\.transaction) == [3, 2])
     }
 
-    @Test func aViolatedForeignKeyIsCertainIfTheAssertionConcernsIt() throws {
+    @Test func aViolatedForeignKeyIsCertainIfTheErrorNamesIt() throws {
         let transactions = [Self.album(" REFERENCES album"), [(Self.insertion, 1)]]
         let read = try findings(transactions, query: "SELECT count(*) FROM photo")
-        #expect(read.map(\.code) == [.foreignKeyViolation] && read.map(\.confidence) == [.certain])
+        #expect(read.map(\.code) == [.foreignKeyViolation] && read.map(\.confidence) == [.possible])
         let other = try findings(transactions)
         #expect(other.map(\.code) == [.foreignKeyViolation] && other.map(\.confidence) == [.possible])
         let named = try findings(transactions, message: "FOREIGN KEY constraint failed")

@@ -70,11 +70,63 @@ import Testing
         // The UPDATE shows that the BEGIN has ended.
         #expect(
             try found(insert).map(\.title) == [
-                "Connection 1 held the lock that connection 2 waited for"
+                "Connection 1 held the lock that connection 2 needed"
             ])
         #expect(try found("BEGIN IMMEDIATE").count == 1)
         // Its query may have returned no row.
         #expect(try found("INSERT INTO entry (n) SELECT id FROM account WHERE id > 9").isEmpty)
+    }
+
+    /// In WAL mode, a transaction that has read an old state can't write.
+    ///
+    /// SQLite doesn't log the error.
+    @Test func aTransactionThatReadAnOldStateNamesTheConnectionThatCommitted() throws {
+        func found(_ log: Log, _ numbers: [Int]) throws -> Finding? {
+            try findings(
+                .busy, [Self.entries], log: log, facts: connections(numbers),
+                message: "caught error: database is locked"
+            ).first
+        }
+        let (read, insert) = ("SELECT n FROM entry", "INSERT INTO entry (n) VALUES (1)")
+        let update = "UPDATE account SET balance = 1 WHERE id = 1"
+        let stale = try #require(
+            try found([("BEGIN", 0), (read, 0), (insert, 1), (update, 0)], [2, 2, 1, 2]))
+        #expect(stale.title == "Connection 1 committed before connection 2 could write")
+        #expect(stale.confidence == .certain && stale.statement?.sql == insert)
+        #expect(
+            stale.explanation
+                == "The message names the error, and '\(update)' is the last statement that had to fail "
+                + "with it. The statement shown changed the store after connection 2 had read it.")
+        // It read nothing before the other connection wrote, or it isn't in a transaction.
+        for (log, numbers) in [
+            ([("BEGIN", 0), (insert, 1), (update, 0)], [2, 1, 2]),
+            ([("BEGIN", 0), (insert, 1), (read, 0), (update, 0)], [2, 1, 2, 2]),
+            ([(read, 0), (insert, 1), (update, 0)], [2, 1, 2]),
+        ] as [(Log, [Int])] {
+            #expect(try found(log, numbers) == nil)
+        }
+    }
+
+    @Test func aLockThatNoOtherConnectionHasIsPossiblyAnotherProcess() throws {
+        func found(_ message: String, _ log: Log) throws -> Finding? {
+            try findings(.busy, [Self.entries], log: log, message: message).first
+        }
+        let update = "UPDATE entry SET n = 5 WHERE id = 1"
+        let named = try #require(
+            try found("database is locked - while executing '\(update)'", [(update, 0)]))
+        #expect(named.confidence == .certain && named.statement?.sql == update)
+        #expect(
+            named.explanation
+                == "'\(update)' failed with the error that the message names. No other connection of the "
+                + "test's process is known to have had a lock. Another process may have had it.")
+        // The statement may have matched no row, which `no-effect` says of it, and another one may have failed.
+        #expect(try found("database is locked", [(update, 0)]) == nil)
+        let table = try #require(
+            try found(
+                "database table is locked: entry - while executing '\(update)'", [(update, 0)]))
+        #expect(
+            !table.explanation.contains("process")
+                && table.explanation.contains("a query of the same one"))
     }
 
     // MARK: - no-effect

@@ -99,9 +99,9 @@ import Testing
 
     @Test func rowsThatWereMovedToAnotherTableAreNoLikelyLoss() throws {
         let tables: Log = [
-            ("CREATE TABLE cartLine(id INTEGER PRIMARY KEY, product TEXT)", 0),
+            ("CREATE TABLE cartLine(id INTEGER PRIMARY KEY, product TEXT, cartID INTEGER)", 0),
             ("CREATE TABLE orderLine(id INTEGER PRIMARY KEY, product TEXT)", 0),
-            ("INSERT INTO cartLine VALUES (1, 'Tea'), (2, 'Milk')", 2),
+            ("INSERT INTO cartLine VALUES (1, 'Tea', 1), (2, 'Milk', 2)", 2),
         ]
         let insert = ("INSERT INTO orderLine SELECT id, product FROM cartLine", 2 as Int?)
         let delete = ("DELETE FROM cartLine", 2 as Int?)
