@@ -19,7 +19,7 @@ import Testing
         "DELETE FROM account WHERE id = 2",
     ]
     private static let log: [(sql: String, changes: Int?)] = [
-        ("BEGIN", nil),
+        ("PRAGMA foreign_keys = ON", nil), ("BEGIN", nil),
         (
             "CREATE TABLE entry(id INTEGER PRIMARY KEY, accountID INTEGER NOT NULL REFERENCES account(id))",
             0
@@ -35,7 +35,7 @@ import Testing
         "\"source\":{\"file\":\"Sources/Ledger/Ledger.swift\",\"line\":42,\"function\":\"closure #1 in Ledger.close(_:)\"}"
 
     private func bundle(in fixture: borrowing Fixture) throws -> String {
-        try fixture.walBundle(Self.transactions, log: Self.log, facts: [11: Self.source])
+        try fixture.walBundle(Self.transactions, log: Self.log, facts: [12: Self.source])
     }
 
     private func text(_ path: String) throws -> String {
@@ -206,7 +206,7 @@ import Testing
     @Test func storeTypesAreInferred() throws {
         let fixture = try Fixture()
         var log = Self.log
-        log[12].sql = "COMMIT TRANSACTION"
+        log[log.count - 1].sql = "COMMIT TRANSACTION"
         let bundle = try fixture.walBundle(Self.transactions, log: log)
         func type(_ directory: String) throws -> String {
             let outcome = try Program.tool(
@@ -263,7 +263,7 @@ import Testing
             "UPDATE account SET name = 'secret' WHERE id = 2; DELETE FROM account WHERE id = 3",
         ]
         var log = Self.log
-        log[11].sql = "UPDATE account SET name = 'secret' WHERE id = 2"
+        log[log.count - 2].sql = "UPDATE account SET name = 'secret' WHERE id = 2"
         let bundle = try fixture.walBundle(transactions, log: log)
         let outcome = run(
             "extract", bundle, "--fixture", "-o", fixture.path("out"), "--redactions", rules)

@@ -76,7 +76,9 @@ import Testing
                     "INSERT INTO entry SELECT id, id", with: "INSERT INTO entry SELECT id, (id + 1) / 2"),
                 delete,
             ],
-            log: Self.log + [("BEGIN", nil), (delete, deleted), ("COMMIT", nil)])
+            log: [("PRAGMA foreign_keys = ON", nil)] + Self.log + [
+                ("BEGIN", nil), (delete, deleted), ("COMMIT", nil),
+            ])
         let (source, store, messages) = try extract(bundle, fixture)
         #expect(messages.hasPrefix("The store is the one before transaction 2 of this finding: "))
         #expect(source.contains("before transaction 2, which broke it.\n"))
