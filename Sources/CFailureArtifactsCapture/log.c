@@ -352,7 +352,7 @@ static void will_end(
     failure_artifacts_log *log = connection->log;
     if (!log->reports_ends) {
         // SQLite reports the end of each statement that starts from now on.
-        if (ticks >= log->due_for_ends) failure_artifacts_report_ends(connection, log->reports_ends = true);
+        if (ticks >= log->due_for_ends) log->reports_ends = failure_artifacts_report_ends(connection, true);
         return;
     }
     log->running[log->next_running++ % failure_artifacts_running_statements] = (failure_artifacts_log_running){
@@ -374,8 +374,8 @@ void failure_artifacts_log_ended(failure_artifacts_connection *connection, sqlit
     failure_artifacts_log_running *start = running(log, statement);
     if (!start) {
         // The statement's start was recorded on the fast path: statements are too frequent for their ends.
-        if (log->allowance > 0) return;
-        failure_artifacts_report_ends(connection, log->reports_ends = false);
+        if (log->allowance > 0 || !failure_artifacts_report_ends(connection, false)) return;
+        log->reports_ends = false;
         spend(log, 0);
         memset(log->running, 0, sizeof log->running);
         return;
