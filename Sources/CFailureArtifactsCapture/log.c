@@ -326,11 +326,23 @@ static uint32_t add_stack(failure_artifacts_log *log) {
 
 // MARK: - Transactions
 
-void failure_artifacts_pages_update(failure_artifacts_pages *pages, sqlite3 *handle) {
-    int written = 0, spilled = 0, highest = 0;
+// Returns the number of pages that a connection has written. From the first reset by the application on, it is not known.
+static uint32_t written_pages(const failure_artifacts_pages *pages, sqlite3 *handle) {
+    int written = 0, highest = 0;
     sqlite3_db_status(handle, SQLITE_DBSTATUS_CACHE_WRITE, &written, &highest, 0);
-    if ((uint32_t)written == pages->written) return;
-    pages->written = (uint32_t)written;
+    return (uint32_t)written < pages->written ? failure_artifacts_unknown_count : (uint32_t)written;
+}
+
+void failure_artifacts_pages_check(failure_artifacts_pages *pages, sqlite3 *handle) {
+    uint32_t written = written_pages(pages, handle);
+    if (written == failure_artifacts_unknown_count) pages->written = written;
+}
+
+void failure_artifacts_pages_update(failure_artifacts_pages *pages, sqlite3 *handle) {
+    int spilled = 0, highest = 0;
+    uint32_t written = written_pages(pages, handle);
+    if (written == pages->written) return;
+    pages->written = written;
     sqlite3_db_status(handle, SQLITE_DBSTATUS_CACHE_SPILL, &spilled, &highest, 0);
     pages->spilled = (uint32_t)spilled;
     sqlite3_file_control(handle, "main", SQLITE_FCNTL_DATA_VERSION, &pages->version);
@@ -344,6 +356,11 @@ static failure_artifacts_log_counters counters_of(sqlite3_stmt *statement) {
         (uint32_t)sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_SORT, 0),
         (uint32_t)sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_AUTOINDEX, 0),
     };
+}
+
+// Returns the growth of a counter.
+static uint32_t growth(uint32_t now, uint32_t start) {
+    return now < start ? failure_artifacts_unknown_count : now - start;
 }
 
 // Prepares to record the end of a statement that starts.
@@ -390,9 +407,9 @@ void failure_artifacts_log_ended(failure_artifacts_connection *connection, sqlit
         .record = {sizeof *end, failure_artifacts_record_end, 0, 0},
         .order = start->order, .ticks = failure_artifacts_ticks(),
         .changes = is_last ? sqlite3_total_changes64(connection->handle) - start->changes : -1,
-        .full_scan_steps = now.full_scan_steps - start->counters.full_scan_steps,
-        .sorts = now.sorts - start->counters.sorts,
-        .automatic_indexes = now.automatic_indexes - start->counters.automatic_indexes,
+        .full_scan_steps = growth(now.full_scan_steps, start->counters.full_scan_steps),
+        .sorts = growth(now.sorts, start->counters.sorts),
+        .automatic_indexes = growth(now.automatic_indexes, start->counters.automatic_indexes),
     };
     uint64_t started = end->ticks;
     complete(log, sizeof *end);
@@ -461,8 +478,8 @@ void failure_artifacts_log_statement(
     failure_artifacts_log_add_slowly(connection, statement, sql, order);
 }
 
-static failure_artifacts_log_end state_of(sqlite3 *handle) {
-    failure_artifacts_pages pages = {0};
+static failure_artifacts_log_end state_of(const failure_artifacts_log *log, sqlite3 *handle) {
+    failure_artifacts_pages pages = log->pages;
     failure_artifacts_pages_update(&pages, handle);
     return (failure_artifacts_log_end){
         .changes = sqlite3_total_changes64(handle), .written = pages.written, .spilled = pages.spilled,
@@ -470,7 +487,7 @@ static failure_artifacts_log_end state_of(sqlite3 *handle) {
 }
 
 void failure_artifacts_log_close(failure_artifacts_connection *connection) {
-    if (connection->log) connection->log->final = state_of(connection->handle);
+    if (connection->log) connection->log->final = state_of(connection->log, connection->handle);
 }
 
 // MARK: - Errors
@@ -566,7 +583,7 @@ static void read_log(
     failure_artifacts_log *log, sqlite3 *handle, void *context, failure_artifacts_log_reader reader) {
     failure_artifacts_log_end end = log->final;
     if (handle && end.changes < 0) {
-        end = state_of(handle);
+        end = state_of(log, handle);
         end.code = sqlite3_extended_errcode(handle);
         end.message = end.code == SQLITE_OK ? NULL : sqlite3_errmsg(handle);
     }

@@ -193,6 +193,8 @@ static inline bool failure_artifacts_is_within_budget(
 
 // Updates the pages that a connection has written.
 void failure_artifacts_pages_update(failure_artifacts_pages *pages, sqlite3 *handle);
+// Finds out if the application has reset the counter of written pages.
+void failure_artifacts_pages_check(failure_artifacts_pages *pages, sqlite3 *handle);
 
 // Notes that a statement starts that changes the database, or begins or ends a transaction. Returns the transaction that
 // is open then.
@@ -211,6 +213,8 @@ static inline void failure_artifacts_log_add(
     failure_artifacts_log *log, sqlite3 *handle, const failure_artifacts_log_text *text, uint32_t stack,
     uint64_t order, uint64_t ticks) {
     if (__builtin_expect(log->may_have_written, false)) failure_artifacts_pages_update(&log->pages, handle);
+    // The end of a transaction writes its pages.
+    else if (text->is_control && log->has_pages) failure_artifacts_pages_check(&log->pages, handle);
     failure_artifacts_statement_record *statement = (void *)log->next;
     statement->record = (failure_artifacts_record){sizeof *statement, failure_artifacts_record_statement, 0, 0};
     statement->order = order;

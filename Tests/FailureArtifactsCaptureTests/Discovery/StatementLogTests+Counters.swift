@@ -70,6 +70,64 @@ extension StatementLogTests {
             exit(profileCalls == 3000 && isUnwatched ? 0 : 1)
         }
     }
+
+    // MARK: Counters
+
+    /// SQLite's counters that the query below increases.
+    private static let counters = [SQLITE_STMTSTATUS_FULLSCAN_STEP, SQLITE_STMTSTATUS_SORT]
+
+    @Test func aCounterThatTheApplicationResetsIsLeftOut() throws {
+        try withConnection(.init(statements: 10)) { handle in
+            try handle.run("CREATE TABLE t(a)")
+            try handle.run(
+                "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 3000) "
+                    + "INSERT INTO t SELECT n FROM c")
+            var statement: OpaquePointer?
+            defer { sqlite3_finalize(statement) }
+            let sql = "SELECT a FROM t WHERE a % 2 = 0 ORDER BY a DESC"
+            try #require(
+                sqlite3_prepare_v2(handle.handle, sql, -1, &statement, nil) == SQLITE_OK)
+            for isReset in [false, true, false] {
+                try #require(sqlite3_step(statement) == SQLITE_ROW)
+                for counter in Self.counters where isReset {
+                    sqlite3_stmt_status(statement, counter, 1)
+                }
+                while sqlite3_step(statement) == SQLITE_ROW {}
+                sqlite3_reset(statement)
+            }
+            let ends = try statements(handle).suffix(3).map { try #require($0.end) }
+            #expect(ends.map(\.sorts) == [1, nil, 1])
+            #expect(ends.map(\.fullScanSteps) == [2999, nil, 2999])
+            #expect(ends.map(\.automaticIndexes) == [0, 0, 0])
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func writtenPagesAreLeftOutOnceTheApplicationResetsTheirCounter(isInTransaction: Bool) throws {
+        try withConnection(.init(statements: 100)) { handle in
+            #expect(try handle.value("PRAGMA journal_mode = wal") == "wal")
+            try handle.run("CREATE TABLE t(a)")
+            try handle.run("INSERT INTO t VALUES (0)")
+            for number in 1...3 {
+                if isInTransaction { try handle.run("BEGIN") }
+                try handle.run("INSERT INTO t VALUES (\(number))")
+                if isInTransaction && number == 2 { reset(handle) }
+                if isInTransaction { try handle.run("COMMIT") }
+                if !isInTransaction && number == 2 { reset(handle) }
+            }
+            try handle.run("SELECT 1")
+            let log = try statements(handle)
+            #expect(log.map(\.pages).prefix(4).dropFirst() == [2, 1, isInTransaction ? 0 : 1])
+            let later = log.drop { !$0.sql.contains("(2)") }
+            #expect(later.allSatisfy { $0.pages == nil && $0.versions == nil })
+            #expect(later.map(\.changes).reduce(0) { $0 + ($1 ?? 0) } == 2)
+        }
+    }
+
+    private func reset(_ handle: ApplicationHandle) {
+        var (current, highest): (CInt, CInt) = (0, 0)
+        sqlite3_db_status(handle.handle, SQLITE_DBSTATUS_CACHE_WRITE, &current, &highest, 1)
+    }
 }
 
 /// The number of calls of the profile function that an automatic extension sets.
