@@ -324,7 +324,7 @@ int failure_artifacts_connection_opens(sqlite3 *handle, failure_artifacts_librar
     connection->handle = handle;
     connection->library = library;
     connection->settled = not_settled;
-    connection->wal = -1;
+    connection->wal.descriptor = -1;
     int code = library->create_function_v2(
         handle, MARKER_FUNCTION, 0, SQLITE_UTF8 | SQLITE_DIRECTONLY, connection,
         failure_artifacts_marker_of(library), NULL, NULL, connection_ends);
