@@ -115,7 +115,7 @@ package struct File: ~Copyable, Sendable {
         _ = systemClose(descriptor)
     }
 
-    /// True if the descriptor is still that of the file.
+    /// True if the descriptor still refers to the file.
     var isOpen: Bool { FileStatus(ofDescriptor: descriptor)?.identity == identity }
 
     /// Throws an error if other code has closed the descriptor.
