@@ -8,26 +8,74 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-// Opens a handle on a file. Returns -1 if there is no such file, or if the system does not support handles.
-static int hold(const char *path) {
+static const failure_artifacts_held_file none = {-1, {false, 0, 0}};
+static atomic_int held_files;
+
+int failure_artifacts_held_files(void) { return atomic_load_explicit(&held_files, memory_order_relaxed); }
+
+int failure_artifacts_held_files_limit(void) {
+    enum { share = 32, least = 256, maximum = 4096 };
+    struct rlimit limit;
+    // The application may change the limit at any time.
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur < least) return 0;
+    rlim_t count = limit.rlim_cur / share;
+    return count < maximum ? (int)count : maximum;
+}
+
+static bool is_file(const struct stat *status, failure_artifacts_file_identity identity) {
+    return (uint64_t)status->st_dev == identity.device && (uint64_t)status->st_ino == identity.inode;
+}
+
+bool failure_artifacts_is_held(failure_artifacts_held_file file) {
 #ifdef O_PATH
-    return open(path, O_PATH | O_CLOEXEC);
+    struct stat status;
+    if (file.descriptor < 0 || fstat(file.descriptor, &status) != 0 || !is_file(&status, file.identity)) return false;
+    // The application may have opened the same file.
+    int flags = fcntl(file.descriptor, F_GETFL);
+    return flags >= 0 && (flags & O_PATH);
 #else
-    (void)path;
-    return -1;
+    (void)file;
+    return false;
 #endif
 }
 
-static void let_go(int descriptor) {
-    if (descriptor >= 0) close(descriptor);
+// Opens a handle on a file. Returns one without a descriptor if there is no such file, if too many files are held, or if
+// the system does not support handles.
+static failure_artifacts_held_file hold(const char *path, struct stat *status) {
+#ifdef O_PATH
+    if (atomic_fetch_add(&held_files, 1) < failure_artifacts_held_files_limit()) {
+        int descriptor = open(path, O_PATH | O_CLOEXEC);
+        if (descriptor >= 0 && fstat(descriptor, status) == 0) {
+            return (failure_artifacts_held_file){
+                descriptor, {true, (uint64_t)status->st_dev, (uint64_t)status->st_ino}};
+        }
+        if (descriptor >= 0) close(descriptor);
+    }
+    atomic_fetch_sub(&held_files, 1);
+#else
+    (void)path, (void)status;
+#endif
+    return none;
 }
 
-static bool is_expected(const struct stat *status, failure_artifacts_file_identity identity) {
-    return !identity.is_known
-        || ((uint64_t)status->st_dev == identity.device && (uint64_t)status->st_ino == identity.inode);
+static void let_go(failure_artifacts_held_file *file) {
+    if (file->descriptor < 0) return;
+    if (failure_artifacts_is_held(*file)) close(file->descriptor);
+    atomic_fetch_sub(&held_files, 1);
+    *file = none;
+}
+
+// Opens a handle on a journal, if there is one. Returns false if it can't be held.
+static bool hold_journal(const char *path, failure_artifacts_held_file *file) {
+    struct stat status;
+    // Most stores have left no journal, which takes access() half as long to find out as open().
+    if (access(path, F_OK) != 0) return true;
+    *file = hold(path, &status);
+    return file->descriptor >= 0 || access(path, F_OK) != 0;
 }
 
 static int64_t time_of_change(const struct stat *status) {
@@ -37,6 +85,12 @@ static int64_t time_of_change(const struct stat *status) {
     const struct timespec time = status->st_mtim;
 #endif
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+static void let_go_all(failure_artifacts_closed_files *files) {
+    let_go(&files->database);
+    let_go(&files->wal);
+    let_go(&files->journal);
 }
 
 failure_artifacts_closed_files *failure_artifacts_hold_files(
@@ -51,34 +105,42 @@ failure_artifacts_closed_files *failure_artifacts_hold_files(
         free(name);
         return NULL;
     }
-    *files = (failure_artifacts_closed_files){name, identity, -1, -1, -1, 0, 0};
+    *files = (failure_artifacts_closed_files){name, identity, none, none, none, 0, 0};
     memcpy(name, path, length + 1);
-    int database = hold(name);
-    if (database < 0) return files;
     struct stat status;
-    if (fstat(database, &status) != 0 || !is_expected(&status, identity)) {
-        close(database);
-        return files;
-    }
-    files->database = database;
+    files->database = hold(name, &status);
+    if (files->database.descriptor < 0) return files;
     files->size = (uint64_t)status.st_size;
     files->modified = time_of_change(&status);
-    // Most stores have left no journal, which takes access() half as long to find out as open().
-    memcpy(name + length, wal, sizeof wal);
-    if (access(name, F_OK) == 0) files->wal = hold(name);
-    memcpy(name + length, journal, sizeof journal);
-    if (access(name, F_OK) == 0) files->journal = hold(name);
-    name[length] = 0;
+    bool is_held = !identity.is_known || is_file(&status, identity);
+    if (is_held) {
+        memcpy(name + length, wal, sizeof wal);
+        is_held = hold_journal(name, &files->wal);
+        memcpy(name + length, journal, sizeof journal);
+        is_held = is_held && hold_journal(name, &files->journal);
+        name[length] = 0;
+    }
+    if (!is_held) let_go_all(files);
     return files;
 }
 
 void failure_artifacts_release_files(failure_artifacts_closed_files *files) {
     if (!files) return;
-    let_go(files->database);
-    let_go(files->wal);
-    let_go(files->journal);
+    let_go_all(files);
     free(files->path);
     free(files);
+}
+
+failure_artifacts_closed_files *failure_artifacts_without_handles(const failure_artifacts_closed_files *files) {
+    failure_artifacts_closed_files *copy = malloc(sizeof *copy);
+    char *path = strdup(files->path);
+    if (!copy || !path) {
+        free(copy);
+        free(path);
+        return NULL;
+    }
+    *copy = (failure_artifacts_closed_files){path, files->identity, none, none, none, files->size, files->modified};
+    return copy;
 }
 
 void failure_artifacts_hold_wal(failure_artifacts_connection *connection) {
@@ -87,17 +149,18 @@ void failure_artifacts_hold_wal(failure_artifacts_connection *connection) {
     // A rollback journal is not open between transactions.
     if (!connection->path || !failure_artifacts_has_open_journal(connection, "main")) return;
     char *name = sqlite3_mprintf("%s-wal", connection->path);
-    if (name) connection->wal = hold(name);
+    struct stat status;
+    if (name) connection->wal = hold(name, &status);
     sqlite3_free(name);
 }
 
-int failure_artifacts_take_wal(failure_artifacts_connection *connection) {
-    int wal = connection->wal;
-    connection->wal = -1;
+failure_artifacts_held_file failure_artifacts_take_wal(failure_artifacts_connection *connection) {
+    failure_artifacts_held_file wal = connection->wal;
+    connection->wal = none;
     return wal;
 }
 
-void failure_artifacts_release_wal(int handle) { let_go(handle); }
+void failure_artifacts_release_wal(failure_artifacts_held_file wal) { let_go(&wal); }
 
 bool failure_artifacts_are_same_files(
     const failure_artifacts_closed_files *files, const failure_artifacts_closed_files *others) {

@@ -14,7 +14,8 @@
 // code reads the word of the connection in which SQLite keeps the trace's argument. That word holds the record while
 // our trace is set, and something else without a trace. Its place depends on SQLite's version and build options; it is
 // searched once for each copy of SQLite. `trace_place` is the offset of that word from the start of a connection, in
-// bytes. SQLite does not keep it in the very first word.
+// bytes. The word before it has the trace's function. The word behind it has the function of sqlite3_profile(), or
+// SQLite doesn't have that call: struct sqlite3 in sqliteInt.h.
 enum { not_looked_for = 0 };
 static const size_t not_found = SIZE_MAX;
 
@@ -23,6 +24,19 @@ static const void *word_at(const failure_artifacts_connection *connection, size_
     memcpy(&word, (const char *)connection->handle + offset, sizeof word);
     return word;
 }
+
+static bool is_null_at(const failure_artifacts_connection *connection, size_t offset) {
+    return word_at(connection, offset) == NULL;
+}
+
+static bool has_trace_at(
+    const failure_artifacts_connection *connection, size_t offset, failure_artifacts_trace *trace) {
+    const void *function;
+    memcpy(&function, &trace, sizeof function);
+    return word_at(connection, offset) == connection && word_at(connection, offset - sizeof(void *)) == function;
+}
+
+static bool is_found(size_t place) { return place != not_looked_for && place != not_found; }
 
 static void set(failure_artifacts_connection *connection, unsigned events, failure_artifacts_trace *trace) {
     SQLITE(connection, trace_v2, events, trace, connection);
@@ -33,8 +47,8 @@ static size_t find(failure_artifacts_connection *connection, unsigned events, fa
     size_t found = not_found;
     // SQLite knows the size of memory that it has allocated.
     sqlite3_uint64 size = connection->library->msize(connection->handle);
-    for (size_t offset = sizeof(void *); offset + sizeof(void *) <= size; offset += sizeof(void *)) {
-        if (word_at(connection, offset) != connection) continue;
+    for (size_t offset = sizeof(void *); offset + 2 * sizeof(void *) <= size; offset += sizeof(void *)) {
+        if (!has_trace_at(connection, offset, trace)) continue;
         SQLITE(connection, trace_v2, 0, NULL, NULL);
         bool is_argument = word_at(connection, offset) != connection;
         set(connection, events, trace);
@@ -48,18 +62,36 @@ static size_t find(failure_artifacts_connection *connection, unsigned events, fa
 void failure_artifacts_trace_set(
     failure_artifacts_connection *connection, unsigned events, failure_artifacts_trace *trace) {
     if (!connection->library->trace_v2) return;
-    set(connection, events, trace);
-    // A thread that opens another connection at the same time finds the same place.
-    _Atomic(size_t) *place = &connection->library->trace_place;
-    if (atomic_load_explicit(place, memory_order_relaxed) == not_looked_for) {
-        atomic_store_explicit(place, find(connection, events, trace), memory_order_relaxed);
+    _Atomic(size_t) *known = &connection->library->trace_place;
+    size_t place = atomic_load_explicit(known, memory_order_relaxed);
+    // An automatic extension of the application may have set a trace or a profile function.
+    if (is_found(place)
+        && !(is_null_at(connection, place - sizeof(void *)) && is_null_at(connection, place + sizeof(void *)))) {
+        return;
     }
+    set(connection, events, trace);
+    if (place == not_looked_for) {
+        // A thread that opens another connection at the same time finds the same place.
+        place = find(connection, events, trace);
+        atomic_store_explicit(known, place, memory_order_relaxed);
+    }
+    // Reporting the ends of all statements takes long, and could not be stopped.
+    if (!is_found(place)) set(connection, events & ~(unsigned)SQLITE_TRACE_PROFILE, trace);
+}
+
+bool failure_artifacts_trace_change(
+    failure_artifacts_connection *connection, unsigned events, failure_artifacts_trace *trace) {
+    size_t place = atomic_load_explicit(&connection->library->trace_place, memory_order_relaxed);
+    if (!is_found(place) || !has_trace_at(connection, place, trace)) return false;
+    if (!is_null_at(connection, place + sizeof(void *))) return false;
+    set(connection, events, trace);
+    return true;
 }
 
 bool failure_artifacts_is_unwatched(const failure_artifacts_connection *connection) {
     if (!connection->library->trace_v2) return true;
-    size_t offset = atomic_load_explicit(&connection->library->trace_place, memory_order_relaxed);
-    return offset != not_looked_for && offset != not_found && word_at(connection, offset) != connection;
+    size_t place = atomic_load_explicit(&connection->library->trace_place, memory_order_relaxed);
+    return is_found(place) && word_at(connection, place) != connection;
 }
 
 // MARK: - Connections that are being closed

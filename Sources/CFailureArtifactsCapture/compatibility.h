@@ -14,12 +14,24 @@
 typedef int failure_artifacts_trace(unsigned event, void *connection, void *statement, void *argument);
 
 // Sets a connection's trace at its open, so that SQLite reports its statements and its close; see sqlite3_trace_v2().
-// Has no effect in a copy of SQLite without traces.
+// Has no effect in a copy of SQLite without traces, and if an automatic extension of the application has set a trace or
+// a profile function. On the first connection of a copy of SQLite, that isn't noticed, and they are lost.
 //
-// Relies on: SQLite keeps the trace's argument in one word of the connection's memory, and clears it with the trace.
+// Relies on: SQLite keeps the trace's function and argument in adjacent words of the connection's memory, and clears
+// them with the trace. Read in sqlite3_trace_v2() of main.c and struct sqlite3 of sqliteInt.h, unchanged since 3.14.
 // Otherwise: failure_artifacts_is_unwatched() always returns false. An application that sets its own trace is then
-// not noticed, and bundles don't say that the later statements are missing.
+// not noticed, and bundles don't say that the later statements are missing. The ends of statements are not recorded.
 void failure_artifacts_trace_set(
+    failure_artifacts_connection *connection, unsigned events, failure_artifacts_trace *trace);
+
+// Changes the events of a connection's trace. Returns false, without a change, if the trace was replaced, and if the
+// application has set a profile function: sqlite3_trace_v2() would turn off the calls of sqlite3_profile()'s function.
+// May only be called inside the trace.
+//
+// Relies on: the word behind the trace's argument is the profile function. SQLite built with SQLITE_OMIT_DEPRECATED has
+// neither; the word is then the argument of the commit hook, and the events stay as they are while there is one.
+// Otherwise: an application that sets a profile function misses calls.
+bool failure_artifacts_trace_change(
     failure_artifacts_connection *connection, unsigned events, failure_artifacts_trace *trace);
 
 // True if SQLite refuses a connection because it is being closed. The caller must own the connection.

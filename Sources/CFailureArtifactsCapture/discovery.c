@@ -294,6 +294,10 @@ static void connection_ends(void *context) {
     free(connection);
 }
 
+static unsigned reported_events(bool ends) {
+    return SQLITE_TRACE_STMT | SQLITE_TRACE_CLOSE | (ends ? SQLITE_TRACE_PROFILE : 0);
+}
+
 static void learn_file(failure_artifacts_connection *connection) {
     sqlite3_file *file = NULL;
     sqlite3_vfs *vfs = NULL;
@@ -320,7 +324,7 @@ int failure_artifacts_connection_opens(sqlite3 *handle, failure_artifacts_librar
     connection->handle = handle;
     connection->library = library;
     connection->settled = not_settled;
-    connection->wal = -1;
+    connection->wal.descriptor = -1;
     int code = library->create_function_v2(
         handle, MARKER_FUNCTION, 0, SQLITE_UTF8 | SQLITE_DIRECTONLY, connection,
         failure_artifacts_marker_of(library), NULL, NULL, connection_ends);
@@ -333,14 +337,14 @@ int failure_artifacts_connection_opens(sqlite3 *handle, failure_artifacts_librar
     }
     learn_file(connection);
     connection->serial = atomic_fetch_add_explicit(&opened_connections, 1, memory_order_relaxed) + 1;
-    failure_artifacts_report_ends(connection, failure_artifacts_log_is_kept(connection));
+    failure_artifacts_trace_set(
+        connection, reported_events(failure_artifacts_log_is_kept(connection)), connection_is_used);
     events.opened(connection);
     return 0;
 }
 
-void failure_artifacts_report_ends(failure_artifacts_connection *connection, bool reports) {
-    failure_artifacts_trace_set(
-        connection, SQLITE_TRACE_STMT | SQLITE_TRACE_CLOSE | (reports ? SQLITE_TRACE_PROFILE : 0), connection_is_used);
+bool failure_artifacts_report_ends(failure_artifacts_connection *connection, bool reports) {
+    return failure_artifacts_trace_change(connection, reported_events(reports), connection_is_used);
 }
 
 // An automatic extension.

@@ -326,11 +326,23 @@ static uint32_t add_stack(failure_artifacts_log *log) {
 
 // MARK: - Transactions
 
-void failure_artifacts_pages_update(failure_artifacts_pages *pages, sqlite3 *handle) {
-    int written = 0, spilled = 0, highest = 0;
+// Returns the number of pages that a connection has written. From the first reset by the application on, it is not known.
+static uint32_t written_pages(const failure_artifacts_pages *pages, sqlite3 *handle) {
+    int written = 0, highest = 0;
     sqlite3_db_status(handle, SQLITE_DBSTATUS_CACHE_WRITE, &written, &highest, 0);
-    if ((uint32_t)written == pages->written) return;
-    pages->written = (uint32_t)written;
+    return (uint32_t)written < pages->written ? failure_artifacts_unknown_count : (uint32_t)written;
+}
+
+void failure_artifacts_pages_check(failure_artifacts_pages *pages, sqlite3 *handle) {
+    uint32_t written = written_pages(pages, handle);
+    if (written == failure_artifacts_unknown_count) pages->written = written;
+}
+
+void failure_artifacts_pages_update(failure_artifacts_pages *pages, sqlite3 *handle) {
+    int spilled = 0, highest = 0;
+    uint32_t written = written_pages(pages, handle);
+    if (written == pages->written) return;
+    pages->written = written;
     sqlite3_db_status(handle, SQLITE_DBSTATUS_CACHE_SPILL, &spilled, &highest, 0);
     pages->spilled = (uint32_t)spilled;
     sqlite3_file_control(handle, "main", SQLITE_FCNTL_DATA_VERSION, &pages->version);
@@ -346,13 +358,18 @@ static failure_artifacts_log_counters counters_of(sqlite3_stmt *statement) {
     };
 }
 
+// Returns the growth of a counter.
+static uint32_t growth(uint32_t now, uint32_t start) {
+    return now < start ? failure_artifacts_unknown_count : now - start;
+}
+
 // Prepares to record the end of a statement that starts.
 static void will_end(
     failure_artifacts_connection *connection, sqlite3_stmt *statement, uint64_t order, uint64_t ticks) {
     failure_artifacts_log *log = connection->log;
     if (!log->reports_ends) {
         // SQLite reports the end of each statement that starts from now on.
-        if (ticks >= log->due_for_ends) failure_artifacts_report_ends(connection, log->reports_ends = true);
+        if (ticks >= log->due_for_ends) log->reports_ends = failure_artifacts_report_ends(connection, true);
         return;
     }
     log->running[log->next_running++ % failure_artifacts_running_statements] = (failure_artifacts_log_running){
@@ -374,8 +391,8 @@ void failure_artifacts_log_ended(failure_artifacts_connection *connection, sqlit
     failure_artifacts_log_running *start = running(log, statement);
     if (!start) {
         // The statement's start was recorded on the fast path: statements are too frequent for their ends.
-        if (log->allowance > 0) return;
-        failure_artifacts_report_ends(connection, log->reports_ends = false);
+        if (log->allowance > 0 || !failure_artifacts_report_ends(connection, false)) return;
+        log->reports_ends = false;
         spend(log, 0);
         memset(log->running, 0, sizeof log->running);
         return;
@@ -390,9 +407,9 @@ void failure_artifacts_log_ended(failure_artifacts_connection *connection, sqlit
         .record = {sizeof *end, failure_artifacts_record_end, 0, 0},
         .order = start->order, .ticks = failure_artifacts_ticks(),
         .changes = is_last ? sqlite3_total_changes64(connection->handle) - start->changes : -1,
-        .full_scan_steps = now.full_scan_steps - start->counters.full_scan_steps,
-        .sorts = now.sorts - start->counters.sorts,
-        .automatic_indexes = now.automatic_indexes - start->counters.automatic_indexes,
+        .full_scan_steps = growth(now.full_scan_steps, start->counters.full_scan_steps),
+        .sorts = growth(now.sorts, start->counters.sorts),
+        .automatic_indexes = growth(now.automatic_indexes, start->counters.automatic_indexes),
     };
     uint64_t started = end->ticks;
     complete(log, sizeof *end);
@@ -461,8 +478,8 @@ void failure_artifacts_log_statement(
     failure_artifacts_log_add_slowly(connection, statement, sql, order);
 }
 
-static failure_artifacts_log_end state_of(sqlite3 *handle) {
-    failure_artifacts_pages pages = {0};
+static failure_artifacts_log_end state_of(const failure_artifacts_log *log, sqlite3 *handle) {
+    failure_artifacts_pages pages = log->pages;
     failure_artifacts_pages_update(&pages, handle);
     return (failure_artifacts_log_end){
         .changes = sqlite3_total_changes64(handle), .written = pages.written, .spilled = pages.spilled,
@@ -470,7 +487,7 @@ static failure_artifacts_log_end state_of(sqlite3 *handle) {
 }
 
 void failure_artifacts_log_close(failure_artifacts_connection *connection) {
-    if (connection->log) connection->log->final = state_of(connection->handle);
+    if (connection->log) connection->log->final = state_of(connection->log, connection->handle);
 }
 
 // MARK: - Errors
@@ -566,7 +583,7 @@ static void read_log(
     failure_artifacts_log *log, sqlite3 *handle, void *context, failure_artifacts_log_reader reader) {
     failure_artifacts_log_end end = log->final;
     if (handle && end.changes < 0) {
-        end = state_of(handle);
+        end = state_of(log, handle);
         end.code = sqlite3_extended_errcode(handle);
         end.message = end.code == SQLITE_OK ? NULL : sqlite3_errmsg(handle);
     }

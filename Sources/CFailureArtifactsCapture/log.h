@@ -149,8 +149,9 @@ void failure_artifacts_log_close(failure_artifacts_connection *connection);
 // True if the statements of new connections are recorded.
 bool failure_artifacts_log_is_kept(const failure_artifacts_connection *connection);
 
-// Makes SQLite report the ends of statements that start from now on, or not; in discovery.c.
-void failure_artifacts_report_ends(failure_artifacts_connection *connection, bool reports);
+// Makes SQLite report the ends of statements that start from now on, or not; in discovery.c. Returns false if that can't
+// be changed. May only be called inside the trace.
+bool failure_artifacts_report_ends(failure_artifacts_connection *connection, bool reports);
 
 // Receives the messages of SQLite's error log, unless the application installs an error log of its own. May only be
 // called before SQLite is initialised.
@@ -192,6 +193,8 @@ static inline bool failure_artifacts_is_within_budget(
 
 // Updates the pages that a connection has written.
 void failure_artifacts_pages_update(failure_artifacts_pages *pages, sqlite3 *handle);
+// Finds out if the application has reset the counter of written pages.
+void failure_artifacts_pages_check(failure_artifacts_pages *pages, sqlite3 *handle);
 
 // Notes that a statement starts that changes the database, or begins or ends a transaction. Returns the transaction that
 // is open then.
@@ -210,6 +213,8 @@ static inline void failure_artifacts_log_add(
     failure_artifacts_log *log, sqlite3 *handle, const failure_artifacts_log_text *text, uint32_t stack,
     uint64_t order, uint64_t ticks) {
     if (__builtin_expect(log->may_have_written, false)) failure_artifacts_pages_update(&log->pages, handle);
+    // The end of a transaction writes its pages.
+    else if (text->is_control && log->has_pages) failure_artifacts_pages_check(&log->pages, handle);
     failure_artifacts_statement_record *statement = (void *)log->next;
     statement->record = (failure_artifacts_record){sizeof *statement, failure_artifacts_record_statement, 0, 0};
     statement->order = order;

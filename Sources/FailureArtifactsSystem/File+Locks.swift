@@ -11,7 +11,7 @@ extension File {
 
     /// Releases the lock of ``tryLock()``, even if a child made by `fork` has the descriptor too.
     package func unlock() {
-        _ = flock(descriptor, LOCK_UN)
+        if isOpen { _ = flock(descriptor, LOCK_UN) }
     }
 
     /// Finds the process that holds an exclusive POSIX lock on a byte; nil without one, and on systems other than

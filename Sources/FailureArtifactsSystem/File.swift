@@ -6,6 +6,9 @@
 /// Never open a live SQLite database with it in the process that has that database open: closing *any*
 /// descriptor of a file drops the process's POSIX locks on it, SQLite's among them
 /// (<https://www.sqlite.org/howtocorrupt.html>, section 2.2).
+///
+/// Other code in the process may close the descriptor, and open a file of its own under the same number. That file is
+/// neither written to nor closed: a `File` compares the device and inode before.
 package struct File: ~Copyable, Sendable {
     /// The path at which the file was opened.
     ///
@@ -15,6 +18,8 @@ package struct File: ~Copyable, Sendable {
     // only.)
     package private(set) var descriptor: CInt
     private let ownership: Ownership
+    /// The file's identity when it was opened; nil if it could not be examined.
+    private let identity: FileStatus.Identity?
 
     private enum Ownership {
         /// Opened by this value, and closed by it.
@@ -36,6 +41,7 @@ package struct File: ~Copyable, Sendable {
         guard result >= 0 else { throw .last(operation, path) }
         descriptor = try Self.avoidingStandardStreams(result, operation, path)
         self.ownership = ownership
+        identity = FileStatus(ofDescriptor: descriptor)?.identity
     }
 
     /// Moves a new descriptor out of the range of the standard streams.
@@ -57,6 +63,7 @@ package struct File: ~Copyable, Sendable {
         self.path = path
         self.descriptor = descriptor
         ownership = .borrowed
+        identity = nil
     }
 
     /// Opens an existing file for reading.
@@ -108,12 +115,21 @@ package struct File: ~Copyable, Sendable {
         _ = systemClose(descriptor)
     }
 
+    /// True if the descriptor still refers to the file.
+    var isOpen: Bool { FileStatus(ofDescriptor: descriptor)?.identity == identity }
+
+    /// Throws an error if other code has closed the descriptor.
+    private func checkIsOpen(_ operation: String) throws(SystemError) {
+        guard isOpen else { throw SystemError(operation, path, code: EBADF) }
+    }
+
     private var mayClose: Bool {
         switch ownership {
-        case .owned: return true
+        case .owned: return isOpen
         case .borrowed: return false
         case .shared:
             // If in doubt, leak a descriptor rather than drop a lock.
+            guard isOpen else { return false }
             do throws(SystemError) {
                 return try FileSystem.descriptor(of: status().identity, otherThan: descriptor) == nil
             } catch {
@@ -196,6 +212,7 @@ package struct File: ~Copyable, Sendable {
 
     /// Writes all of `buffer`.
     package func write(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(SystemError) {
+        try checkIsOpen("write to")
         var done = 0
         while done < buffer.count {
             guard let base = buffer.baseAddress else { break }
@@ -212,6 +229,7 @@ package struct File: ~Copyable, Sendable {
 
     /// Truncates the file, or extends it with zeros.
     package func resize(to size: UInt64) throws(SystemError) {
+        try checkIsOpen("resize")
         while ftruncate(descriptor, off_t(clamping: size)) != 0 {
             guard errno == EINTR else { throw .last("resize", path) }
         }

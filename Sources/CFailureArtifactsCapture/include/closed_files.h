@@ -9,13 +9,17 @@
 // gone. Such a descriptor can neither read the file nor drop a lock. Closing it leaves the process's POSIX locks on the
 // file alone; closing any other descriptor drops them (`man 2 open`; `filp_close` in the kernel's `fs/open.c`). Apple's
 // systems have no equivalent.
+//
+// The application may close such a descriptor, and open a file of its own under the same number. So each use begins with
+// failure_artifacts_is_held().
 typedef struct failure_artifacts_closed_files {
     char *path;
     failure_artifacts_file_identity identity;
-    // -1 for a file that was not found; all are -1 if the path no longer named the expected file.
-    int database;
-    int wal;
-    int journal;
+    // Without a descriptor for a file that was not found. Either all files that exist are held, or none: the latter if the
+    // path no longer named the expected file, or if too many files are held.
+    failure_artifacts_held_file database;
+    failure_artifacts_held_file wal;
+    failure_artifacts_held_file journal;
     // The database's size in bytes, and the time of its last change in nanoseconds since 1970, if it was found.
     uint64_t size;
     int64_t modified;
@@ -26,13 +30,27 @@ typedef struct failure_artifacts_closed_files {
 failure_artifacts_closed_files *failure_artifacts_hold_files(
     const char *path, failure_artifacts_file_identity identity);
 void failure_artifacts_release_files(failure_artifacts_closed_files *files);
+// Returns a copy that holds no files. NULL if memory runs out.
+failure_artifacts_closed_files *failure_artifacts_without_handles(const failure_artifacts_closed_files *files);
+
+// The number of files that are held, and the maximum: a small share of the descriptors that the process may have. No more
+// files are held then.
+int failure_artifacts_held_files(void);
+int failure_artifacts_held_files_limit(void);
+enum {
+    // The maximum number of files that are held for one store.
+    failure_artifacts_held_files_of_store = 4,
+};
+
+// True if the descriptor is still that of the file.
+bool failure_artifacts_is_held(failure_artifacts_held_file file);
 
 // Opens a handle on the WAL of a connection that is about to be closed. The close of the last connection that has used
 // the WAL writes it into the database, and deletes it. Its content then tells the transactions.
 void failure_artifacts_hold_wal(failure_artifacts_connection *connection);
-// Returns that handle, which is the caller's from now on; -1 without one.
-int failure_artifacts_take_wal(failure_artifacts_connection *connection);
-void failure_artifacts_release_wal(int handle);
+// Returns that handle, which is the caller's from now on.
+failure_artifacts_held_file failure_artifacts_take_wal(failure_artifacts_connection *connection);
+void failure_artifacts_release_wal(failure_artifacts_held_file wal);
 
 // True if both refer to the same file, even if it is gone by now.
 bool failure_artifacts_are_same_files(

@@ -40,6 +40,13 @@ typedef struct failure_artifacts_file_identity {
     uint64_t inode;
 } failure_artifacts_file_identity;
 
+// A descriptor of this package on a file of the application, opened with O_PATH; see closed_files.h.
+typedef struct failure_artifacts_held_file {
+    // -1 for none.
+    int descriptor;
+    failure_artifacts_file_identity identity;
+} failure_artifacts_held_file;
+
 // A connection that the application opened. Lives from its open until SQLite has freed it.
 typedef struct failure_artifacts_connection {
     // The fields that every statement reads come first, so that they are close together in the processor's cache.
@@ -91,8 +98,8 @@ typedef struct failure_artifacts_connection {
     const void *file;
     // The name of the VFS, freed with the record; NULL for the system's own.
     char *vfs;
-    // A handle on the WAL that the close of the connection may delete; -1 for none. See failure_artifacts_hold_wal().
-    int wal;
+    // The WAL that the close of the connection may delete. See failure_artifacts_hold_wal().
+    failure_artifacts_held_file wal;
     // The error that the marker function raises next; see failure_artifacts_restore_error().
     int restored_code;
     const char *restored_message;

@@ -121,10 +121,13 @@ typedef struct failure_artifacts_connection_record {
     // The store's path follows; none for a store in memory.
 } failure_artifacts_connection_record;
 
+// A count that is not known, because the application has reset SQLite's counter.
+static const uint32_t failure_artifacts_unknown_count = UINT32_MAX;
+
 // The pages that a connection has written, when it had written its last ones.
 typedef struct failure_artifacts_pages {
     // Their number, as SQLITE_DBSTATUS_CACHE_WRITE counts them. A transaction leaves as many frames in a WAL, unless some
-    // are spilled.
+    // are spilled. It may be failure_artifacts_unknown_count.
     uint32_t written;
     // The number of pages among them that the cache had no space for (SQLITE_DBSTATUS_CACHE_SPILL).
     uint32_t spilled;
@@ -174,7 +177,7 @@ typedef struct failure_artifacts_end_record {
     uint64_t ticks;
     // The number of rows that the statement inserted, updated and deleted; -1 if unknown.
     int64_t changes;
-    // Counted by SQLite since the start; see sqlite3_stmt_status().
+    // Counted by SQLite since the start; see sqlite3_stmt_status(). Each may be failure_artifacts_unknown_count.
     uint32_t full_scan_steps;
     uint32_t sorts;
     uint32_t automatic_indexes;

@@ -7,12 +7,14 @@ package struct RecordedStatement: Sendable, Equatable {
     package typealias Failure = StatementRecord.Failure
 
     /// The end of a statement, and what SQLite has counted since its start.
+    ///
+    /// A count is nil if the application has reset SQLite's counter.
     package struct End: Sendable, Equatable {
         /// The time, in ticks; see ``RecorderClock``.
         package var ticks: UInt64
-        package var fullScanSteps: Int
-        package var sorts: Int
-        package var automaticIndexes: Int
+        package var fullScanSteps: Int?
+        package var sorts: Int?
+        package var automaticIndexes: Int?
     }
 
     /// The number of the connection that ran it, in the order of the process's opens, from 1.
@@ -37,7 +39,7 @@ package struct RecordedStatement: Sendable, Equatable {
     /// The number of pages that were written until the connection's next statement; nil if not known.
     ///
     /// It is the number of frames in the WAL. It is not known if SQLite's cache had no space for some of the pages, since
-    /// those may be written more than once, or in vain.
+    /// those may be written more than once, or in vain. It is not known either if the application has reset SQLite's counter.
     package var pages: Int?
     /// The growth of the main database's data version, if pages were written; nil if not known.
     ///
@@ -63,6 +65,7 @@ extension RecordedStatement {
     /// Completes the statement with the pages that the connection had written after it.
     fileprivate mutating func add(_ after: WrittenPages) {
         let before = pagesBefore
+        guard before.areKnown, after.areKnown else { return }
         guard after != before else {
             pages = 0
             return
@@ -88,6 +91,9 @@ package struct WrittenPages: Sendable, Equatable {
         self.spilled = spilled
         self.version = version
     }
+
+    /// False if the application has reset SQLite's counter.
+    var areKnown: Bool { written != failure_artifacts_unknown_count }
 }
 
 /// The state of a connection after its last statement.
@@ -183,9 +189,8 @@ package struct RecordedChunk: Sendable {
                     statement.changes = changes >= 0 ? Int(exactly: changes) : nil
                     statement.end = RecordedStatement.End(
                         ticks: record.number(at: 8, as: UInt64.self),
-                        fullScanSteps: Int(record.number(at: 24, as: UInt32.self)),
-                        sorts: Int(record.number(at: 28, as: UInt32.self)),
-                        automaticIndexes: Int(record.number(at: 32, as: UInt32.self)))
+                        fullScanSteps: record.count(at: 24), sorts: record.count(at: 28),
+                        automaticIndexes: record.count(at: 32))
                 }
             default:
                 return
@@ -269,6 +274,12 @@ private struct Record {
         -> Number
     {
         content.loadUnaligned(fromByteOffset: offset, as: type)
+    }
+
+    /// Returns a count of SQLite's; nil if it is not known.
+    func count(at offset: Int) -> Int? {
+        let count = number(at: offset, as: UInt32.self)
+        return count == failure_artifacts_unknown_count ? nil : Int(count)
     }
 
     /// The transaction at the start of a statement; see `failure_artifacts_transaction_at_start`.

@@ -64,6 +64,21 @@ final class ClosedStore: Sendable {
         self.event = event
     }
 
+    /// Creates a copy of a closed store that keeps no files open.
+    init(withoutHandles other: ClosedStore) {
+        files = other.files.flatMap { failure_artifacts_without_handles($0) }
+        if let log = other.log { failure_artifacts_log_retain(log) }
+        log = other.log
+        serial = other.serial
+        ownerID = other.ownerID
+        lastUse = other.lastUse
+        var kept = other.kept
+        kept?.wal = nil
+        self.kept = kept
+        wal = nil
+        event = other.event
+    }
+
     deinit {
         failure_artifacts_release_files(files)
         failure_artifacts_log_release(log)
@@ -92,23 +107,34 @@ final class ClosedStore: Sendable {
     /// Nil if the database is not kept open.
     var lastingPaths: (database: String, wal: String?, journal: String?)? {
         guard let files, let database = Self.lastingPath(files.pointee.database) else { return nil }
-        return (
-            database, Self.lastingPath(files.pointee.wal), Self.lastingPath(files.pointee.journal)
+        let (wal, journal) = (
+            Self.lastingPath(files.pointee.wal), Self.lastingPath(files.pointee.journal)
         )
+        // If the application has closed the descriptor of a journal, the database alone may be incomplete.
+        guard wal != nil || files.pointee.wal.descriptor < 0,
+            journal != nil || files.pointee.journal.descriptor < 0
+        else { return nil }
+        return (database, wal, journal)
+    }
+
+    /// The number of files that are kept open.
+    var heldFiles: Int {
+        let all = [files?.pointee.database, files?.pointee.wal, files?.pointee.journal, wal?.file]
+        return all.count { ($0?.descriptor ?? -1) >= 0 }
     }
 
     /// The WAL that a close wrote into the database and deleted; nil without one.
     var checkpointedWAL: CheckpointedWAL? {
-        guard let wal, let files, files.pointee.database >= 0, files.pointee.wal < 0,
-            let path = Self.lastingPath(wal.descriptor)
+        guard let wal, let files, files.pointee.database.descriptor >= 0,
+            files.pointee.wal.descriptor < 0, let path = Self.lastingPath(wal.file)
         else { return nil }
         return CheckpointedWAL(
             path: path, databaseSize: files.pointee.size, databaseModified: files.pointee.modified,
             holder: wal)
     }
 
-    private static func lastingPath(_ descriptor: CInt) -> String? {
-        descriptor < 0 ? nil : "/proc/self/fd/\(descriptor)"
+    private static func lastingPath(_ file: failure_artifacts_held_file) -> String? {
+        failure_artifacts_is_held(file) ? "/proc/self/fd/\(file.descriptor)" : nil
     }
 
     /// Returns true if both stores have or had the same file.
@@ -125,13 +151,13 @@ final class ClosedStore: Sendable {
 
 /// A handle on the WAL of a connection that has ended, which may be deleted.
 final class ClosedWAL: Sendable {
-    let descriptor: CInt
+    let file: failure_artifacts_held_file
 
     /// Takes the handle from a connection that is being closed; nil if it has used no WAL.
     init?(of record: UnsafeMutablePointer<failure_artifacts_connection>) {
-        descriptor = failure_artifacts_take_wal(record)
-        if descriptor < 0 { return nil }
+        file = failure_artifacts_take_wal(record)
+        if file.descriptor < 0 { return nil }
     }
 
-    deinit { failure_artifacts_release_wal(descriptor) }
+    deinit { failure_artifacts_release_wal(file) }
 }

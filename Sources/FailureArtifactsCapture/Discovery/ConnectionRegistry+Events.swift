@@ -126,5 +126,22 @@ extension ConnectionRegistry {
         }
         // Released only now that the lock is free, because this closes files.
         withExtendedLifetime(forgotten) {}
+        limitHeldFiles()
+    }
+
+    /// Gives up the files of the stores that were closed first, until the limit has space for those of one more store.
+    private func limitHeldFiles() {
+        let wanted = Int(failure_artifacts_held_files()) + Int(failure_artifacts_held_files_of_store)
+        var excess = wanted - Int(failure_artifacts_held_files_limit())
+        if excess <= 0 { return }
+        let givenUp = state.withLock { state in
+            let held = state.closed
+            for (index, store) in held.enumerated() where excess > 0 && store.heldFiles > 0 {
+                state.closed[index] = ClosedStore(withoutHandles: store)
+                excess -= store.heldFiles
+            }
+            return held
+        }
+        withExtendedLifetime(givenUp) {}
     }
 }
