@@ -163,11 +163,11 @@ enum XMLText {
                 if isAllowed(scalar) {
                     result.unicodeScalars.append(scalar)
                 } else {
-                    result += "\\u{" + String(scalar.value, radix: 16) + "}"
+                    result += SafeText.escape(scalar)
                 }
             }
         }
-        return result
+        return HostCommand.disarmed(result) { "&#\($0.value);" }
     }
 
     /// True if XML allows the character.
