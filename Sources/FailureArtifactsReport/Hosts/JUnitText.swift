@@ -160,7 +160,10 @@ enum XMLText {
             // XML readers replace a literal one with a line feed.
             case "\r": result += "&#13;"
             default:
-                if isAllowed(scalar) {
+                if scalar.value >= 0x7F, SafeText.isControl(scalar) {
+                    // A terminal would interpret it.
+                    result += "&#\(scalar.value);"
+                } else if isAllowed(scalar) {
                     result.unicodeScalars.append(scalar)
                 } else {
                     result += SafeText.escape(scalar)

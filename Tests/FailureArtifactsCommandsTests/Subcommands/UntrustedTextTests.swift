@@ -100,6 +100,12 @@ import Testing
         }
     }
 
+    /// True if a terminal would interpret a character.
+    private func hasHidden(_ text: String) -> Bool {
+        let hidden = Self.hidden.unicodeScalars.filter { !("0"..."z").contains($0) }
+        return text.unicodeScalars.contains { hidden.contains($0) }
+    }
+
     @Test(arguments: commands) func noCommandOfACIServiceIsPrinted(_ command: [String]) throws {
         let fixture = try Fixture()
         // Without a terminal, a query prints CSV.
@@ -109,6 +115,7 @@ import Testing
         #expect(isEscaped, "\(command): \(found)")
         checkLines(found.output, command)
         checkLines(found.error, command)
+        #expect(!hasHidden(found.output) && !hasHidden(found.error), "\(command): \(found)")
     }
 
     @Test(arguments: jsonCommands) func jsonIsPrintable(_ command: [String]) throws {
@@ -117,8 +124,7 @@ import Testing
         #expect(found.status <= 1, "\(command): \(found.error)")
         #expect(found.output.contains("\\u0023"), "\(command): \(found)")
         checkLines(found.output, command)
-        let hidden = Self.hidden.unicodeScalars.filter { !("0"..."z").contains($0) }
-        #expect(!found.output.unicodeScalars.contains { hidden.contains($0) }, "\(command): \(found)")
+        #expect(!hasHidden(found.output), "\(command): \(found)")
         let values = try Program.python(
             """
             import json, sys
