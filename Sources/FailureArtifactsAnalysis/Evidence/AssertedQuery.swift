@@ -30,7 +30,7 @@ struct AssertedQuery {
     /// The values that the parameters can have had, each in the order of the parameters; one empty list if there are no
     /// parameters.
     private(set) var parameters: [[StoredValue]]
-    /// The parts of the result that are the actual value, which are several if it has no rows.
+    /// The parts of the result that equal the actual value: several only if the result has no rows.
     private let shapes: [Shape]
     private let operands: FailureMessage.Comparison
 
@@ -91,10 +91,10 @@ struct AssertedQuery {
         self.operands = operands
     }
 
-    /// True if the query had the one list of ``parameters``.
+    /// True if only one list of ``parameters`` is possible.
     ///
-    /// Otherwise they are the ones with which it returned the expected value in an earlier state, if that value is rare
-    /// enough. A query that returns nothing may have had any other value, too.
+    /// Otherwise the query had the list with which it returned the expected value in an earlier state, if that value is
+    /// rare enough. A query that returned nothing or zero may have had parameters that are not in the list.
     var isCertain: Bool {
         let isNothing = operands.actual.allSatisfy { $0.text == "nil" || $0.number == 0 }
         return parameters.count == 1 && (columns.isEmpty || !isNothing)
@@ -188,7 +188,7 @@ struct AssertedQuery {
     ///   - sql: The query.
     ///   - values: The values of the parameters.
     ///   - connection: A connection to the state.
-    /// - Returns: The result; nil if it isn't a query, if it has too many rows, or if its parameters are others.
+    /// - Returns: The result; nil if it isn't a query, if it has too many rows, or if it has another number of parameters.
     /// - Throws: An error if it fails.
     static func run(
         _ sql: String, _ values: [StoredValue], on connection: borrowing Connection

@@ -38,7 +38,7 @@ package struct AssertedResult: Sendable {
         self.periods = periods
     }
 
-    /// Returns the results without those in which only other columns than the compared ones differ.
+    /// Returns the results that differ from the one before in the values that the assertion compares.
     fileprivate static func periods(
         _ results: [(transaction: Int?, result: AssertedQuery.Result)], of query: AssertedQuery
     ) -> [Period] {
@@ -75,7 +75,7 @@ package struct AssertedResult: Sendable {
 
     /// The last result and the one before it, if that one is the expected value; otherwise nil.
     ///
-    /// A counter that had the expected value earlier passed it by chance.
+    /// A counter has the expected value earlier by chance, so only the result before the last one counts.
     var lastChange: (expected: Period, actual: Period)? {
         guard let actual = periods.last, let expected = periods.dropLast().last, expected.isExpected
         else {

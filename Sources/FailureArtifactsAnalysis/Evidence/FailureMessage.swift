@@ -111,7 +111,7 @@ package struct FailureMessage: Sendable {
         let expected: Expected
     }
 
-    /// The operands in the orders that are possible, the usual one first.
+    /// The operands in each possible order, the usual one first.
     var comparisons: [Comparison] {
         let expectsAnything = ["XCTAssertNotNil failed", "expected non-nil value"].contains(
             where: text.contains)

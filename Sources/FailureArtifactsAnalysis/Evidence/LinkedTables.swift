@@ -17,8 +17,8 @@ struct LinkedTables {
 
     /// Adds the schema of a state.
     ///
-    /// Triggers and foreign keys of all states count, because each may have been there when a statement ran. Of the
-    /// tables, those of the last state count.
+    /// Triggers and foreign keys of all states count, because each may have existed when a statement ran. Tables are
+    /// taken from the last state only.
     mutating func add(_ schema: DatabaseSchema) {
         tables = Set(schema.tables.filter { $0.value.kind != .virtual }.keys)
         for object in schema.objects {

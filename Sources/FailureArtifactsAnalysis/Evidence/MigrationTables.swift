@@ -1,6 +1,6 @@
 internal import FailureArtifactsSQLite
 
-/// The tables in which libraries record migrations, which differ from run to run.
+/// The tables in which libraries record migrations: their content differs from run to run.
 package enum MigrationTables {
     private static let names: Set<String> = ["grdb_migrations", "_fluent_migrations", "_fluent_enums"]
 

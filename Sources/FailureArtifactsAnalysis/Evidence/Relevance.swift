@@ -137,7 +137,7 @@ struct Relevance {
         return result
     }
 
-    /// True if the number is the message's, which may be a hundredth of it, as with cents.
+    /// True if the number is the message's number, or a hundred times that, as an amount in cents is.
     private static func matches(_ number: Double, _ other: Double) -> Bool {
         abs(number - other) < 1e-6 || (other != 0 && abs(number - other * 100) < 1e-6)
     }

@@ -2,7 +2,7 @@ internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 
-/// The triggers and foreign keys of a store, which have a part in the effects of statements.
+/// The triggers and foreign keys of a store, which can extend the effects of statements to other rows.
 struct StatementEffects {
     /// A foreign key, with names in lower case.
     private struct ForeignKey {

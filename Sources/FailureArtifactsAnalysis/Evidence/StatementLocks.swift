@@ -1,14 +1,14 @@
 internal import FailureArtifactsBundle
 
-/// The locks that statements may have found or taken, as far as the order of their starts tells.
+/// The locks that statements may have found or taken, derived from the order in which the statements started.
 struct StatementLocks {
-    /// The number of a statement that started after the end of one, by that one's number.
+    /// For each statement, the number of the first later statement that is known to have started after its end.
     ///
-    /// It is the next one on the same connection or thread, which run one statement at a time.
+    /// That is the next statement on the same connection or thread, because each runs one statement at a time.
     private var ends: [UInt64: UInt64] = [:]
     /// The statements during which another connection may have had a lock.
     ///
-    /// It was in a transaction, or a statement of it that writes hadn't ended.
+    /// The other connection was in a transaction, or one of its writing statements hadn't ended.
     private(set) var contended: Set<UInt64> = []
     /// The statements that began a transaction and failed, because the connection began another one at once.
     private var failedBegins: Set<UInt64> = []

@@ -44,7 +44,7 @@ extension StoreEvidence {
 
     /// Returns the last of the statements that write to a table, if all of them have the same text and source.
     ///
-    /// Of its callers, it has those that all of them have.
+    /// It keeps only the callers that all of these statements share.
     private static func only(
         _ statements: [Statement], writing table: String, _ kinds: Set<StatementOutline.Kind>
     ) -> Statement? {
@@ -124,9 +124,9 @@ extension StoreEvidence {
 }
 
 extension StoreEvidence.Statement {
-    /// Returns the statement with the outer callers that others have, too.
+    /// Returns the statement with only the outer callers that it shares with other executions of it.
     ///
-    /// One of several executions of a statement did it, and it isn't known which.
+    /// It isn't known which of the executions made a change.
     fileprivate func withCommonCallers(of others: [Self]) -> Self {
         var statement = self
         for other in others where other.record.callers != record.callers {

@@ -2,10 +2,10 @@ internal import FailureArtifactsBundle
 internal import FailureArtifactsSQLite
 
 extension StoreEvidence {
-    /// Returns the name of a step's transaction to begin a sentence with.
+    /// Returns the name of a step's transaction, for the start of a sentence.
     func title(of step: Step) -> String { title(ofTransaction: step.number) }
 
-    /// Returns the name of a transaction to begin a sentence with.
+    /// Returns the name of a transaction, for the start of a sentence.
     ///
     /// - Parameter number: The number in the history; nil for the one whose changes only the copy has.
     /// - Returns: The name.

@@ -165,7 +165,7 @@ package final class StoreEvidence {
         let count = history.reader.transactions.count
         let first = max(0, count - recentCount)
         let recent = try steps(of: history, first..<count, limits, deadline)
-        // Steps that don't lead to the state at the failure would be taken for ones that do.
+        // Without the last transactions, the others would look as if they led to the state at the failure.
         guard recent.count == count - first else { return [] }
         let earlier = first > 0 ? (try? steps(of: history, 0..<first, limits, deadline)) ?? [] : []
         var steps = earlier.count == first ? earlier + recent : recent

@@ -65,7 +65,7 @@ struct ValueMatch {
         return isActual || written == nil ? 18 : 12
     }
 
-    /// True if the values are numbers that differ as little as those of counters, which agree by chance.
+    /// True if the values are numbers that differ by less than 4: values of counters often agree by chance.
     var isSmallStep: Bool {
         guard let first = lost?.number, let second = written?.number else { return false }
         return abs(first - second) < 4

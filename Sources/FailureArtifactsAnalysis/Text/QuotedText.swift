@@ -24,7 +24,31 @@ package enum JSONText {
     ) throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = formatting
-        return String(decoding: try encoder.encode(value), as: UTF8.self)
+        return printable(String(decoding: try encoder.encode(value), as: UTF8.self))
+    }
+
+    /// Returns JSON with escapes for the characters that a terminal or a CI service would interpret.
+    ///
+    /// They occur only in strings, so the values stay the same.
+    private static func printable(_ json: String) -> String {
+        var result = json
+        if json.utf8.contains(where: { $0 >= 0x7F }) {
+            result = ""
+            result.reserveCapacity(json.utf8.count)
+            for scalar in json.unicodeScalars {
+                if scalar.value >= 0x7F, SafeText.isControl(scalar) {
+                    result += escape(scalar)
+                } else {
+                    result.unicodeScalars.append(scalar)
+                }
+            }
+        }
+        return HostCommand.disarmed(result, escape: escape)
+    }
+
+    /// Returns the escape of a character of the Basic Multilingual Plane.
+    private static func escape(_ scalar: Unicode.Scalar) -> String {
+        "\\u" + hexadecimalText([UInt8(scalar.value >> 8), UInt8(scalar.value & 0xFF)])
     }
 
     /// Returns bytes in Base64 (RFC 4648, section 4).
@@ -53,7 +77,7 @@ package enum JSONText {
             }
         }
         bytes.append(UInt8(ascii: "\""))
-        return String(decoding: bytes, as: UTF8.self)
+        return printable(String(decoding: bytes, as: UTF8.self))
     }
 }
 

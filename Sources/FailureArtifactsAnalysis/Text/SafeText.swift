@@ -58,9 +58,14 @@ package enum SafeText {
         return result
     }
 
+    /// Returns the displayed form of a character that must not be printed: `\u{…}`.
+    package static func escape(_ scalar: Unicode.Scalar) -> String {
+        "\\u{" + String(scalar.value, radix: 16) + "}"
+    }
+
     private static func append(_ scalar: Unicode.Scalar, to result: inout String) {
         if isControl(scalar) {
-            result += "\\u{" + String(scalar.value, radix: 16) + "}"
+            result += escape(scalar)
         } else {
             result.unicodeScalars.append(scalar)
         }
@@ -71,9 +76,9 @@ package enum SafeText {
     }
 
     /// True for control characters and for characters that change the text direction.
-    private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
+    package static func isControl(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
-        case 0..<0x20, 0x7F..<0xA0, 0x2028...0x202E, 0x2066...0x2069: true
+        case 0..<0x20, 0x7F..<0xA0, 0x61C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069: true
         default: false
         }
     }

@@ -100,6 +100,15 @@ package struct Console {
         try? error.flush()
     }
 
+    /// Writes a line to standard error that the CI service executes as a command.
+    ///
+    /// Failures are ignored because they can't be reported.
+    func command(_ line: String) {
+        progress.clear()
+        try? error.write(line + "\n")
+        try? error.flush()
+    }
+
     /// Runs `body` with a new directory and removes it afterwards, even if a signal ends the tool.
     func withScratchDirectory<Result>(_ body: (String) throws -> Result) throws -> Result {
         let given = environment["TMPDIR", default: ""]

@@ -44,15 +44,23 @@ package final class TextOutput {
     }
 
     /// Buffers text until the buffer is full or ``flush()`` is called.
+    ///
+    /// The text is written unchanged, so it is a format for programs, or has no text from a bundle.
     func write(_ text: String) throws(OutputError) {
         buffer.append(contentsOf: text.utf8)
         if buffer.count >= Self.bufferSize { try flush() }
     }
 
     /// Writes text and a line ending.
+    ///
+    /// The text may come from a bundle, so what a CI service would execute as a command is disarmed.
     func writeLine(_ text: String = "") throws(OutputError) {
-        try write(text)
-        try write("\n")
+        try writeLines(text + "\n")
+    }
+
+    /// Writes lines of text, each with its line ending, and disarms commands of CI services as ``writeLine(_:)`` does.
+    func writeLines(_ text: String) throws(OutputError) {
+        try write(HostCommand.disarmed(text))
     }
 
     /// Writes the buffered text.

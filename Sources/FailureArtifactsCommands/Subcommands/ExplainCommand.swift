@@ -93,7 +93,7 @@ struct ExplainCommand: Command {
             if isMarkdown {
                 let markdown = FindingMarkdown(
                     explanation, count: count, path: path, maximumTokens: maximumTokens)
-                try console.output.write(markdown.text)
+                try console.output.writeLines(markdown.text)
                 for note in explanation.notes { try console.warn(note) }
                 return .done
             }

@@ -57,13 +57,13 @@ struct SummaryCommand: Command {
                         + "Give another file with -o.")
             }
         } else {
-            try console.output.write(summary.text)
+            try console.output.writeLines(summary.text)
         }
         if hasAnnotations {
             let lines = WorkflowCommand.annotations(
                 for: causes, in: RepositoryFiles(root: console.environment["GITHUB_WORKSPACE"]))
             try console.output.flush()
-            for line in lines { console.say(line) }
+            for line in lines { console.command(line) }
         }
         return code
     }

@@ -160,14 +160,17 @@ enum XMLText {
             // XML readers replace a literal one with a line feed.
             case "\r": result += "&#13;"
             default:
-                if isAllowed(scalar) {
+                if scalar.value >= 0x7F, SafeText.isControl(scalar) {
+                    // A terminal would interpret it.
+                    result += "&#\(scalar.value);"
+                } else if isAllowed(scalar) {
                     result.unicodeScalars.append(scalar)
                 } else {
-                    result += "\\u{" + String(scalar.value, radix: 16) + "}"
+                    result += SafeText.escape(scalar)
                 }
             }
         }
-        return result
+        return HostCommand.disarmed(result) { "&#\($0.value);" }
     }
 
     /// True if XML allows the character.

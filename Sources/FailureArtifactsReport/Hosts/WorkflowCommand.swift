@@ -9,6 +9,11 @@ package enum WorkflowCommand {
     /// The maximum number of characters of a message; GitHub cuts at 4,096.
     private static let messageLimit = 4000
 
+    /// True if GitHub's runner reads the output.
+    package static func isGitHub(_ environment: [String: String]) -> Bool {
+        environment["GITHUB_ACTIONS"] == "true"
+    }
+
     /// Returns the lines that mark failures in the source: one for each cause, and at most ten.
     ///
     /// - Parameters:
@@ -99,33 +104,5 @@ package enum WorkflowCommand {
             }
         }
         return result
-    }
-}
-
-/// Protects the log of a CI from text that looks like the CI's commands.
-package enum HostLog {
-    /// True if GitHub's runner reads the output.
-    package static func isGitHub(_ environment: [String: String]) -> Bool {
-        environment["GITHUB_ACTIONS"] == "true"
-    }
-
-    /// Returns lines of untrusted text in a form that is safe to print.
-    ///
-    /// - Parameters:
-    ///   - lines: The lines, without line ends.
-    ///   - environment: The environment variables, which identify the CI.
-    /// - Returns: On GitHub, the lines between two lines that stop its runner from executing commands. Azure has no
-    ///   equivalent; there, spaces break up the start of each command.
-    package static func quoted(_ lines: [String], _ environment: [String: String]) -> [String] {
-        guard !lines.isEmpty else { return [] }
-        if isGitHub(environment) {
-            let brackets = WorkflowCommand.brackets()
-            return [brackets.start] + lines + [brackets.end]
-        }
-        if !environment["TF_BUILD", default: ""].isEmpty {
-            // https://learn.microsoft.com/azure/devops/pipelines/scripts/logging-commands
-            return lines.map { $0.replacing("##", with: "# #") }
-        }
-        return lines
     }
 }

@@ -38,7 +38,8 @@ enum HTMLText {
             default: result.append(byte)
             }
         }
-        return String(decoding: result, as: UTF8.self)
+        // The page may be printed in a job.
+        return HostCommand.disarmed(String(decoding: result, as: UTF8.self)) { "&#\($0.value);" }
     }
 
     /// Returns a link.

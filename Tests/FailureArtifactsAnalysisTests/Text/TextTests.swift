@@ -1,6 +1,7 @@
 import FailureArtifactsBundle
 import FailureArtifactsSystem
 import FailureArtifactsTestFixtures
+import Foundation
 import Testing
 
 @testable import FailureArtifactsAnalysis
@@ -30,6 +31,33 @@ import Testing
         #expect(SafeText.lines("a\tb\n\u{7}\r\nc") == ["a  b", "\\u{7}", "c"])
         #expect(SafeText.cell("a\nb\tc\u{0}") == "a\\nb\\tc\\u{0}")
         #expect(SafeText.line("果物 ok") == "果物 ok")
+    }
+
+    @Test(arguments: [
+        ("::error file=x::y", ":\\u{3a}error file=x::y"), (" \u{3000}::a::", " \u{3000}:\\u{3a}a::"),
+        ("a\n\t::b::\r::c", "a\n\t:\\u{3a}b::\r:\\u{3a}c"), (":::", ":\\u{3a}:"),
+        ("a ::b::c", "a ::b::c"),
+        (":a::b", ":a::b"), ("##[error]x", "#\\u{23}[error]x"), ("a ###[b", "a ##\\u{23}[b"),
+        ("##vso[a]##VSO[b]", "#\\u{23}vso[a]#\\u{23}VSO[b]"),
+        ("##teamcity[a", "#\\u{23}teamcity[a"), ("## Title [a]", "## Title [a]"), ("#[a]", "#[a]"),
+        ("a##", "a##"), ("", ""),
+    ])
+    func onlyCommandsOfCIServicesAreDisarmed(_ text: String, _ expected: String) {
+        #expect(HostCommand.disarmed(text) == expected)
+        #expect(HostCommand.disarmed(expected) == expected)
+    }
+
+    @Test func jsonIsPrintableAndKeepsItsValues() throws {
+        let text =
+            "\u{0}\u{1B}\u{7F}\u{80}\u{9F}\u{A0}\u{61C}\u{200D}\u{200E}\u{2028}\u{202E}\u{2069}é果😀\\##[a]\n::b::"
+        let expected =
+            "\\u0000\\u001b\\u007f\\u0080\\u009f\u{A0}\\u061c\u{200D}\\u200e\\u2028\\u202e\\u2069é果😀\\\\#\\u0023[a]\\n::b::"
+        let forms = [try JSONText.line([text]), try JSONText.pretty([text])]
+        for json in forms + ["[\(JSONText.string(text))]"] {
+            // Digits of escapes are in lower or upper case.
+            #expect(json.lowercased().contains("\"\(expected)\""), "\(json)")
+            #expect(try JSONDecoder().decode([String].self, from: Data(json.utf8)) == [text])
+        }
     }
 
     @Test(

@@ -86,17 +86,4 @@ import Testing
         #expect(one.end == "::" + one.start.dropFirst("::stop-commands::".count) + "::")
         #expect(one.end.count == 36)
     }
-
-    @Test func whatIsQuoted() {
-        let line = "a ##vso[task.complete] ##[error] ::error::b"
-        let quoted = HostLog.quoted([line], ["GITHUB_ACTIONS": "true"])
-        #expect(quoted.count == 3)
-        #expect(quoted[0].hasPrefix("::stop-commands::"))
-        #expect(
-            HostLog.quoted([line], ["TF_BUILD": "True"]) == [
-                "a # #vso[task.complete] # #[error] ::error::b"
-            ])
-        #expect(HostLog.quoted([line], [:]) == [line])
-        #expect(HostLog.quoted([], ["GITHUB_ACTIONS": "true"]) == [])
-    }
 }

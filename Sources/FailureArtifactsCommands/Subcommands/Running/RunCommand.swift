@@ -140,7 +140,7 @@ struct RunCommand: Command {
         let bundles = NewBundles(
             in: directory, within: environment[ProcessEnvironment.supervisionVariable])
         environment[ProcessEnvironment.supervisionVariable] = bundles.run
-        let isGitHub = HostLog.isGitHub(console.environment)
+        let isGitHub = WorkflowCommand.isGitHub(console.environment)
         var brackets = stopsCommands && isGitHub ? WorkflowCommand.brackets() : nil
         var supervisor = try Supervisor(
             Supervisor.Command(
@@ -148,9 +148,9 @@ struct RunCommand: Command {
                 deadline: maximumRuns == nil ? nil : repetition.deadline, directory: directory),
             interruption: console.interruption, messages: console, recovery: recovery, recorder: recorder
         )
-        if let brackets { console.say(brackets.start) }
+        if let brackets { console.command(brackets.start) }
         // Also runs if the command couldn't be started.
-        defer { if let brackets { console.say(brackets.end) } }
+        defer { if let brackets { console.command(brackets.end) } }
         let report = try supervisor.run()
         let recovered = recovery.afterwards(report)
         for warning in recovered.warnings { try console.warn(warning) }
@@ -170,13 +170,15 @@ struct RunCommand: Command {
             passing: maximumRuns == nil ? [:] : console.passingBundles(besides: failed), console)
         // GitHub recognises a command only at the start of a line.
         if isGitHub, brackets != nil || !lines.isEmpty, report.hasOpenLine { console.say("") }
-        if let end = brackets?.end {
-            for line in lines + [end] { console.say(line) }
-            brackets = nil
-        } else {
-            for line in HostLog.quoted(lines, console.environment) { console.say(line) }
+        if isGitHub, brackets == nil, !lines.isEmpty {
+            let own = WorkflowCommand.brackets()
+            console.command(own.start)
+            brackets = own
         }
-        for line in outputs.annotations { console.say(line) }
+        for line in lines { console.say(line) }
+        if let end = brackets?.end { console.command(end) }
+        brackets = nil
+        for line in outputs.annotations { console.command(line) }
         return ExitCode(rawValue: exitStatus)
     }
 

@@ -98,7 +98,7 @@ struct RunOutputs {
 
     /// The lines that make GitHub annotate the failures in the source; empty outside GitHub.
     var annotations: [String] {
-        guard HostLog.isGitHub(console.environment) else { return [] }
+        guard WorkflowCommand.isGitHub(console.environment) else { return [] }
         return WorkflowCommand.annotations(
             for: causes,
             in: RepositoryFiles(
