@@ -33,7 +33,8 @@ static bool is_file(const struct stat *status, failure_artifacts_file_identity i
 bool failure_artifacts_is_held(failure_artifacts_held_file file) {
 #ifdef O_PATH
     struct stat status;
-    if (file.descriptor < 0 || fstat(file.descriptor, &status) != 0 || !is_file(&status, file.identity)) return false;
+    if (file.descriptor < 0 || fstat(file.descriptor, &status) != 0) return false;
+    if (!is_file(&status, file.identity)) return false;
     // The application may have opened the same file.
     int flags = fcntl(file.descriptor, F_GETFL);
     return flags >= 0 && (flags & O_PATH);
@@ -43,8 +44,8 @@ bool failure_artifacts_is_held(failure_artifacts_held_file file) {
 #endif
 }
 
-// Opens a handle on a file. Returns one without a descriptor if there is no such file, if too many files are held, or if
-// the system does not support handles.
+// Opens a handle on a file. Returns one without a descriptor if there is no such file, if too many files are held, or
+// if the system does not support handles.
 static failure_artifacts_held_file hold(const char *path, struct stat *status) {
 #ifdef O_PATH
     if (atomic_fetch_add(&held_files, 1) < failure_artifacts_held_files_limit()) {

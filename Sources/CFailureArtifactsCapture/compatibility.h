@@ -25,7 +25,7 @@ void failure_artifacts_trace_set(
     failure_artifacts_connection *connection, unsigned events, failure_artifacts_trace *trace);
 
 // Changes the events of a connection's trace. Returns false, without a change, if the trace was replaced, and if the
-// application has set a profile function: sqlite3_trace_v2() would turn off the calls of sqlite3_profile()'s function.
+// application has set a profile function, whose calls sqlite3_trace_v2() would turn off.
 // May only be called inside the trace.
 //
 // Relies on: the word behind the trace's argument is the profile function. SQLite built with SQLITE_OMIT_DEPRECATED has

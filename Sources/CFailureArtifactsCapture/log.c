@@ -326,7 +326,7 @@ static uint32_t add_stack(failure_artifacts_log *log) {
 
 // MARK: - Transactions
 
-// Returns the number of pages that a connection has written. From the first reset by the application on, it is not known.
+// Returns the number of pages that a connection has written. It is not known once the application has reset it.
 static uint32_t written_pages(const failure_artifacts_pages *pages, sqlite3 *handle) {
     int written = 0, highest = 0;
     sqlite3_db_status(handle, SQLITE_DBSTATUS_CACHE_WRITE, &written, &highest, 0);

@@ -149,8 +149,8 @@ void failure_artifacts_log_close(failure_artifacts_connection *connection);
 // True if the statements of new connections are recorded.
 bool failure_artifacts_log_is_kept(const failure_artifacts_connection *connection);
 
-// Makes SQLite report the ends of statements that start from now on, or not; in discovery.c. Returns false if that can't
-// be changed. May only be called inside the trace.
+// Makes SQLite report the ends of statements that start from now on, or not; in discovery.c. Returns false if that
+// can't be changed. May only be called inside the trace.
 bool failure_artifacts_report_ends(failure_artifacts_connection *connection, bool reports);
 
 // Receives the messages of SQLite's error log, unless the application installs an error log of its own. May only be

@@ -10,12 +10,12 @@
 // file alone; closing any other descriptor drops them (`man 2 open`; `filp_close` in the kernel's `fs/open.c`). Apple's
 // systems have no equivalent.
 //
-// The application may close such a descriptor, and open a file of its own under the same number. So each use begins with
+// The application may close such a descriptor, and open a file of its own under the same number. Each use begins with
 // failure_artifacts_is_held().
 typedef struct failure_artifacts_closed_files {
     char *path;
     failure_artifacts_file_identity identity;
-    // Without a descriptor for a file that was not found. Either all files that exist are held, or none: the latter if the
+    // Without a descriptor for a file that was not found. Either all files that exist are held, or none: none if the
     // path no longer named the expected file, or if too many files are held.
     failure_artifacts_held_file database;
     failure_artifacts_held_file wal;
@@ -33,8 +33,8 @@ void failure_artifacts_release_files(failure_artifacts_closed_files *files);
 // Returns a copy that holds no files. NULL if memory runs out.
 failure_artifacts_closed_files *failure_artifacts_without_handles(const failure_artifacts_closed_files *files);
 
-// The number of files that are held, and the maximum: a small share of the descriptors that the process may have. No more
-// files are held then.
+// The number of files that are held, and the maximum: a small share of the descriptors that the process may have. No
+// more files are held then.
 int failure_artifacts_held_files(void);
 int failure_artifacts_held_files_limit(void);
 enum {

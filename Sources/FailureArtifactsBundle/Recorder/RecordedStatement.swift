@@ -39,7 +39,7 @@ package struct RecordedStatement: Sendable, Equatable {
     /// The number of pages that were written until the connection's next statement; nil if not known.
     ///
     /// It is the number of frames in the WAL. It is not known if SQLite's cache had no space for some of the pages, since
-    /// those may be written more than once, or in vain. It is not known either if the application has reset SQLite's counter.
+    /// those may be written more than once, or in vain. It is also unknown if the application has reset the counter.
     package var pages: Int?
     /// The growth of the main database's data version, if pages were written; nil if not known.
     ///
