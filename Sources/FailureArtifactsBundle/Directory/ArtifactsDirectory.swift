@@ -38,7 +38,14 @@ package struct ArtifactsDirectory: Sendable {
     }
 
     /// True if a process is capturing, or has left files behind.
-    package var hasHiddenFiles: Bool { (try? FileSystem.status(of: inFlight)) != nil }
+    package var hasHiddenFiles: Bool { (try? isInFlightLinked) == false }
+
+    /// True if the hidden directory's name is a link, which others may have made; nil without the name.
+    private var isInFlightLinked: Bool? {
+        get throws(SystemError) {
+            try FileSystem.statusWithoutFollowing(inFlight).map { $0.kind == .other }
+        }
+    }
 
     /// The captures of all processes that are not packed yet; none if they can't be listed.
     package var stagingDirectories: [StagingDirectory] { (try? allStagingDirectories()) ?? [] }
@@ -48,9 +55,10 @@ package struct ArtifactsDirectory: Sendable {
         try hiddenNames().compactMap { StagingDirectory(at: Path.join(inFlight, $0)) }
     }
 
-    /// Lists the names in the hidden directory; none if the directory doesn't exist.
+    /// Lists the names in the hidden directory; none if the directory doesn't exist or is a link to one.
     func hiddenNames() throws(SystemError) -> [String] {
         do throws(SystemError) {
+            if try isInFlightLinked == true { return [] }
             return try FileSystem.contents(ofDirectory: inFlight)
         } catch {
             guard error.isNotFound else { throw error }
@@ -71,10 +79,13 @@ package struct ArtifactsDirectory: Sendable {
     }
 
     /// Creates the hidden directory, then runs `body`.
+    ///
+    /// A link of that name is removed: its target may be a directory of another user.
     func inHiddenDirectory<Result: ~Copyable>(
         _ body: () throws(SystemError) -> Result
     ) throws(SystemError) -> Result {
         for _ in 0..<100 {
+            if try isInFlightLinked == true { try FileSystem.removeFile(inFlight) }
             try FileSystem.createDirectory(inFlight)
             do {
                 return try body()
