@@ -55,10 +55,14 @@ package struct ArtifactsDirectory: Sendable {
         try hiddenNames().compactMap { StagingDirectory(at: Path.join(inFlight, $0)) }
     }
 
-    /// Lists the names in the hidden directory; none if the directory doesn't exist or is a link to one.
+    /// Lists the names in the hidden directory; none if the directory doesn't exist.
+    ///
+    /// Fails with `ELOOP` for a link, which is never followed.
     func hiddenNames() throws(SystemError) -> [String] {
         do throws(SystemError) {
-            if try isInFlightLinked == true { return [] }
+            guard try isInFlightLinked != true else {
+                throw SystemError("list", inFlight, code: ELOOP)
+            }
             return try FileSystem.contents(ofDirectory: inFlight)
         } catch {
             guard error.isNotFound else { throw error }
