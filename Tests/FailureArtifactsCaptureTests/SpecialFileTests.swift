@@ -33,23 +33,25 @@ import Testing
     @Test func anAttachmentThatIsBeingWrittenHasTheSizeOfItsStart() throws {
         let world = try SessionWorld()
         let path = world.directory + "/log"
-        try FileSystem.write([UInt8](repeating: 7, count: 2 << 20), toNewFile: path)
+        try FileSystem.write([UInt8](repeating: 7, count: 32 << 20), toNewFile: path)
         let isDone = Lock(false)
         let writer = DispatchGroup()
         writer.enter()
         Thread.detachNewThread {
             defer { writer.leave() }
             guard let file = try? File(updating: path) else { return }
-            let block = [UInt8](repeating: 7, count: 1 << 20)
-            var offset: UInt64 = 2 << 20
+            let block = [UInt8](repeating: 7, count: 64 << 10)
+            var offset: UInt64 = 32 << 20
             // The limit spares the disk if the copy has no end.
             while !isDone.withLock(\.self), offset < 1 << 30 {
                 try? block.withBytes { (bytes) throws(SystemError) in
                     try file.write(bytes, at: offset)
                 }
                 offset += UInt64(block.count)
+                usleep(200)
             }
         }
+        while FileSystem.regularFile(path)?.size ?? 0 <= 32 << 20 { usleep(1000) }
         let test = world.start()
         test.state.withLock { $0.attachments.append(("log", .file(path))) }
         world.fail(test, "m")
@@ -59,7 +61,7 @@ import Testing
         let bundle = try world.bundle()
         let attachment = try #require(bundle.metadata.attachments.first)
         let entry = try #require(bundle.archive.entries.first { $0.name == attachment.entry })
-        #expect(attachment.bytes >= 2 << 20 && entry.size == attachment.bytes)
+        #expect(attachment.bytes >= 32 << 20 && entry.size == attachment.bytes)
     }
 
     @Test(arguments: ["delete", "wal"])
