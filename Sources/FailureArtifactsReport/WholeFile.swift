@@ -26,7 +26,26 @@ package enum WholeFile {
     ///   - path: The path of the file.
     /// - Throws: An error if writing fails. An existing file is left unchanged then.
     package static func write(_ text: some WrittenText, to path: String) throws {
-        try publish(place(of: path), rename: FileSystem.rename) { part in
+        try replace(place(of: path), by: text)
+    }
+
+    /// Writes a file of fixed name in a directory that others may write to, and replaces an existing one.
+    ///
+    /// A link of that name is replaced, and its target stays unchanged.
+    ///
+    /// - Parameters:
+    ///   - text: The content of the file.
+    ///   - path: The path of the file.
+    /// - Throws: An error if writing fails. An existing file is left unchanged then.
+    package static func write(_ text: some WrittenText, toOwn path: String) throws {
+        if let status = try FileSystem.statusWithoutFollowing(path), status.kind == .directory {
+            throw refusal(path, status.kind)
+        }
+        try replace(path, by: text)
+    }
+
+    private static func replace(_ path: String, by text: some WrittenText) throws {
+        try publish(path, rename: FileSystem.rename) { part in
             let file = try File(creating: part, permissions: 0o644)
             var offset: UInt64 = 0
             try text.write { text in

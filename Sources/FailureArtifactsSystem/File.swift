@@ -31,7 +31,8 @@ package struct File: ~Copyable, Sendable {
     }
 
     private init(
-        path: String, flags: CInt, permissions: mode_t, operation: String, ownership: Ownership = .owned
+        path: String, flags: CInt, permissions: mode_t, operation: String, ownership: Ownership = .owned,
+        check: (FileStatus?) throws(SystemError) -> Void = { _ in }
     ) throws(SystemError) {
         self.path = path
         var result: CInt
@@ -39,6 +40,13 @@ package struct File: ~Copyable, Sendable {
             result = open(path, flags | O_CLOEXEC, permissions)
         } while result < 0 && errno == EINTR
         guard result >= 0 else { throw .last(operation, path) }
+        do throws(SystemError) {
+            // The path may have been replaced since the caller looked at it.
+            try check(FileStatus(ofDescriptor: result))
+        } catch {
+            _ = systemClose(result)
+            throw error
+        }
         descriptor = try Self.avoidingStandardStreams(result, operation, path)
         self.ownership = ownership
         identity = FileStatus(ofDescriptor: descriptor)?.identity
@@ -67,8 +75,11 @@ package struct File: ~Copyable, Sendable {
     }
 
     /// Opens an existing file for reading.
+    ///
+    /// Opening a pipe doesn't wait for a writer; reading from it fails.
     package init(reading path: String) throws(SystemError) {
-        try self.init(path: path, flags: O_RDONLY, permissions: 0, operation: "open")
+        try self.init(
+            path: path, flags: O_RDONLY | O_NONBLOCK | O_NOCTTY, permissions: 0, operation: "open")
     }
 
     /// Opens an existing file for reading without dropping this process's POSIX locks on it.
@@ -79,21 +90,70 @@ package struct File: ~Copyable, Sendable {
     ///
     /// Otherwise the file is opened. If the process opens the file again in the meantime, this value leaves
     /// its own descriptor open. If the system can't list the process's open files, this initializer throws an
-    /// error.
+    /// error. It also throws an error for anything but a regular file, such as a pipe, without opening it.
     package init(sharing path: String) throws(SystemError) {
-        if let identity = try FileSystem.status(of: path)?.identity,
-            let descriptor = try FileSystem.descriptor(of: identity)
-        {
+        let status = try FileSystem.status(of: path)
+        try Self.requireRegular(status, path)
+        if let identity = status?.identity, let descriptor = try FileSystem.descriptor(of: identity) {
             self.init(path: path, borrowing: descriptor)
         } else {
             try self.init(
-                path: path, flags: O_RDONLY, permissions: 0, operation: "open", ownership: .shared)
+                path: path, flags: O_RDONLY | O_NONBLOCK | O_NOCTTY, permissions: 0, operation: "open",
+                ownership: .shared
+            ) { (status) throws(SystemError) in try Self.requireRegular(status, path) }
+        }
+    }
+
+    /// Fails with `EISDIR` for a directory and with `ENOTSUP` for a pipe or a device.
+    private static func requireRegular(_ status: FileStatus?, _ path: String) throws(SystemError) {
+        switch status?.kind {
+        case .regular, nil: return
+        case .directory: throw SystemError("open", path, code: EISDIR)
+        case .other: throw SystemError("open", path, code: ENOTSUP)
         }
     }
 
     /// Opens an existing file for reading and writing.
     package init(updating path: String) throws(SystemError) {
         try self.init(path: path, flags: O_RDWR, permissions: 0, operation: "open")
+    }
+
+    /// Opens or creates a file of fixed name for reading and writing, in a directory that others may write to.
+    ///
+    /// A link, a pipe or a device at that path is removed, and so is a name that is not the file's only one. Otherwise
+    /// others could choose a file for this process to overwrite.
+    package static func updatingOwn(_ path: String) throws(SystemError) -> File {
+        var attemptsLeft = 100
+        while true {
+            attemptsLeft -= 1
+            do throws(SystemError) {
+                return try File(updatingOnly: path)
+            } catch  where error.code == ELOOP {
+                try FileSystem.remove(path)
+            } catch {
+                guard error.isNotFound else { throw error }
+            }
+            do throws(SystemError) {
+                return try File(creating: path)
+            } catch {
+                // Another process has just created the file.
+                guard error.isAlreadyExists, attemptsLeft > 0 else { throw error }
+            }
+        }
+    }
+
+    /// Opens a regular file that has only this name; fails with `ELOOP` for a link, a pipe or a device.
+    private init(updatingOnly path: String) throws(SystemError) {
+        try Self.requireOneName(FileSystem.statusWithoutFollowing(path), path)
+        try self.init(
+            path: path, flags: O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, permissions: 0,
+            operation: "open"
+        ) { (status) throws(SystemError) in try Self.requireOneName(status, path) }
+    }
+
+    private static func requireOneName(_ status: FileStatus?, _ path: String) throws(SystemError) {
+        guard let status, !status.isFileWithOneName else { return }
+        throw SystemError("open", path, code: ELOOP)
     }
 
     /// Creates a file for reading and writing; fails with `EEXIST` if the path exists already.

@@ -46,6 +46,11 @@ package struct FileStatus: Equatable, Sendable {
     /// `==` ignores it.
     package let links: UInt64
 
+    /// True for a regular file without further hard links, and for a directory.
+    ///
+    /// A file that was just removed has no name.
+    var isFileWithOneName: Bool { kind == .directory || (kind == .regular && links <= 1) }
+
     /// The attributes of the file behind a descriptor of this process; nil if the descriptor is closed.
     package init?(ofDescriptor descriptor: CInt) {
         var information = stat()

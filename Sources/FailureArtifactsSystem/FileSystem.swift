@@ -302,17 +302,21 @@ package enum FileSystem {
 
     /// Copies the bytes of a file, which this process may have open as a database, to a path that must not exist.
     ///
-    /// After an error, the incomplete copy stays.
-    package static func copy(_ source: String, toNewFile target: String) throws(SystemError) {
+    /// It copies at most the size that the file has when copying begins, and no more than `maximumBytes`: a file that
+    /// is being written all the time has no end. After an error, the incomplete copy stays. Fails for anything but a
+    /// regular file.
+    package static func copy(
+        _ source: String, toNewFile target: String, maximumBytes: UInt64 = .max
+    ) throws(SystemError) {
         for _ in 1..<sharedReads {
             do throws(SystemError) {
-                return try copy(File(sharing: source), toNewFile: target)
+                return try copy(File(sharing: source), toNewFile: target, maximumBytes: maximumBytes)
             } catch  where error.code == EBADF {
                 // The owner of the borrowed descriptor has closed it. Try again.
                 if try status(of: target) != nil { try remove(target) }
             }
         }
-        try copy(File(sharing: source), toNewFile: target)
+        try copy(File(sharing: source), toNewFile: target, maximumBytes: maximumBytes)
     }
 
     /// The maximum number of attempts to copy a file through borrowed descriptors.
@@ -320,14 +324,16 @@ package enum FileSystem {
 
     /// Copies an open file's bytes to a path that must not exist.
     ///
-    /// After an error, the incomplete copy stays.
+    /// It copies at most the size that the file has when copying begins, and no more than `maximumBytes`. After an
+    /// error, the incomplete copy stays.
     package static func copy(
-        _ input: borrowing File, toNewFile target: String
+        _ input: borrowing File, toNewFile target: String, maximumBytes: UInt64 = .max
     ) throws(SystemError) {
-        let identity = try input.status().identity
+        let status = try input.status()
+        let identity = status.identity
         let output = try File(creating: target)
         do throws(SystemError) {
-            try copyBytes(of: input, to: output)
+            try copyBytes(min(status.size, maximumBytes), of: input, to: output)
         } catch {
             // By now, the descriptor may refer to a directory or a pipe.
             try expect(identity, of: input)
@@ -338,18 +344,21 @@ package enum FileSystem {
     }
 
     private static func copyBytes(
-        of input: borrowing File, to output: borrowing File
+        _ size: UInt64, of input: borrowing File, to output: borrowing File
     ) throws(SystemError) {
         var block = try input.readingBlock()
         var offset: UInt64 = 0
-        while true {
+        while offset < size {
             let count = try block.withMutableBytes { (buffer) throws(SystemError) in
-                let count = try input.read(into: buffer, at: offset)
-                try output.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]), at: offset)
+                let wanted = Int(min(UInt64(buffer.count), size - offset))
+                let part = UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted])
+                let count = try input.read(into: part, at: offset)
+                try output.write(UnsafeRawBufferPointer(rebasing: part[..<count]), at: offset)
                 return count
             }
+            // The file has become shorter.
+            if count == 0 { return }
             offset += UInt64(count)
-            if count < block.count { return }
         }
     }
 

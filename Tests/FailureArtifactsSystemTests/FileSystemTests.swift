@@ -48,6 +48,64 @@ import Testing
         }
     }
 
+    @Test(.timeLimit(.minutes(1)))
+    func pipesAndDevicesAreOpenedWithoutWaitingAndNotCopied() throws {
+        try withTemporaryDirectory { directory in
+            let pipe = directory + "/pipe"
+            try #require(mkfifo(pipe, 0o600) == 0)
+            try File(reading: pipe).close()
+            for path in [pipe, "/dev/zero"] {
+                let error = #expect(throws: SystemError.self) {
+                    try FileSystem.copy(path, toNewFile: directory + "/copy")
+                }
+                #expect(error?.code == ENOTSUP)
+            }
+            #expect(try FileSystem.status(of: directory + "/copy") == nil)
+        }
+    }
+
+    @Test func aCopyHasAtMostTheMaximumSize() throws {
+        try withTemporaryDirectory { directory in
+            let source = directory + "/source"
+            try FileSystem.write([UInt8](repeating: 7, count: 3 << 20), toNewFile: source)
+            for (number, bytes) in [UInt64(0), 1, 2 << 20, (2 << 20) + 1, 3 << 20, .max].enumerated() {
+                let copy = directory + "/copy\(number)"
+                try FileSystem.copy(source, toNewFile: copy, maximumBytes: bytes)
+                #expect(FileSystem.regularFile(copy)?.size == min(bytes, 3 << 20))
+            }
+        }
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func copyingAFileThatGrowsAllTheTimeEnds() throws {
+        try withTemporaryDirectory { directory in
+            let source = directory + "/log"
+            try FileSystem.write([1], toNewFile: source)
+            let isDone = Lock(false)
+            let writer = DispatchGroup()
+            writer.enter()
+            Thread.detachNewThread {
+                defer { writer.leave() }
+                guard let file = try? File(updating: source) else { return }
+                let block = [UInt8](repeating: 7, count: 4 << 20)
+                var offset: UInt64 = 1
+                // The limit spares the disk if the copy has no end.
+                while !isDone.withLock(\.self), offset < 1 << 30 {
+                    try? block.withBytes { (bytes) throws(SystemError) in
+                        try file.write(bytes, at: offset)
+                    }
+                    offset += UInt64(block.count)
+                }
+            }
+            while FileSystem.regularFile(source)?.size ?? 0 < 32 << 20 { usleep(1000) }
+            let before = try #require(FileSystem.regularFile(source)).size
+            try FileSystem.copy(source, toNewFile: directory + "/copy", maximumBytes: before)
+            isDone.withLock { $0 = true }
+            writer.wait()
+            #expect(FileSystem.regularFile(directory + "/copy")?.size == before)
+        }
+    }
+
     @Test func aFileIsWrittenAndReadAtOffsets() throws {
         try withTemporaryDirectory { directory in
             let path = directory + "/file"

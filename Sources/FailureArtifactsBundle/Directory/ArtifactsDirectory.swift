@@ -38,7 +38,14 @@ package struct ArtifactsDirectory: Sendable {
     }
 
     /// True if a process is capturing, or has left files behind.
-    package var hasHiddenFiles: Bool { (try? FileSystem.status(of: inFlight)) != nil }
+    package var hasHiddenFiles: Bool { (try? isInFlightLinked) == false }
+
+    /// True if the hidden directory's name is a link, which others may have made; nil without the name.
+    private var isInFlightLinked: Bool? {
+        get throws(SystemError) {
+            try FileSystem.statusWithoutFollowing(inFlight).map { $0.kind == .other }
+        }
+    }
 
     /// The captures of all processes that are not packed yet; none if they can't be listed.
     package var stagingDirectories: [StagingDirectory] { (try? allStagingDirectories()) ?? [] }
@@ -49,8 +56,13 @@ package struct ArtifactsDirectory: Sendable {
     }
 
     /// Lists the names in the hidden directory; none if the directory doesn't exist.
+    ///
+    /// Fails with `ELOOP` for a link, which is never followed.
     func hiddenNames() throws(SystemError) -> [String] {
         do throws(SystemError) {
+            guard try isInFlightLinked != true else {
+                throw SystemError("list", inFlight, code: ELOOP)
+            }
             return try FileSystem.contents(ofDirectory: inFlight)
         } catch {
             guard error.isNotFound else { throw error }
@@ -71,10 +83,13 @@ package struct ArtifactsDirectory: Sendable {
     }
 
     /// Creates the hidden directory, then runs `body`.
+    ///
+    /// A link of that name is removed: its target may be a directory of another user.
     func inHiddenDirectory<Result: ~Copyable>(
         _ body: () throws(SystemError) -> Result
     ) throws(SystemError) -> Result {
         for _ in 0..<100 {
+            if try isInFlightLinked == true { try FileSystem.removeFile(inFlight) }
             try FileSystem.createDirectory(inFlight)
             do {
                 return try body()

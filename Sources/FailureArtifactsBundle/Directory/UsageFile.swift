@@ -151,7 +151,7 @@ struct UsageFile: ~Copyable {
         let deadline = Instant.now.advanced(bySeconds: patience)
         do throws(SystemError) {
             while true {
-                let file = try openFile(at: path, until: deadline)
+                let file = try File.updatingOwn(path)
                 guard try lock(file, until: deadline) else {
                     // Remove the file, so that the next process doesn't wait for this lock again.
                     if try isCurrent(file) { try FileSystem.removeFile(path) }
@@ -162,21 +162,6 @@ struct UsageFile: ~Copyable {
             }
         } catch {
             return nil
-        }
-    }
-
-    private static func openFile(at path: String, until deadline: Instant) throws(SystemError) -> File {
-        while true {
-            do {
-                return try File(updating: path)
-            } catch {
-                guard error.isNotFound else { throw error }
-            }
-            do {
-                return try File(creating: path)
-            } catch {
-                guard error.isAlreadyExists, Instant.now < deadline else { throw error }
-            }
         }
     }
 
@@ -196,7 +181,7 @@ struct UsageFile: ~Copyable {
     }
 
     private static func isCurrent(_ file: borrowing File) throws(SystemError) -> Bool {
-        try FileSystem.status(of: file.path)?.identity == file.status().identity
+        try FileSystem.statusWithoutFollowing(file.path)?.identity == file.status().identity
     }
 }
 
@@ -205,7 +190,7 @@ extension ArtifactsDirectory {
     package func usage() throws(SystemError) -> DirectoryUsage { try DirectoryUsage(listing: path) }
 
     private var hasUsageFile: Bool {
-        (try? FileSystem.status(of: Path.join(path, UsageFile.name))) != .some(nil)
+        (try? FileSystem.statusWithoutFollowing(Path.join(path, UsageFile.name))) != .some(nil)
     }
 
     /// The number of failures that a limit left without a bundle so far; 0 if unknown.

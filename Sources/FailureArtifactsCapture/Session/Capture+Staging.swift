@@ -298,6 +298,16 @@ extension Capture {
         }
     }
 
+    /// Returns the size of a regular file, in bytes.
+    ///
+    /// Others may be writing to the file. No more than this size is copied.
+    private func size(ofAttachedFile path: String) throws -> UInt64 {
+        if let kind = try FileSystem.status(of: path)?.kind, kind != .regular {
+            throw CaptureError(description: "'\(path)' is \(kind.noun), and only regular files are read")
+        }
+        return try File(sharing: path).size()
+    }
+
     private mutating func stageAttachment(
         _ source: RunningTest.AttachmentSource, named name: String, entry: String
     ) -> BundleMetadata.Attachment {
@@ -305,7 +315,7 @@ extension Capture {
             let size: UInt64 =
                 switch source {
                 case .bytes(let bytes): UInt64(bytes.count)
-                case .file(let path): try File(sharing: path).size()
+                case .file(let path): try size(ofAttachedFile: path)
                 }
             if rules.leavesOut(attachment: name, file: source.path) {
                 warnings.add(
@@ -325,7 +335,8 @@ extension Capture {
             let target = try staging.path(ofEntry: entry)
             switch source {
             case .bytes(let bytes): try FileSystem.write(bytes, toNewFile: target)
-            case .file(let path): try FileSystem.copy(path, toNewFile: target)
+            case .file(let path):
+                try FileSystem.copy(path, toNewFile: target, maximumBytes: size)
             }
             return BundleMetadata.Attachment(name: name, entry: entry, bytes: size)
         } catch {

@@ -224,7 +224,8 @@ struct Capture: Sendable {
     }
 
     private mutating func describe() -> BundleMetadata {
-        let failures = test.state.withLock(\.failures).map(\.metadata)
+        let (events, leftOut) = test.state.withLock { ($0.failures, $0.failuresLeftOut) }
+        let failures = events.map(\.metadata)
         // The test failed after it had been captured as passing.
         if !failures.isEmpty, outcome == .passed { outcome = .failed }
         let duration = self.duration ?? start.elapsed
@@ -240,6 +241,13 @@ struct Capture: Sendable {
             capture: BundleMetadata.Capture(
                 at: date, duration: duration, limitsHit: limitsHit.sorted()),
             warnings: warnings)
+        if leftOut > 0 {
+            metadata.warnings.add(
+                .failuresLeftOut,
+                "\(leftOut) more failures are not listed: all failures of a test may have "
+                    + "\(FailureEvent.maximumTotalBytes) bytes.",
+                ["failures": .number(Int64(leftOut))])
+        }
         metadata.add(otherStores)
         if rules.shortensHomePaths { metadata.shortenHomePaths(.current) }
         return metadata

@@ -51,7 +51,7 @@ extension CaptureSession {
             let event = FailureEvent(
                 message: "The process exited in the middle of the test.", file: nil, line: nil,
                 kind: .termination)
-            test.state.withLock { $0.failures.append(event) }
+            test.state.withLock { $0.add(event) }
             update(test) { $0.stageEnd(event) }
         }
         end(test, packsNow: true)

@@ -198,8 +198,9 @@ extension CaptureSession {
         let configuration = configuration
         guard configuration.mode != .off else { return }
         let number = test.state.withLock { state in
-            if !state.hasEnded { state.failures.append(event) }
-            return state.hasEnded ? 0 : state.failures.count
+            if state.hasEnded { return 0 }
+            state.add(event)
+            return state.failures.count + state.failuresLeftOut
         }
         if number == 0 { return }
         if number == 1 {

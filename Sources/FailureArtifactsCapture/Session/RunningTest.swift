@@ -31,7 +31,11 @@ package final class RunningTest: Sendable {
 
     /// The state that changes while the test runs.
     struct State {
-        var failures: [FailureEvent] = []
+        private(set) var failures: [FailureEvent] = []
+        /// The number of failures that were left out, because the recorded ones have reached the limit.
+        private(set) var failuresLeftOut = 0
+        /// The size of the recorded failures, in bytes.
+        private var failureBytes = 0
         /// True if the test has ended.
         ///
         /// Later failures are ignored, such as those of a task that outlives the test.
@@ -48,6 +52,22 @@ package final class RunningTest: Sendable {
         var retained: [any Sendable & AnyObject] = []
         /// The reasons for missing captures, as full sentences.
         var lostCaptures: [String] = []
+
+        /// Records a failure, unless the recorded ones have reached ``FailureEvent/maximumTotalBytes``.
+        ///
+        /// The first failure and the end of the process are always recorded.
+        mutating func add(_ failure: FailureEvent) {
+            let bytes = failure.message.utf8.count + FailureEvent.otherBytes
+            guard
+                failures.isEmpty || failure.kind == .termination
+                    || failureBytes + bytes <= FailureEvent.maximumTotalBytes
+            else {
+                failuresLeftOut += 1
+                return
+            }
+            failureBytes += bytes
+            failures.append(failure)
+        }
     }
 
     /// The progress of a test's capture.
@@ -142,6 +162,7 @@ package final class RunningTest: Sendable {
 
 /// A failure, as reported by any test framework.
 package struct FailureEvent: Sendable {
+    /// The message; a long one lacks its middle, as ``cut(_:)`` describes.
     package let message: String
     /// The source file; nil if the framework does not know it.
     package let file: String?
@@ -162,7 +183,7 @@ package struct FailureEvent: Sendable {
         message: String, file: String?, line: Int?, kind: BundleMetadata.Failure.Kind,
         date: Timestamp = .now
     ) {
-        self.message = message
+        self.message = Self.cut(message)
         self.file = file
         self.line = line
         self.kind = kind
@@ -172,5 +193,42 @@ package struct FailureEvent: Sendable {
     /// The failure's form in the metadata.
     var metadata: BundleMetadata.Failure {
         BundleMetadata.Failure(message: message, file: file, line: line, kind: kind, at: date)
+    }
+}
+
+extension FailureEvent {
+    /// The maximum size of a message, in bytes of UTF-8.
+    static let maximumMessageBytes = 64 << 10
+    /// The maximum size of all failures of a test, in bytes.
+    ///
+    /// In JSON a control character takes up six times its size, and readers accept 16 MiB of metadata.
+    static let maximumTotalBytes = 2 << 20
+    /// The size that a failure has besides its message, in bytes, as an estimate.
+    static let otherBytes = 512
+
+    /// Returns the start and the end of a message that exceeds the limit, and a line between them with the number of
+    /// bytes that are left out.
+    static func cut(_ message: String) -> String {
+        guard message.utf8.count > maximumMessageBytes else { return message }
+        // The line between the halves takes up less than 100 bytes.
+        let half = (maximumMessageBytes - 100) / 2
+        return message.withUTF8Bytes { bytes in
+            var start = half
+            var end = bytes.count - half
+            // A code point isn't divided: its second and later bytes begin with the bits 10.
+            while start > 0, bytes[start] & 0xc0 == 0x80 { start -= 1 }
+            while end < bytes.count, bytes[end] & 0xc0 == 0x80 { end += 1 }
+            return String(decoding: bytes[..<start], as: UTF8.self)
+                + "\n[\(end - start) bytes are left out here]\n"
+                + String(decoding: bytes[end...], as: UTF8.self)
+        }
+    }
+}
+
+extension String {
+    /// Passes the bytes of the text to `body`, without a copy if the text is stored in UTF-8.
+    fileprivate func withUTF8Bytes<Result>(_ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
+        var text = self
+        return text.withUTF8(body)
     }
 }

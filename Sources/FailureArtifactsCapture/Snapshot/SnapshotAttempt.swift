@@ -122,6 +122,11 @@ struct SnapshotAttempt {
     private mutating func attempt(_ strategy: Strategy) throws(SnapshotFailure) -> Snapshot.Method? {
         try files.checkSize(of: snapshot.originalBytes)
         switch strategy {
+        case .own, .ownAsLastResort: try files.checkKinds(besidesDatabase: true)
+        case .unlockedFileCopy, .secondConnection, .fileCopy: try files.checkKinds()
+        case .imageBeforeRollback, .imageAtClose, .imageAtStart: break
+        }
+        switch strategy {
         case .imageBeforeRollback:
             guard let image = store.beforeRollback else { return nil }
             guard try write(image) else {

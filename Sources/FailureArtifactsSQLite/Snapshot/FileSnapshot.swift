@@ -25,6 +25,7 @@ package struct FileSnapshot {
         learnJournalMode()
         do {
             try checkSize(of: snapshot.originalBytes)
+            try checkKinds()
             guard let method = try copyFiles() else { return }
             try finishCopy()
             snapshot.method = method
@@ -55,6 +56,18 @@ package struct FileSnapshot {
         snapshot.excessiveBytes = bytes
         throw SnapshotFailure(
             "The store has \(bytes) bytes, more than the \(limits.maximumBytes) that may be copied.")
+    }
+
+    /// Fails if a pipe or a device has the name of one of the store's files.
+    ///
+    /// SQLite would open it, and wait for a writer. A connection that is open already opens only the journals.
+    package func checkKinds(besidesDatabase: Bool = false) throws(SnapshotFailure) {
+        guard let files = source.files else { return }
+        let database = besidesDatabase ? [] : [files.database]
+        for path in database + [files.wal, files.journal, files.walIndex] {
+            guard (try? FileSystem.status(of: path))?.kind == .other else { continue }
+            throw SnapshotFailure("'\(path)' is \(FileStatus.Kind.other.noun), which is not read.")
+        }
     }
 
     /// Makes the copy stand-alone and checks its size.

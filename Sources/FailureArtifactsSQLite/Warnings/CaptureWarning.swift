@@ -39,6 +39,7 @@ package struct CaptureWarning: Hashable, Sendable {
         case removedValueRemains = "removed-value-remains"
 
         // The bundle
+        case failuresLeftOut = "failures-left-out"
         case attachmentLeftOut = "attachment-left-out"
         case attachmentNotKept = "attachment-not-kept"
         case filesNotCompared = "files-not-compared"

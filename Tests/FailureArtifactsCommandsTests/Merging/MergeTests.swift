@@ -2,6 +2,7 @@ import FailureArtifactsReading
 import FailureArtifactsSystem
 import FailureArtifactsTestFixtures
 import FailureArtifactsZip
+import Foundation
 import Testing
 
 @testable import FailureArtifactsCommands
@@ -39,6 +40,27 @@ import Testing
             "CREATE TABLE fruit(id INTEGER PRIMARY KEY, name, kilos); INSERT INTO fruit VALUES \(rows)")
         try fixture.zip(
             path, [("metadata.json", Array(metadata.utf8)), ("stores/s.sqlite", store)])
+    }
+
+    @Test func `Links of the target directory are replaced, and their targets stay unchanged`() throws {
+        let fixture = try Fixture()
+        try fixture.plain("src/T.t-1a2b3c4d.zip", test: "testA")
+        let output = fixture.path("merged")
+        try FileSystem.createDirectory(output)
+        let names = ["report.html", MergeLog.name]
+        for name in names {
+            let victim = fixture.path("victim-\(name)")
+            try FileSystem.write(Array("precious".utf8), toNewFile: victim)
+            try FileManager.default.createSymbolicLink(
+                atPath: Path.join(output, name), withDestinationPath: victim)
+        }
+        #expect(run("merge", fixture.path("src"), "-o", output).status == 0)
+        for name in names {
+            let victim = try FileSystem.contents(ofFile: fixture.path("victim-\(name)"))
+            #expect(victim == Array("precious".utf8))
+            let status = try FileSystem.statusWithoutFollowing(Path.join(output, name))
+            #expect(status?.kind == .regular)
+        }
     }
 
     @Test func `Nothing is lost, and nothing is there twice`() throws {

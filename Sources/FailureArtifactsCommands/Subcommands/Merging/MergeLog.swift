@@ -60,17 +60,12 @@ extension MergeLog {
 
         init(directory: String) throws(SystemError) {
             let path = Path.join(directory, MergeLog.name)
-            let file = try Self.file(at: path)
+            let file = try File.updatingOwn(path)
             offset = try file.size()
             self.file = file
             known = Set(MergeLog.lines(in: directory).map { [$0.bundle, $0.from] })
             // The last writer may have been ended in the middle of a line.
             if offset > 0 { buffer = [UInt8(ascii: "\n")] }
-        }
-
-        private static func file(at path: String) throws(SystemError) -> File {
-            if try FileSystem.status(of: path) == nil { return try File(creating: path) }
-            return try File(updating: path)
         }
 
         mutating func append(_ line: Line) throws {

@@ -45,7 +45,7 @@ struct RunOutputs {
                         problems: problems),
                     limits: ReportLimits(causes: causes.count), scratch: scratch,
                     folder: PageFolder(ofPage: path))
-                try WholeFile.write(report, to: path)
+                try WholeFile.write(report, toOwn: path)
             }
             return Path.relative(path, to: workingDirectory)
         } catch {
@@ -118,7 +118,7 @@ struct RunOutputs {
             let files = RepositoryFiles(
                 root: project.isEmpty ? workingDirectory : project, package: workingDirectory)
             let text = try CodeQualityText.text(for: causes, in: files)
-            try WholeFile.write(text, to: path)
+            try WholeFile.write(text, toOwn: path)
         } catch {
             try console.warn(Self.sentence("The code quality report could not be written.", error))
         }
