@@ -18,7 +18,8 @@ typedef int failure_artifacts_trace(unsigned event, void *connection, void *stat
 // a profile function. On the first connection of a copy of SQLite, that isn't noticed, and they are lost.
 //
 // Relies on: SQLite keeps the trace's function and argument in adjacent words of the connection's memory, and clears
-// them with the trace. Read in sqlite3_trace_v2() of main.c and struct sqlite3 of sqliteInt.h, unchanged since 3.14.
+// them with the trace. Read in sqlite3_trace_v2() of main.c and struct sqlite3 of sqliteInt.h of several versions since
+// 3.14, and run with 3.40.1.
 // Otherwise: failure_artifacts_is_unwatched() always returns false. An application that sets its own trace is then
 // not noticed, and bundles don't say that the later statements are missing. The ends of statements are not recorded.
 void failure_artifacts_trace_set(
