@@ -159,7 +159,7 @@ class ManySteps(SuiteCase):
             text = self.page.run("document.body.innerText")
         finally:
             self.page.call("Page.removeScriptToEvaluateOnNewDocument", identifier=script["identifier"])
-        for part in ("movement.cents changed from 100 to -9999", "ExplorerTests.swift:", "the last one"):
+        for part in ("changed the failing query's result from 100 to -9999", "ExplorerTests.swift:", "the last one"):
             self.assertIn(part, text)
 
     def test_only_changed_rows(self):
