@@ -392,7 +392,11 @@ static void cache_shuts_down(void *argument) {
 }
 
 static sqlite3_pcache *cache_creates(int page_size, int extra_size, int purgeable) {
-    if (atomic_exchange(&armed, false)) register_extension();
+    if (atomic_load(&armed)) {
+        // Other threads may be opening a database, too: they don't go on before the extension is registered.
+        register_extension();
+        atomic_store(&armed, false);
+    }
     return original_cache.xCreate(page_size, extra_size, purgeable);
 }
 

@@ -479,8 +479,14 @@ void failure_artifacts_log_statement(
 }
 
 static failure_artifacts_log_end state_of(const failure_artifacts_log *log, sqlite3 *handle) {
-    failure_artifacts_pages pages = log->pages;
-    failure_artifacts_pages_update(&pages, handle);
+    // The version is read again, even if no page was written since the last statement began.
+    failure_artifacts_pages pages = {0}, last = log->pages;
+    failure_artifacts_pages_check(&last, handle);
+    if (last.written == failure_artifacts_unknown_count) {
+        pages = last;
+    } else {
+        failure_artifacts_pages_update(&pages, handle);
+    }
     return (failure_artifacts_log_end){
         .changes = sqlite3_total_changes64(handle), .written = pages.written, .spilled = pages.spilled,
         .version = pages.version, .is_in_transaction = !sqlite3_get_autocommit(handle)};

@@ -164,6 +164,11 @@ struct Relevance {
         return score
     }
 
+    /// True if the message has the error that a violated foreign key raises, and the finding is about one.
+    func namesError(of finding: Finding) -> Bool {
+        finding.code == .foreignKeyViolation && message.text.contains("FOREIGN KEY")
+    }
+
     /// True unless the finding is about the values of a column that the last queries didn't read.
     func readsColumn(of finding: Finding) -> Bool {
         guard finding.code.isOutlier, let queryWords

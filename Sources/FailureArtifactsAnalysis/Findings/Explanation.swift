@@ -210,6 +210,12 @@ package struct Explanation: Encodable {
         {
             kept.append(finding)
         }
+        // A finding that says what is remarkable about a statement comes before one about its effect on the result.
+        if let index = kept.firstIndex(where: { $0.code == .resultChanged }),
+            let other = kept[index...].firstIndex(where: { $0.isAbout(kept[index]) })
+        {
+            kept.insert(kept.remove(at: other), at: index)
+        }
         var statements: Set<String> = []
         let repeated = kept.map { finding in
             finding.statement.map { !statements.insert("\(finding.store ?? "") \($0.order)").inserted }
@@ -224,6 +230,12 @@ package struct Explanation: Encodable {
 }
 
 extension Finding {
+    /// True if it is another finding about the same statement, of the same confidence.
+    fileprivate func isAbout(_ other: Finding) -> Bool {
+        code != other.code && confidence == other.confidence && store == other.store
+            && statement != nil && statement?.order == other.statement?.order
+    }
+
     /// True if another finding has the same evidence and would say the same again.
     fileprivate func hasEvidence(of other: Finding) -> Bool {
         guard store == other.store else { return false }
@@ -258,7 +270,8 @@ extension Finding {
     ///
     /// A possible cause whose rows explain the difference that the assertion saw is a likely one, if the rule allows it.
     ///
-    /// The effect of a statement that the test itself ran is what its author wrote, not the work of the tested code.
+    /// The effect of a statement that the test itself ran is what its author wrote, not the work of the tested code, unless
+    /// the test failed with that error.
     fileprivate mutating func relate(to relevance: Relevance) {
         let score = relevance.score(of: self)
         self.relevance += score
@@ -267,7 +280,9 @@ extension Finding {
         {
             confidence = .likely
         }
-        if code.isEffect, source?.isInTests == true { confidence = .possible }
+        if code.isEffect, source?.isInTests == true, !relevance.namesError(of: self) {
+            confidence = .possible
+        }
     }
 
     /// The smallest of the rules' limits on the number of rows.

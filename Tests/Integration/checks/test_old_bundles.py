@@ -73,7 +73,7 @@ class Commands(OldBundles):
             self.assertEqual(metadata, Bundle(path).metadata, path)
             text = self.tool("show", path)
             for failure in metadata["failures"]:
-                self.assertIn(failure["message"], text)
+                self.assertIn(failure["message"].removeprefix("XCTAssertEqual failed: "), text)
             for store in metadata["stores"]:
                 self.assertIn(f"Store {store['name']}", text)
         text = self.tool("show", ORDINARY, "--statements")
