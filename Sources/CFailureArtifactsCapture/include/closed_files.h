@@ -42,7 +42,7 @@ enum {
     failure_artifacts_held_files_of_store = 4,
 };
 
-// True if the descriptor is still that of the file.
+// True if the descriptor still refers to the file.
 bool failure_artifacts_is_held(failure_artifacts_held_file file);
 
 // Opens a handle on the WAL of a connection that is about to be closed. The close of the last connection that has used

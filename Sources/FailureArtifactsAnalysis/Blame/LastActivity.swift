@@ -35,7 +35,7 @@ package struct LastActivity: Encodable, Sendable {
     ///
     /// - Parameter evidence: The failure.
     init?(_ evidence: FailureEvidence) {
-        let queries = evidence.stores.map { ($0, Self.lastQuery(in: $0)) }
+        let queries = evidence.stores.map { ($0, $0.relevance(to: evidence.message).queries.first) }
         let last = queries.max { ($0.1?.order ?? 0) < ($1.1?.order ?? 0) }
         let withResult = evidence.stores.first { $0.assertedResult(for: evidence.message) != nil }
         let withQuery = last?.1 == nil ? nil : last?.0
@@ -60,11 +60,6 @@ package struct LastActivity: Encodable, Sendable {
         let rows = changed.flatMap { table in table.rows.map { StoreEvidence.row($0, in: table) } }
         let found = step.map { store.statements(of: $0, changing: rows) } ?? []
         statements = found.count <= Self.maximumStatements ? found : []
-    }
-
-    private static func lastQuery(in store: StoreEvidence) -> StoreEvidence.Statement? {
-        let names = Set(store.tables.map { folded($0.name) })
-        return store.testStatements.last { $0.isQuery(of: names) }
     }
 
     /// Returns the commands that show more.
