@@ -128,6 +128,35 @@ private struct EndTrait: TestTrait, TestScoping {
     }
 }
 
+/// Tests that share a queue, whose asynchronous accesses run on threads without a task.
+@Suite(.serialized) struct QueueTests {
+    fileprivate static let meeting = Meeting(of: 2)
+    nonisolated(unsafe) private static var queue: DatabaseQueue?
+
+    /// Passes, and leaves the queue open.
+    @Test func aOpens() throws {
+        Self.queue = try DatabaseQueue(path: try freshPath("queue.sqlite"))
+        try Self.queue?.plant("pear")
+    }
+
+    /// `queue`: pear, fig.
+    @Test func bFails() async throws {
+        await Self.meeting.arrive()
+        try await Self.queue?.write { try Fruit(name: "fig").insert($0) }
+        await Self.meeting.arrive()
+        Issue.record("uses the queue")
+    }
+}
+
+/// A test that runs at the same time as ``QueueTests`` and uses no store.
+@Suite struct StrangerTests {
+    @Test func fails() async {
+        await QueueTests.meeting.arrive()
+        await QueueTests.meeting.arrive()
+        Issue.record("uses nothing")
+    }
+}
+
 /// 64 simultaneous tests with stores of all kinds.
 ///
 /// Every second one fails.
