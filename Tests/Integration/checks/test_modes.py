@@ -112,6 +112,8 @@ struct Opens: SuiteTrait, TestTrait, TestScoping {
         sqlite3_exec(OpaquePointer(bitPattern: Opens.handle), "INSERT INTO fruit VALUES ('plum')", nil, nil, nil)
         Issue.record("with a trait")
     }
+
+    @Test func unused() { Issue.record("uses nothing") }
 }
 """
 
@@ -333,6 +335,7 @@ class SwiftTestingModes(SuiteCase):
         "Undeclared.onMain": {"onMain": ["apple"]}, "Undeclared.knownAndUnknown": {"knownAndUnknown": ["apple"]},
         "Undeclared.traits": {"traits": ["apple"]}, "Serialized.first": {"first": ["apple"]},
         "Serialized.second": {"second": ["apple"]}, "WithTrait.ownTrait": {"memory": ["fig", "plum"]},
+        "WithTrait.unused": {"memory": ["fig"]},
     }
 
     @classmethod
@@ -409,14 +412,17 @@ let package = Package(
         package = UserPackage(
             "with a dynamic library", f'.package(path: "{helpers}")', '.product(name: "Helpers", package: "helpers")',
             tests={"ModernTests": tests}, built_as="dynamic")
-        found = package.swift("test", "--filter", "free|ownTrait")
+        found = package.swift("test", "--filter", "free|WithTrait")
         self.assertEqual(found.status, 1, found.output + found.errors)
-        self.assertTidy(found, 1)
-        self.check(found.bundles[0])
-        self.assertTest(found.bundles[0], "WithTrait", "ownTrait", "with a trait")
-        self.assertStores(found.bundles[0], memory=["fig", "plum"])
+        self.assertTidy(found, 2)
+        for bundle, name, message, fruit in zip(
+                found.bundles, ("ownTrait", "unused"), ("with a trait", "uses nothing"), (["fig", "plum"], ["fig"])):
+            self.check(bundle)
+            self.assertTest(bundle, "WithTrait", name, message)
+            self.assertStores(bundle, memory=fruit)
+            self.assertNotIn("shared", bundle.metadata["stores"][0])
         with tempfile.TemporaryDirectory() as directory:
-            command = ["swift", "test", "--skip-build", "--scratch-path", package.scratch, "--filter", "free|ownTrait"]
+            command = ["swift", "test", "--skip-build", "--scratch-path", package.scratch, "--filter", "free|WithTrait"]
             process = subprocess.run(
                 [TOOL, "run", "--", *command], cwd=package.path, capture_output=True, text=True,
                 env=clean_environment(directory, FAILURE_ARTIFACTS_DIR=f"{directory}/left"))

@@ -318,12 +318,16 @@ class Ownership(TestingCase):
         self.assertStores(last, last=["kiwi"])
 
     def test_a_store_used_without_a_task_belongs_to_the_tests_of_its_suite(self):
-        used, unused = self.leaves(only("QueueTests") + only("StrangerTests")[2:], count=2)
+        used, other, unused = self.leaves(only("QueueTests") + only("StrangerTests")[2:], count=3)
         self.assertTest(used, "QueueTests", "bFails", "uses the queue")
         self.assertStores(used, queue=["pear", "fig"])
         self.assertEqual(openers(used), {"queue": (True, {"suite": "QueueTests", "name": "aOpens"})})
+        self.assertTest(other, "QueueTests", "cFails", "uses the other queue")
+        self.assertStores(other, **{"of-no-test": ["plum", "kiwi"]})
+        self.assertEqual(openers(other), {"of-no-test": (True, None)})
         self.assertTest(unused, "StrangerTests", "fails", "uses nothing")
-        self.assertEqual(unused.metadata["stores"], [])
+        # The other store was opened on a thread while this test was running.
+        self.assertLessEqual({label(store) for store in unused.metadata["stores"]}, {"of-no-test"})
 
     def test_crowd(self):
         """64 simultaneous tests, each with its own stores."""

@@ -128,23 +128,47 @@ private struct EndTrait: TestTrait, TestScoping {
     }
 }
 
-/// Tests that share a queue, whose asynchronous accesses run on threads without a task.
+/// Tests that share a queue and use it on threads without a task.
 @Suite(.serialized) struct QueueTests {
     fileprivate static let meeting = Meeting(of: 2)
     nonisolated(unsafe) private static var queue: DatabaseQueue?
+    nonisolated(unsafe) private static var ofNoTest: DatabaseQueue?
 
-    /// Passes, and leaves the queue open.
-    @Test func aOpens() throws {
+    /// Runs a closure on a thread without a task.
+    private static func withoutTask(_ body: @escaping @Sendable () throws -> Void) async {
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global().async {
+                try? body()
+                continuation.resume()
+            }
+        }
+    }
+
+    /// Passes, and leaves two queues open.
+    ///
+    /// One of them is opened outside of the test, and used in it.
+    @Test func aOpens() async throws {
         Self.queue = try DatabaseQueue(path: try freshPath("queue.sqlite"))
         try Self.queue?.plant("pear")
+        await Self.withoutTask {
+            Self.ofNoTest = try DatabaseQueue(path: try freshPath("of-no-test.sqlite"))
+            try Self.ofNoTest?.plant("plum")
+        }
+        #expect(try await Self.ofNoTest?.read { try Fruit.fetchCount($0) } == 1)
     }
 
     /// `queue`: pear, fig.
     @Test func bFails() async throws {
         await Self.meeting.arrive()
-        try await Self.queue?.write { try Fruit(name: "fig").insert($0) }
+        await Self.withoutTask { try Self.queue?.add("fig") }
         await Self.meeting.arrive()
         Issue.record("uses the queue")
+    }
+
+    /// `of-no-test`: plum, kiwi.
+    @Test func cFails() async {
+        await Self.withoutTask { try Self.ofNoTest?.add("kiwi") }
+        Issue.record("uses the other queue")
     }
 }
 
