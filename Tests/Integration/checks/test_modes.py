@@ -11,7 +11,7 @@ from harness import BUILD, ROOT, SuiteCase, clean_environment, read
 
 PLACE = BUILD / "integration" / "a user's packages"
 
-MANIFEST = """// swift-tools-version: 6.2
+MANIFEST = """// swift-tools-version: 6.3
 
 import PackageDescription
 
