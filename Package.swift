@@ -20,10 +20,12 @@ let commit: [CSetting]? = Context.environment["FAILURE_ARTIFACTS_COMMIT"].map { 
     [.define("FAILURE_ARTIFACTS_COMMIT", to: "\"\(commit)\"")]
 }
 
-// The last target contains the public types, and the first one re-exports them. Listing it makes incremental builds of
-// the importing module notice its changes.
+// Both adapters are in each library. The last target contains the public types, and the adapters re-export them. Listing
+// it makes incremental builds of the importing module notice its changes.
 func product(_ name: String, _ others: String...) -> Product {
-    Product.library(name: name, targets: [name] + others + ["FailureArtifactsCapture"])
+    Product.library(
+        name: name,
+        targets: others + ["FailureArtifacts", "FailureArtifactsTesting", "FailureArtifactsCapture"])
 }
 
 // On Apple platforms the SDK has both libraries. With `pkgConfig`, SwiftPM would link Homebrew's copy of SQLite if there
@@ -44,10 +46,11 @@ let package = Package(
     platforms: [.macOS(.v13), .iOS(.v16), .tvOS(.v16), .watchOS(.v9), .visionOS(.v1)],
     products: [
         product("FailureArtifacts"),
+        // Another name of the same library, for packages whose tests have the trait.
         product("FailureArtifactsTesting"),
-        product("FailureArtifactsTestKit"),
-        // For Apple platforms; elsewhere it only installs the observer.
-        product("FailureArtifactsCoreData", "FailureArtifactsTestKit"),
+        product("FailureArtifactsTestKit", "FailureArtifactsTestKit"),
+        // For Apple platforms; elsewhere it only installs the adapters.
+        product("FailureArtifactsCoreData", "FailureArtifactsCoreData", "FailureArtifactsTestKit"),
         .executable(name: "failure-artifacts", targets: ["FailureArtifactsTool"]),
     ],
     targets: [
@@ -109,15 +112,15 @@ let package = Package(
         // Adapters to test frameworks.
         .target(name: "CFailureArtifactsInstall"),
         .target(
-            name: "FailureArtifacts",
-            dependencies: ["FailureArtifactsCapture", "CFailureArtifactsInstall"],
-            swiftSettings: settings),
-
-        .target(name: "CFailureArtifactsTestingInstall"),
-        .target(
             name: "FailureArtifactsTesting",
             dependencies: [
-                "FailureArtifactsCapture", "FailureArtifactsSystem", "CFailureArtifactsTestingInstall",
+                "FailureArtifactsCapture", "FailureArtifactsSystem", "CFailureArtifactsInstall",
+            ],
+            swiftSettings: settings),
+        .target(
+            name: "FailureArtifacts",
+            dependencies: [
+                "FailureArtifactsTesting", "FailureArtifactsCapture", "CFailureArtifactsInstall",
             ],
             swiftSettings: settings),
 
@@ -299,7 +302,8 @@ let package = Package(
         .testTarget(
             name: "FailureArtifactsTestingTests",
             dependencies: [
-                "FailureArtifactsTesting", "FailureArtifactsBundle", "FailureArtifactsSystem",
+                "FailureArtifacts", "FailureArtifactsTesting", "FailureArtifactsBundle",
+                "FailureArtifactsSystem",
                 "FailureArtifactsTestStores", "FailureArtifactsTestSupport",
             ],
             swiftSettings: settings),

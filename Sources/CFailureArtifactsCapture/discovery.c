@@ -71,6 +71,10 @@ uint64_t failure_artifacts_last_use(const failure_artifacts_connection *connecti
     return atomic_load_explicit(&connection->last_use, memory_order_relaxed);
 }
 
+uint64_t failure_artifacts_last_use_without_task(const failure_artifacts_connection *connection) {
+    return atomic_load_explicit(&connection->last_use_without_task, memory_order_relaxed);
+}
+
 bool failure_artifacts_borrowing_begins(failure_artifacts_connection *connection) {
     uintptr_t nobody = 0;
     if (!atomic_compare_exchange_strong(&connection->borrowed_by, &nobody, failure_artifacts_current_thread()))
@@ -141,8 +145,9 @@ static __attribute__((noinline)) bool renews_numbers(failure_artifacts_connectio
 
 // Several tests of one process may use a connection, each in a task of its own. Finding the test of a task takes longer
 // than many statements, so it is only done when the task changes.
-static __attribute__((noinline)) void note_task(failure_artifacts_connection *connection) {
+static __attribute__((noinline)) void note_task(failure_artifacts_connection *connection, uint64_t number) {
     uintptr_t task = failure_artifacts_current_task();
+    if (task == 0) atomic_store_explicit(&connection->last_use_without_task, number, memory_order_relaxed);
     if (task == 0 || task == atomic_load_explicit(&connection->last_task, memory_order_relaxed)) return;
     atomic_store_explicit(&connection->last_task, task, memory_order_relaxed);
     events.used_in_task(connection);
@@ -177,9 +182,11 @@ static void follow(failure_artifacts_connection *connection, const char *sql) {
 static void statement_starts(
     failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t number) {
     if (!this_thread.handle) learn_thread();
-    if (atomic_load_explicit(&follows_tasks, memory_order_relaxed)) note_task(connection);
     // With what was noted before the test started: that the connection is left.
     uint64_t tests = atomic_load_explicit(&started_tests, memory_order_acquire);
+    // A task may run several tests, one after the other, and the memory of a task that has ended is used again.
+    if (tests != connection->tests) atomic_store_explicit(&connection->last_task, 0, memory_order_relaxed);
+    if (atomic_load_explicit(&follows_tasks, memory_order_relaxed)) note_task(connection, number);
     if (tests != connection->tests) {
         connection->tests = tests;
         if (atomic_load_explicit(&connection->is_left, memory_order_relaxed)
@@ -240,8 +247,9 @@ static int connection_is_used(unsigned event, void *context, void *statement, vo
         failure_artifacts_light_fence();
         if (atomic_load_explicit(&connection->borrowed_by, memory_order_acquire) == 0
             && (has_number(connection) || renews_numbers(connection))) {
-            if (atomic_load_explicit(&follows_tasks, memory_order_relaxed)) note_task(connection);
-            if (failure_artifacts_log_repeated(connection, statement, argument, next_number(connection))) {
+            uint64_t number = next_number(connection);
+            if (atomic_load_explicit(&follows_tasks, memory_order_relaxed)) note_task(connection, number);
+            if (failure_artifacts_log_repeated(connection, statement, argument, number)) {
                 atomic_store_explicit(&connection->is_called, false, memory_order_release);
                 return 0;
             }

@@ -38,6 +38,7 @@
     FUNCTION(result_error_code) \
     FUNCTION(result_null) \
     FUNCTION(stmt_busy) \
+    FUNCTION(total_changes) \
     FUNCTION(txn_state) \
     FUNCTION(user_data) \
     FUNCTION(vfs_find)

@@ -1,4 +1,5 @@
 @_exported public import FailureArtifactsCapture
+internal import FailureArtifactsTesting
 
 #if canImport(ObjectiveC)
 internal import Foundation
@@ -66,9 +67,10 @@ extension FailureObserver {
     }
 }
 
-/// Installs the observer unless the environment turns capturing off; called by C at process start.
+/// Installs the adapters unless the environment turns capturing off; called by C at process start.
 @_cdecl("failure_artifacts_install")
 func installAtProcessStart() {
+    SwiftTesting.install()
     let configuration = CaptureConfiguration()
     if configuration.mode != .off { FailureObserver.install(configuration, mayBeInTest: false) }
 }

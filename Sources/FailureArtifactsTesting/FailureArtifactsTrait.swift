@@ -3,8 +3,8 @@ public import Testing
 
 /// A trait that captures the SQLite stores of each failing test in a bundle.
 ///
-/// On a suite it applies to the suite's tests and to those of nested suites. A test that has the trait several times
-/// leaves one bundle.
+/// Linking the package adds it to every test. Where that isn't possible, add it in the source. On a suite it applies to
+/// the suite's tests and to those of nested suites. A test that has the trait several times leaves one bundle.
 public struct FailureArtifactsTrait: SuiteTrait, TestTrait, TestScoping {
     /// A Boolean value that indicates whether the trait applies to a suite's tests and nested suites: true.
     public var isRecursive: Bool { true }
@@ -34,20 +34,4 @@ extension Trait where Self == FailureArtifactsTrait {
     /// A trait that captures the SQLite stores of each failing test in a bundle: `@Suite(.failureArtifacts)`,
     /// `@Test(.failureArtifacts)`.
     public static var failureArtifacts: Self { Self() }
-}
-
-/// Starts discovery, so that stores opened before the first test are known; called by C at process start.
-@_cdecl("failure_artifacts_testing_install")
-func installAtProcessStart() {
-    CaptureSession.shared.tellTests { Test.current != nil }
-    CaptureSession.shared.recordIssues { message, file, line in
-        guard let test = Test.current else { return false }
-        let name = file.split(separator: "/").last ?? "unknown"
-        Issue.record(
-            Comment(rawValue: message),
-            sourceLocation: SourceLocation(
-                fileID: "\(test.sourceLocation.moduleName)/\(name)", filePath: file, line: line,
-                column: 1))
-        return true
-    }
 }

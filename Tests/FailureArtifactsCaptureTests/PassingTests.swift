@@ -51,8 +51,8 @@ import Testing
 
         func start(_ name: String = "testTotal", arguments: [String]? = nil) -> RunningTest {
             let test = session.testWillStart(
-                framework: "XCTest", suite: "LedgerTests", name: name, arguments: arguments,
-                isAlone: false)
+                framework: "XCTest", suite: "LedgerTests", name: name,
+                place: TestPlace(location: name, arguments: arguments), isAlone: false)
             test.state.withLock { $0.registered.append((directory + "/ledger.sqlite", nil)) }
             return test
         }

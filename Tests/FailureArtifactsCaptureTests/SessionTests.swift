@@ -262,7 +262,8 @@ import Testing
         let world = try World()
         let attempts = ["A.swift:1", "B.swift:1", "A.swift:1"].map { location in
             world.session.testWillStart(
-                framework: "Swift Testing", suite: "S", name: "t", location: location, isAlone: false
+                framework: "Swift Testing", suite: "S", name: "t", place: TestPlace(location: location),
+                isAlone: false
             ).identity.attempt
         }
         #expect(attempts == [1, 1, 2])

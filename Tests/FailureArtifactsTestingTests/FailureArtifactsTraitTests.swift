@@ -66,11 +66,47 @@ import Testing
         #expect(bundle.messages == ["Issue recorded: once"])
     }
 
-    @Test func traitOfATestCoversThatTestOnly() throws {
-        let bundle = try failing("PartlyCoveredFixtures/")
-        #expect(bundle.metadata.test.name == "covered")
-        #expect(bundle.metadata.stores.map(\.name) == ["larder"])
+    @Test func testsNeedNoTrait() throws {
+        let child = try run("PartlyTraitedFixtures/")
+        let bundles = try #require(try child.bundles(), "\(child.output)")
+        #expect(bundles.map(\.metadata.test.name).sorted() == ["traited", "untraited"])
+        for bundle in bundles {
+            let isTraited = bundle.metadata.test.name == "traited"
+            #expect(try bundle.texts(fruits) == [isTraited ? "apple" : "pear"])
+        }
+    }
+
+    @Test func failureInTheScopeOfAnotherTraitLeavesABundle() throws {
+        let bundle = try failing("FailingTraitFixtures/")
+        #expect(bundle.messages == ["Caught error: the fruit is rotten"])
         #expect(try bundle.texts(fruits) == ["apple"])
+    }
+
+    @Test func storeThatATraitOpensForATestIsTheTests() throws {
+        let child = try run("StoreForTestFixtures/")
+        let bundles = try #require(try child.bundles(), "\(child.output)")
+        let expected = [
+            "usesIt": ["apple", "pear"], "usesNothing": ["apple"], "cases(_:)\"fig\"": ["apple", "fig"],
+            "cases(_:)\"plum\"": ["apple", "plum"],
+        ]
+        #expect(bundles.count == expected.count, "\(child.output)")
+        for bundle in bundles {
+            let test = bundle.metadata.test
+            let name = test.name + (test.arguments?.joined() ?? "")
+            try #require(bundle.metadata.stores.count == 1, "\(name)")
+            #expect(bundle.metadata.stores[0].shared == nil)
+            #expect(try bundle.texts(fruits) == expected[name], "\(name)")
+        }
+    }
+
+    @Test func storeThatATraitOpensForASuiteIsTheSuites() throws {
+        let child = try run("Store(ForSuite|OfAnotherSuite)Fixtures/")
+        let bundles = try #require(try child.bundles(), "\(child.output)")
+        #expect(bundles.map(\.metadata.test.name).sorted() == ["fails", "usesIt", "usesNothing"])
+        for bundle in bundles {
+            let isOfSuite = bundle.metadata.test.suite.hasPrefix("StoreForSuiteFixtures")
+            #expect(bundle.metadata.stores.map(\.shared) == (isOfSuite ? [true] : []))
+        }
     }
 
     @Test func suiteOfATestInNoSuiteIsItsModule() throws {

@@ -87,19 +87,106 @@ struct Basket: Sendable, CustomTestStringConvertible {
     }
 }
 
-/// Only one of the two has the trait.
-@Suite(.inChildOnly) struct PartlyCoveredFixtures {
-    @Test(.failureArtifacts) func covered() throws {
+/// Only one of the two has the trait in its source.
+@Suite(.inChildOnly) struct PartlyTraitedFixtures {
+    @Test(.failureArtifacts) func traited() throws {
         let store = try openStore("larder", "apple")
         Issue.record("with the trait")
         store.close()
     }
 
-    @Test func uncovered() throws {
+    @Test func untraited() throws {
         let store = try openStore("larder", "pear")
         Issue.record("without the trait")
         store.close()
     }
 }
 
-@Test(.inChildOnly, .failureArtifacts) func fixtureInNoSuite() { Issue.record("in no suite") }
+@Test(.inChildOnly) func fixtureInNoSuite() { Issue.record("in no suite") }
+
+/// Opens a store for each test of a suite, or one for the whole suite, before the scopes of the traits after it begin.
+struct StoreTrait: SuiteTrait, TestTrait, TestScoping {
+    @TaskLocal static var store: ApplicationHandle?
+
+    let isRecursive: Bool
+
+    func provideScope(
+        for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
+    ) async throws {
+        let store = try openStore("opened", "apple")
+        defer { store.close() }
+        try await Self.$store.withValue(store, operation: function)
+    }
+}
+
+@Suite(.inChildOnly, StoreTrait(isRecursive: true), .failureArtifacts) struct StoreForTestFixtures {
+    @Test func usesIt() throws {
+        try StoreTrait.store?.run("INSERT INTO fruit VALUES ('pear')")
+        Issue.record("uses the store")
+    }
+
+    @Test func usesNothing() { Issue.record("uses no store") }
+
+    @Test(arguments: ["fig", "plum"]) func cases(_ fruit: String) throws {
+        try StoreTrait.store?.run("INSERT INTO fruit VALUES ('\(fruit)')")
+        Issue.record("uses the store")
+    }
+}
+
+/// Fails before the test begins, with a store open.
+struct FailingTrait: SuiteTrait, TestTrait, TestScoping {
+    var isRecursive: Bool { true }
+
+    func provideScope(
+        for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
+    ) async throws {
+        let store = try openStore("larder", "apple")
+        defer { store.close() }
+        throw Rotten()
+    }
+}
+
+@Suite(.inChildOnly, FailingTrait()) struct FailingTraitFixtures {
+    @Test func neverRuns() {}
+}
+
+@Suite(.inChildOnly, StoreTrait(isRecursive: false), .serialized) struct StoreForSuiteFixtures {
+    @Test func usesIt() throws {
+        try StoreTrait.store?.run("INSERT INTO fruit VALUES ('pear')")
+        Issue.record("uses the store")
+    }
+
+    @Suite struct Nested {
+        @Test func usesNothing() { Issue.record("uses no store") }
+    }
+
+    @Test func passesToAnotherSuite() async {
+        // The store is open, and was used, while the other test fails.
+        await Meeting.shared.arrive()
+        await Meeting.shared.arrive()
+    }
+}
+
+@Suite(.inChildOnly) struct StoreOfAnotherSuiteFixtures {
+    @Test func fails() async {
+        await Meeting.shared.arrive()
+        Issue.record("of another suite")
+        await Meeting.shared.arrive()
+    }
+}
+
+/// A meeting point for two tests.
+private actor Meeting {
+    static let shared = Meeting()
+    private var waiting: CheckedContinuation<Void, Never>?
+
+    /// Returns when the other test has called it, too.
+    func arrive() async {
+        if let waiting {
+            self.waiting = nil
+            waiting.resume()
+        } else {
+            await withCheckedContinuation { waiting = $0 }
+        }
+    }
+}

@@ -76,6 +76,8 @@ typedef struct failure_artifacts_connection {
     _Atomic(int) last_thread_number;
     // The Swift task that ran the last statement in a task; 0 before the first one. Only for comparison.
     _Atomic(uintptr_t) last_task;
+    // The number of the last statement that ran in no task; 0 before the first one.
+    _Atomic(uint64_t) last_use_without_task;
     // The number of tests that had started when the last statement was run.
     uint64_t tests;
     // True if the test that opened the connection has ended.
@@ -180,6 +182,8 @@ uintptr_t failure_artifacts_current_thread(void);
 uintptr_t failure_artifacts_last_thread(const failure_artifacts_connection *connection);
 int failure_artifacts_last_thread_number(const failure_artifacts_connection *connection);
 uint64_t failure_artifacts_last_use(const failure_artifacts_connection *connection);
+// Returns the number of the last statement that ran in no Swift task, since failure_artifacts_follow_tasks().
+uint64_t failure_artifacts_last_use_without_task(const failure_artifacts_connection *connection);
 bool failure_artifacts_is_unwound(const failure_artifacts_connection *connection);
 uint64_t failure_artifacts_unwound_at(const failure_artifacts_connection *connection);
 // Returns the current point in time in the order of statements, a different number for each call. It is larger than the
@@ -197,6 +201,11 @@ void failure_artifacts_borrowing_ends(failure_artifacts_connection *connection);
 // True if statements and the close are not reported: the application is known to have replaced our trace with its own,
 // or the copy of SQLite has no traces. The caller must make sure that the connection has not ended.
 bool failure_artifacts_is_unwatched(const failure_artifacts_connection *connection);
+
+// Returns a number that changes when the connection changes rows and, if it has a mutex, when it reads pages. It shows
+// the use of a connection whose statements are not reported. Returns `known` while another thread is inside
+// a call. The caller must make sure that the connection has not ended.
+uint64_t failure_artifacts_traffic(const failure_artifacts_connection *connection, uint64_t known);
 
 // From now on, saves content that is about to be lost for good. This is the content of a store in a transaction that is
 // rolled back. At a close, it is the content of a store in memory or of a store whose file is gone.

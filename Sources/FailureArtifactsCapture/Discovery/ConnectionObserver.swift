@@ -4,6 +4,8 @@ internal import CFailureArtifactsCapture
 protocol ConnectionObserver: AnyObject, Sendable {
     /// The test that this thread uses connections for; nil if no test runs on it.
     var currentTestID: TestID? { get }
+    /// The suite of that test; nil if no other test can run at the same time.
+    var currentSuite: String? { get }
 
     /// Handles an opened connection, and must register it exactly once.
     ///
@@ -45,10 +47,12 @@ struct OpenedConnection {
 
     /// Adds the connection to the open connections.
     ///
-    /// - Parameter test: The test that opens it; nil if none runs.
+    /// - Parameters:
+    ///   - test: The test that opens it; nil if none runs.
+    ///   - suite: The suite of that test; nil if no other test can run at the same time.
     /// - Returns: The owner of the connection; nil if any test may use it or none runs.
-    func register(by test: TestID?) -> TestID? {
-        let owner = registry.register(record, by: test)
+    func register(by test: TestID?, in suite: String? = nil) -> TestID? {
+        let owner = registry.register(record, by: test, in: suite)
         return owner == 0 ? nil : owner
     }
 }

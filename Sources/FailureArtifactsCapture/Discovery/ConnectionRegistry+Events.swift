@@ -18,13 +18,15 @@ extension ConnectionRegistry {
     ///
     /// - Returns: The owner of the connection; 0 if any test may use it, or if no test runs.
     func register(
-        _ record: UnsafeMutablePointer<failure_artifacts_connection>, by test: TestID?
+        _ record: UnsafeMutablePointer<failure_artifacts_connection>, by test: TestID?,
+        in suite: String? = nil
     ) -> TestID {
         state.withLock { state in
             state.event += 1
             let storeOwner = state.connections.companion(of: record)?.storeOwner ?? test ?? 0
-            let connection = RegisteredConnection(
+            var connection = RegisteredConnection(
                 record, owner: storeOwner == 0 ? 0 : test ?? storeOwner, storeOwner: storeOwner)
+            if let suite { connection.suites.insert(suite) }
             state.connections.append(connection)
             if connection.isOfAnyTestInMemory { failure_artifacts_connection_is_left(record) }
             return connection.owner
@@ -32,10 +34,14 @@ extension ConnectionRegistry {
     }
 
     func usedInTask(_ record: UnsafeMutablePointer<failure_artifacts_connection>) {
-        guard let test = state.withLock({ $0.observer })?.currentTestID else { return }
+        let observer = state.withLock { $0.observer }
+        let (test, suite) = (observer?.currentTestID, observer?.currentSuite)
         let isNew = state.withLock { state in
             guard let index = state.connections.index(of: record.pointee.serial) else { return false }
-            return state.connections[index].users.insert(test).inserted
+            state.connections[index].isUsedByTaskOfNoTest = test == nil
+            guard let test, state.connections[index].users.insert(test).inserted else { return false }
+            if let suite { state.connections[index].suites.insert(suite) }
+            return true
         }
         if isNew { usedAfterItsTest(record) }
     }

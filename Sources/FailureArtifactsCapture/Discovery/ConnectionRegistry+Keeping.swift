@@ -12,6 +12,7 @@ extension ConnectionRegistry {
     func beginKeeping(maximumBytes: UInt64) -> PointInTime {
         state.withLock { state in
             state.keepers += 1
+            Self.noteTraffic(&state)
             // A generic clamping initializer takes as long as the rest of this function in a debug build.
             failure_artifacts_keeping_begins(
                 maximumBytes > 1 << 62 ? 1 << 62 : Int64(bitPattern: maximumBytes), state.keepers == 1)
@@ -82,9 +83,9 @@ extension ConnectionRegistry {
             state.connections[index].leftAt = pointInTime
             let record = state.connections[index].record
             failure_artifacts_connection_is_left(record)
-            if let path = record.pointee.path, failure_artifacts_is_unwatched(record) {
-                unwatched.insert(String(cString: path))
-            }
+            guard failure_artifacts_is_unwatched(record) else { continue }
+            state.connections[index].traffic = failure_artifacts_traffic(record, 0)
+            if let path = record.pointee.path { unwatched.insert(String(cString: path)) }
         }
         if !areLeft { return nil }
         failure_artifacts_test_starts()

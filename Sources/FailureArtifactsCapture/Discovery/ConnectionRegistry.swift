@@ -119,7 +119,23 @@ final class ConnectionRegistry: Sendable {
 
     /// The connections that are open, in the order they were opened.
     var openConnections: [DiscoveredConnection] {
-        state.withLock { Self.openConnections($0) }
+        state.withLock { state in
+            Self.noteTraffic(&state)
+            return Self.openConnections(state)
+        }
+    }
+
+    /// Notes the use of connections whose tests have ended, and whose statements are not reported.
+    static func noteTraffic(_ state: inout State) {
+        for index in state.connections.indices where state.connections[index].leftAt > 0 {
+            let record = state.connections[index].record
+            guard failure_artifacts_is_unwatched(record) else { continue }
+            let known = state.connections[index].traffic
+            let traffic = failure_artifacts_traffic(record, known)
+            if traffic == known { continue }
+            state.connections[index].traffic = traffic
+            state.connections[index].trafficNotedAt = failure_artifacts_point_in_time()
+        }
     }
 
     private static func openConnections(_ state: State) -> [DiscoveredConnection] {
@@ -174,14 +190,14 @@ final class ConnectionRegistry: Sendable {
     ///
     /// - Parameters:
     ///   - connection: The connection.
-    ///   - body: Receives the connection's handle. It must not wait, and may use the handle only to inspect its mutex.
-    ///     A thread that closes the connection waits in the meantime, with that mutex held.
+    ///   - body: Receives the connection. It must not wait, and may use the handle only to inspect its mutex. A thread
+    ///     that closes the connection waits in the meantime, with that mutex held.
     /// - Returns: The result of `body`; nil if the connection has ended.
     func withOpenHandle<Result>(
-        of connection: DiscoveredConnection, _ body: (OpaquePointer) -> Result
+        of connection: DiscoveredConnection, _ body: (RegisteredConnection) -> Result
     ) -> Result? {
         state.withLock { state in
-            state.connections.index(of: connection.serial) == nil ? nil : body(connection.handle)
+            state.connections.index(of: connection.serial).map { body(state.connections[$0]) }
         }
     }
 }

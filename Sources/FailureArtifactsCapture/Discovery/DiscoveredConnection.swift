@@ -26,6 +26,8 @@ struct DiscoveredConnection: Sendable {
     ///
     /// Tests that have ended are not included.
     let users: Set<TestID>
+    /// The suites of the tests that opened it or whose tasks used it, if tests run at the same time.
+    let suites: Set<String>
     /// The name of the VFS, if it is not the system's own.
     let vfs: String?
     /// The object that reads its main database.
@@ -64,6 +66,7 @@ struct DiscoveredConnection: Sendable {
         owner = connection.owner == 0 ? nil : connection.owner
         leftAt = connection.leftAt
         users = connection.users
+        suites = connection.suites
     }
 
     /// Returns the files that a connection has attached; only to be called during one of its statements.
@@ -92,6 +95,10 @@ struct DiscoveredConnection: Sendable {
 
     /// The time and the thread of a connection's last use.
     struct Use: Sendable {
+        /// The number of the last use that no task of a test made, or that was not reported; 0 is never.
+        ///
+        /// It is known only if tests run at the same time.
+        let orderOfUnknownUser: UInt64
         /// True if the calling thread ran the last statement.
         let isOnThisThread: Bool
         /// The last statement's number, in the order of the process's statements.
@@ -109,11 +116,15 @@ struct DiscoveredConnection: Sendable {
     /// The last use of the connection; nil if it has ended.
     var lastUse: Use? {
         // The record is freed only after the registry has handled the close.
-        ConnectionRegistry.shared.withOpenHandle(of: self) { _ in
-            Use(
+        ConnectionRegistry.shared.withOpenHandle(of: self) { connection in
+            let order = failure_artifacts_last_use(record)
+            return Use(
+                orderOfUnknownUser: max(
+                    connection.isUsedByTaskOfNoTest ? order : 0, connection.trafficNotedAt,
+                    failure_artifacts_last_use_without_task(record)),
                 isOnThisThread: failure_artifacts_last_thread(record)
                     == failure_artifacts_current_thread(),
-                order: failure_artifacts_last_use(record),
+                order: order,
                 unwoundAt: Self.unwoundAt(record))
         }
     }

@@ -195,21 +195,29 @@ struct DiscoveredStore: Sendable {
     /// SQLite has none.
     var isUnwatched: Bool { accesses.contains { $0.connection.isUnwatched } }
 
-    /// True if a statement was run on it after the test that opened it had ended.
-    var isUsedByOthers: Bool {
-        accesses.contains { access in
-            // It is 0 if the owner was still running when the connection was described.
-            access.connection.leftAt > 0
-                && (access.connection.lastUse?.order ?? 0) > access.connection.leftAt
-        }
-    }
+    /// The suites of the tests that opened it or whose tasks used it, if tests run at the same time.
+    var suites: Set<String> { accesses.reduce(into: []) { $0.formUnion($1.connection.suites) } }
 
-    /// Returns true if a statement is known to have been run on it since `pointInTime`.
+    /// Returns true if it is known to have been used since `pointInTime`.
     ///
-    /// Statements may go unnoticed; see ``isUnwatched``.
+    /// Uses may go unnoticed; see ``isUnwatched``.
     func isUsed(since pointInTime: ConnectionRegistry.PointInTime) -> Bool {
         endedUse > pointInTime.statement
-            || accesses.contains { ($0.connection.lastUse?.order ?? 0) > pointInTime.statement }
+            || accesses.contains { access in
+                guard let use = access.connection.lastUse else { return false }
+                return max(use.order, use.orderOfUnknownUser) > pointInTime.statement
+            }
+    }
+
+    /// Returns true if it has been used since `pointInTime`, and no test is known to have done that.
+    ///
+    /// Known only if tests run at the same time.
+    func isUsedByUnknown(since pointInTime: ConnectionRegistry.PointInTime) -> Bool {
+        accesses.contains { access in
+            // It is 0 if the owner was still running when the connection was described.
+            (access.connection.lastUse?.orderOfUnknownUser ?? 0)
+                > max(pointInTime.statement, access.connection.leftAt)
+        }
     }
 }
 

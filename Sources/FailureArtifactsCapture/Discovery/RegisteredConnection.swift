@@ -17,6 +17,14 @@ struct RegisteredConnection {
     ///
     /// Tests that have ended are removed.
     var users: Set<TestID> = []
+    /// The suites of the tests that opened the connection or whose tasks used it, if tests run at the same time.
+    var suites: Set<String> = []
+    /// True if the task that ran the last statement in a task belongs to no test.
+    var isUsedByTaskOfNoTest = false
+    /// The number from ``failure_artifacts_traffic()`` when it was read last.
+    var traffic: UInt64 = 0
+    /// The point in time at which that number was found to have changed; 0 if it never has.
+    var trafficNotedAt: UInt64 = 0
     /// The files that the connection has attached.
     var attached: Set<FileStatus.Identity> = []
 

@@ -19,10 +19,7 @@ extension CaptureSession {
                         try Capture(
                             of: test, configuration: self.configuration, in: output,
                             registry: self.registry,
-                            isRunning: { id in
-                                id == RunningTest.unobserved
-                                    || self.state.withLock { $0.test(id) != nil }
-                            },
+                            isRunning: { id in self.state.withLock { $0.isRunning(id) } },
                             opener: { id in self.state.withLock { $0.opener(id) } },
                             libraryStores: {
                                 self.state.withLock(\.sources).flatMap { $0() }

@@ -12,15 +12,14 @@ extension CaptureSession {
     ///   - framework: The framework's name.
     ///   - suite: The class or suite.
     ///   - name: The method or function.
-    ///   - arguments: The arguments of a parameterized test, each as its description.
-    ///   - location: A location that distinguishes tests of the same name.
+    ///   - place: The place that distinguishes tests of the same name, and cases of a parameterized test.
     ///   - isAlone: True if no other test runs before this one has ended. If false, run the test's code with
     ///     ``RunningTest/ofTask`` set to this test.
     ///   - isSuite: True for a suite that failed outside of its tests.
     /// - Returns: The test, to be passed to later reports.
     package func testWillStart(
-        framework: String, suite: String, name: String, arguments: [String]? = nil,
-        location: String = "", isAlone: Bool, isSuite: Bool = false
+        framework: String, suite: String, name: String, place: TestPlace? = nil,
+        isAlone: Bool, isSuite: Bool = false
     ) -> RunningTest {
         let configuration = configuration
         if frameworkStores.needsFilesOpenAtStart { noteOpenFiles(configuration) }
@@ -29,20 +28,29 @@ extension CaptureSession {
         var key = suite
         key += "\u{0}"
         key += name
-        if !location.isEmpty { key += "\u{0}" + location }
-        if let arguments { for argument in arguments { key += "\u{0}\u{0}" + argument } }
+        if let place { key += "\u{0}" + place.location }
+        if let arguments = place?.arguments {
+            for argument in arguments { key += "\u{0}\u{0}" + argument }
+        }
         var unreported: UnreportedTest?
+        var early: EarlyTest?
         let test = state.withLock { state in
             let attempt = Self.increment(&state.attempts[key, default: 0])
             state.tests += 1
+            var suites: Set<TestID> = []
+            if let place, !state.early.isEmpty {
+                early = state.early.removeValue(forKey: place)
+                suites = Set(state.early.filter { $0.key.encloses(place) }.map(\.value.id))
+            }
+            let start = early?.start ?? start
             let test = RunningTest(
                 InFlightJournal.Test(
-                    id: state.tests,
+                    id: early?.id ?? state.tests,
                     identity: BundleMetadata.Test(
-                        framework: framework, suite: suite, name: name, arguments: arguments,
+                        framework: framework, suite: suite, name: name, arguments: place?.arguments,
                         attempt: attempt),
                     start: .now, order: start.statement),
-                isAlone: isAlone, start: start, isWatched: configuration.watchesStores)
+                isAlone: isAlone, start: start, isWatched: configuration.watchesStores, suites: suites)
             if !isSuite {
                 unreported = state.unreported
                 state.unreported = nil
@@ -51,7 +59,10 @@ extension CaptureSession {
             return test
         }
         if let unreported { end(unreported) }
-        if configuration.mode != .off { inFlight?.testBegan(test.inJournal) }
+        if configuration.mode != .off {
+            inFlight?.testBegan(test.inJournal)
+            for path in early?.opened ?? [] { storeOpened(path, by: test) }
+        }
         return test
     }
 

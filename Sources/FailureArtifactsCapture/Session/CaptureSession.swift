@@ -26,6 +26,8 @@ package final class CaptureSession: Sendable {
         var current: RunningTest?
         /// The test that may have been running when an adapter was installed.
         var unreported: UnreportedTest?
+        /// The tests and suites whose traits have used a store, and which no adapter has reported.
+        var early: [TestPlace: EarlyTest] = [:]
         /// The suites that have failed outside of their tests, and have not ended, by their names.
         var suites: [String: RunningTest] = [:]
         /// The other tests that have not ended, and those suites.
@@ -36,8 +38,8 @@ package final class CaptureSession: Sendable {
         ///
         /// Only such tests have a task.
         var hasTasks = false
-        /// Returns true if the caller runs in a test, reported or not; nil if no adapter can tell.
-        var isInTest: (@Sendable () -> Bool)?
+        /// Returns the test or suite that the caller runs in, reported or not.
+        var placeOfCaller: (@Sendable () -> TestPlace?)?
         /// Fails the caller's test; nil if the adapter to Swift Testing isn't linked.
         var recordIssue: (@Sendable (_ message: String, _ file: String, _ line: Int) -> Bool)?
         /// Closures that return the stores known to adapters.
@@ -58,6 +60,20 @@ package final class CaptureSession: Sendable {
         func test(_ id: TestID) -> RunningTest? {
             if let current, current.id == id { return current }
             return running.isEmpty ? nil : running[id]
+        }
+
+        /// Returns true if a test has not ended, including one that is not reported yet.
+        func isRunning(_ id: TestID) -> Bool {
+            test(id) != nil || early.values.contains { $0.id == id }
+        }
+
+        /// Remembers a store that a trait of a test has opened; returns false if `id` isn't such a test.
+        mutating func earlyCaseOpened(_ path: String?, _ id: TestID) -> Bool {
+            guard let place = early.first(where: { $0.value.id == id })?.key, place.isCase else {
+                return false
+            }
+            early[place]?.opened.append(path)
+            return true
         }
 
         /// Returns the identity of the test with a number, if it has not ended or has left stores open.
@@ -152,11 +168,15 @@ package final class CaptureSession: Sendable {
         registry.install(observer: self, prefixes: configuration.sqlitePrefixes)
     }
 
-    /// Distinguishes stores of unreported tests from stores that no test uses.
+    /// Finds the owners of stores that are opened in a test or a suite before it is reported, such as by a trait.
     ///
-    /// `isInTest` returns true if the caller runs in a test, reported or not.
-    package func tellTests(by isInTest: @escaping @Sendable () -> Bool) {
-        state.withLock { $0.isInTest = isInTest }
+    /// `place` returns the test or suite that the caller runs in, reported or not.
+    package func tellTests(by place: @escaping @Sendable () -> TestPlace?) {
+        state.withLock { $0.placeOfCaller = place }
+    }
+
+    /// Tells tests by their tasks from now on.
+    package func testsWillHaveTasks() {
         registry.followTasks()
     }
 
@@ -195,21 +215,36 @@ package final class CaptureSession: Sendable {
     var inFlight: InFlightJournal? { state.withLock { $0.inFlight } }
 
     /// Records in the journal that a test, or any test, uses a store.
-    package func storeOpened(_ path: String, by test: RunningTest?) {
+    package func storeOpened(_ path: String?, by test: RunningTest?) {
         if isOff { return }
-        path.withCString { inFlight?.storeOpened($0, by: test?.inJournal) }
+        if let path {
+            path.withCString { inFlight?.storeOpened($0, by: test?.inJournal) }
+        } else {
+            inFlight?.storeOpened(nil, by: test?.inJournal)
+        }
         finishAtExit()
     }
 }
 
 extension CaptureSession: ConnectionObserver {
-    var currentTestID: TestID? { currentTest?.id ?? unobservedTestID }
+    var currentTestID: TestID? { currentTest?.id ?? idOfUnreportedTest() }
 
-    private var unobservedTestID: TestID? {
-        let (isInTest, unreported) = state.withLock { ($0.isInTest, $0.unreported?.id) }
+    var currentSuite: String? {
+        currentTest.flatMap { $0.isAlone ? nil : $0.identity.suite }
+    }
+
+    /// Returns the number of the test or suite that the caller runs in, although it is not reported yet; nil elsewhere.
+    private func idOfUnreportedTest() -> TestID? {
+        let (placeOfCaller, unreported) = state.withLock { ($0.placeOfCaller, $0.unreported?.id) }
         if let unreported { return unreported }
-        guard let isInTest else { return nil }
-        return isInTest() ? RunningTest.unobserved : nil
+        guard let place = placeOfCaller?() else { return nil }
+        let start = registry.now
+        return state.withLock { state in
+            if let known = state.early[place] { return known.id }
+            state.tests += 1
+            state.early[place] = EarlyTest(id: state.tests, start: start)
+            return state.tests
+        }
     }
 
     /// Registers a connection, and records in the journal that its store is in use, with the owner.
@@ -220,15 +255,19 @@ extension CaptureSession: ConnectionObserver {
         var test = currentTest
         let owner: TestID?
         if let test {
-            owner = connection.register(by: test.id)
+            owner = connection.register(by: test.id, in: test.isAlone ? nil : test.identity.suite)
         } else {
-            owner = connection.register(by: unobservedTestID)
+            owner = connection.register(by: idOfUnreportedTest())
         }
         if isOff { return }
         if owner != test?.id { test = owner.flatMap(runningTest) }
         if let test, !test.isOfThisProcess { return }
         // The journal has no entries for tests without a name.
-        if test == nil, let owner, owner == unreported { return }
+        if test == nil, let owner {
+            if owner == unreported { return }
+            let path = connection.path.map { String(cString: $0) }
+            if state.withLock({ $0.earlyCaseOpened(path, owner) }) { return }
+        }
         journal?.storeOpened(connection.path, by: test?.inJournal)
         finishAtExit()
     }
@@ -239,7 +278,7 @@ extension CaptureSession: ConnectionObserver {
         let test = currentTest
         if let test {
             if !test.isOfThisProcess { return }
-        } else if unobservedTestID != nil {
+        } else if idOfUnreportedTest() != nil {
             return
         }
         let opener = state.withLock { $0.opener(connection.owner) }

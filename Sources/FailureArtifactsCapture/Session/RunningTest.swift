@@ -11,6 +11,40 @@ struct UnreportedTest: Sendable {
     let isWatched: Bool
 }
 
+/// A test, a suite, or a case of a parameterized test, as its framework identifies it.
+package struct TestPlace: Hashable, Sendable {
+    /// The path of the test in its module, whose components are separated by slashes.
+    let location: String
+    /// The arguments of a parameterized test's case, each as its description.
+    let arguments: [String]?
+    /// False for a suite, and for all cases of a test.
+    let isCase: Bool
+
+    package init(location: String, arguments: [String]? = nil, isCase: Bool = true) {
+        self.location = location
+        self.arguments = arguments
+        self.isCase = isCase
+    }
+
+    /// Returns true if a test is in this suite, or is a case of this test.
+    func encloses(_ test: TestPlace) -> Bool {
+        !isCase && (test.location == location || test.location.hasPrefix(location + "/"))
+    }
+}
+
+/// A test or a suite whose traits have used a store, and which no adapter has reported yet.
+///
+/// The adapter reports a test in the scope of its own trait, which begins after those of the traits before it. Suites
+/// are not reported.
+struct EarlyTest: Sendable {
+    let id: TestID
+    /// The point at which the test was noticed, in the order of connection events.
+    let start: ConnectionRegistry.PointInTime
+    /// The paths of the opened stores, which are recorded in the journal when the test has a name; nil for a store in
+    /// memory.
+    var opened: [String?] = []
+}
+
 /// A test between its start and its end, with the data known so far.
 ///
 /// It can be used from any thread.
@@ -92,6 +126,8 @@ package final class RunningTest: Sendable {
     let start: ConnectionRegistry.PointInTime
     /// True if content lost by the test's stores is kept until the test has ended.
     let isWatched: Bool
+    /// The numbers of the suites around the test whose traits have used a store.
+    let suites: Set<TestID>
 
     let state = Lock(State())
     /// Held by the thread that makes a copy for the test.
@@ -123,9 +159,10 @@ package final class RunningTest: Sendable {
 
     init(
         _ inJournal: InFlightJournal.Test, isAlone: Bool, start: ConnectionRegistry.PointInTime,
-        isWatched: Bool
+        isWatched: Bool, suites: Set<TestID> = []
     ) {
         id = inJournal.id
+        self.suites = suites
         self.inJournal = inJournal
         self.isAlone = isAlone
         self.start = start
@@ -152,9 +189,6 @@ package final class RunningTest: Sendable {
         }
         _ = consume objects
     }
-
-    /// The number that stands for every test that no adapter reports.
-    static let unobserved = TestID.max
 
     /// The test in whose task the caller runs, if its framework runs several tests at once; nil elsewhere.
     @TaskLocal package static var ofTask: RunningTest?

@@ -44,7 +44,7 @@ struct BundleText {
     ///   - report: The content to show.
     ///   - limit: The maximum number of statements for each store; nil for all.
     ///   - hasSchema: True to list the objects of the schema.
-    ///   - hasOtherStores: True to list the databases of frameworks.
+    ///   - hasOtherStores: True to list the stores that are only named.
     /// - Returns: Lines without line endings.
     func lines(
         _ report: Content, statements limit: Int?, hasSchema: Bool, hasOtherStores: Bool = false
@@ -172,7 +172,7 @@ struct BundleText {
     private func otherStores(_ metadata: BundleMetadata, areListed: Bool) -> [String] {
         guard let others = metadata.otherStores, !others.isEmpty else { return [] }
         guard areListed else {
-            let count = Counted.items(Int64(others.count), "framework database")
+            let count = Counted.items(Int64(others.count), "other store")
             return [
                 "Not captured: \(count) that the process had open (--all lists them)"
             ]

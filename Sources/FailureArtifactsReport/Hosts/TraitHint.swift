@@ -33,8 +33,8 @@ package struct TraitHint {
         if tests.count > Self.lineLimit { names += " and \(tests.count - Self.lineLimit) more" }
         return [
             TextWidth.shortened("\(count) of Swift Testing left no bundle: \(names)", to: width),
-            "For bundles, link FailureArtifactsTesting, import it, and add the trait: "
-                + "@Suite(.failureArtifacts) or @Test(.failureArtifacts)",
+            "For bundles, link FailureArtifacts to the test target; if that isn't enough, import "
+                + "FailureArtifactsTesting and add the trait: @Suite(.failureArtifacts)",
         ]
     }
 
@@ -49,8 +49,8 @@ package struct TraitHint {
         if rest > 0 { text += "- and \(rest) more\n" }
         return text + """
 
-            A test of Swift Testing leaves a bundle if it or its suite has the trait. Add the product \
-            `FailureArtifactsTesting` to the test target, and in the source:
+            Add the product `FailureArtifacts` to the test target. If that isn't enough, as where the product is \
+            a part of a dynamic library, add the trait:
 
             ```swift
             import FailureArtifactsTesting

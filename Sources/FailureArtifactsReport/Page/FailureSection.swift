@@ -260,7 +260,7 @@ struct FailureSection {
         }
     }
 
-    /// The databases of frameworks, which have no copies in the bundle.
+    /// The stores that are only named.
     private func otherStores(of metadata: BundleMetadata) -> String {
         guard let others = metadata.otherStores, !others.isEmpty else { return "" }
         let items = others.prefix(50).map { store in
@@ -268,7 +268,7 @@ struct FailureSection {
                 + "<span class=\"dim\">\(HTMLText.line(store.reason))</span></li>"
         }
         return "<details class=\"part\"><summary><h3>"
-            + "\(Counted.items(Int64(others.count), "framework database")) not captured"
+            + "\(Counted.items(Int64(others.count), "other store")) not captured"
             + "</h3></summary>\n<ul>" + items.joined() + "</ul>\n"
             + (others.count > 50 ? "<p class=\"cut\">\(others.count - 50) more.</p>\n" : "")
             + "</details>\n"

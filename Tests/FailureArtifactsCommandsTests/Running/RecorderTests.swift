@@ -128,8 +128,8 @@ import Testing
         #expect(
             try run("").error == """
                 failure-artifacts: 1 failed test of Swift Testing left no bundle: S.a()
-                  For bundles, link FailureArtifactsTesting, import it, and add the trait: \
-                @Suite(.failureArtifacts) or @Test(.failureArtifacts)
+                  For bundles, link FailureArtifacts to the test target; if that isn't enough, import \
+                FailureArtifactsTesting and add the trait: @Suite(.failureArtifacts)
 
                 """)
         #expect(try run("off") == Outcome(status: 0, output: "", error: ""))

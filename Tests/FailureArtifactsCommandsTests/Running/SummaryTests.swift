@@ -130,8 +130,8 @@ import Testing
                 framework: TestIdentity.swiftTesting, module: "M", suite: "S", name: "test\(number)")
         }
         let advice =
-            "  For bundles, link FailureArtifactsTesting, import it, and add the trait: "
-            + "@Suite(.failureArtifacts) or @Test(.failureArtifacts)"
+            "  For bundles, link FailureArtifacts to the test target; if that isn't enough, import "
+            + "FailureArtifactsTesting and add the trait: @Suite(.failureArtifacts)"
         func lines(_ bundles: [(path: String, metadata: BundleMetadata?)], _ count: Int) -> [String] {
             RunSummary.lines(
                 bundles, recovered: 1, hint: TraitHint(Array(tests.prefix(count))), directory: "/new",

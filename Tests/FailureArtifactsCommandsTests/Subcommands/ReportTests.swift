@@ -61,7 +61,7 @@ struct ReportTests {
             run("report", fixture.path("bundles/T.t-00000001.zip"), "-o", fixture.path("page.html"))
                 .status == 0)
         let page = try page(fixture)
-        let part = try #require(page.firstRange(of: "<h3>2 framework databases not captured</h3>"))
+        let part = try #require(page.firstRange(of: "<h3>2 other stores not captured</h3>"))
         // It is closed, among the last parts.
         #expect(page[..<part.lowerBound].hasSuffix("<details class=\"part\"><summary>"))
         #expect(

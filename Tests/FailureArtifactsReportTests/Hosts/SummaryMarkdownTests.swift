@@ -20,8 +20,8 @@ import Testing
 
                 - ``Suite.a`b0()``
 
-                A test of Swift Testing leaves a bundle if it or its suite has the trait. Add the product \
-                `FailureArtifactsTesting` to the test target, and in the source:
+                Add the product `FailureArtifacts` to the test target. If that isn't enough, as where the product is \
+                a part of a dynamic library, add the trait:
 
                 ```swift
                 import FailureArtifactsTesting

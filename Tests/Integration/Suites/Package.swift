@@ -69,7 +69,7 @@ let package = Package(
             dependencies: [
                 "CSuiteSQLite",
                 .product(name: "GRDB", package: "GRDB.swift"),
-                .product(name: "FailureArtifactsTesting", package: "failure-artifacts"),
+                .product(name: "FailureArtifacts", package: "failure-artifacts"),
             ],
             swiftSettings: settings),
         .testTarget(
@@ -77,7 +77,6 @@ let package = Package(
             dependencies: [
                 "CSuiteSQLite",
                 .product(name: "FailureArtifacts", package: "failure-artifacts"),
-                .product(name: "FailureArtifactsTesting", package: "failure-artifacts"),
             ],
             swiftSettings: settings),
         .testTarget(
@@ -85,15 +84,12 @@ let package = Package(
             dependencies: [
                 "CSuiteSQLite",
                 .product(name: "FailureArtifacts", package: "failure-artifacts"),
-                .product(name: "FailureArtifactsTesting", package: "failure-artifacts"),
             ],
             swiftSettings: settings),
         .testTarget(
             name: "KitSuite",
             dependencies: [
                 .product(name: "GRDB", package: "GRDB.swift"),
-                .product(name: "FailureArtifacts", package: "failure-artifacts"),
-                .product(name: "FailureArtifactsTesting", package: "failure-artifacts"),
                 .product(name: "FailureArtifactsTestKit", package: "failure-artifacts"),
             ],
             resources: [.process("Resources")],

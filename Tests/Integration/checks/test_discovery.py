@@ -59,9 +59,16 @@ class Discovery(SuiteCase):
             "own": (None, None), "used": (True, opener), "memory": (True, opener), "unwatched": (True, opener),
             "of-the-class": (True, None)})
         self.assertTest(last, "LeftOpenTests", "test4Fails", "uses nothing of other tests")
-        self.assertStores(last, last=["kiwi"], unwatched=["pear"], **{"of-the-class": ["banana"]})
-        self.assertEqual(openers(last), {
-            "last": (None, None), "unwatched": (True, opener), "of-the-class": (True, None)})
+        self.assertStores(last, last=["kiwi"], **{"of-the-class": ["banana"]})
+        self.assertEqual(openers(last), {"last": (None, None), "of-the-class": (True, None)})
+
+    def test_a_store_with_a_trace_of_the_application_is_named_unless_it_is_used(self):
+        used, last = self.leaves("RawSuite.LeftOpenTests", count=2)
+        for bundle, names in (used, [":memory:"]), (last, [":memory:", "unwatched.sqlite"]):
+            others = bundle.metadata["otherStores"]
+            self.assertEqual(sorted(pathlib.PurePath(store["path"]).name for store in others), names)
+            for store in others:
+                self.assertTrue(store["reason"].startswith("LeftOpenTests.test2LeavesForOthers left it open."), store)
 
     def test_without_statements_a_use_is_known(self):
         used, _ = self.leaves(
@@ -133,7 +140,7 @@ class Frameworks(SuiteCase):
     def test_show_lists_them_on_request(self):
         bundle = self.fails(self.CACHE, self.CERTIFICATES)
         short, long = bundle.tool("show").stdout, bundle.tool("show", "--all").stdout
-        self.assertIn("Not captured: 2 framework databases that the process had open (--all lists them)\n", short)
+        self.assertIn("Not captured: 2 other stores that the process had open (--all lists them)\n", short)
         self.assertNotIn("cert9.db", short)
         self.assertIn(f"Not captured\n  {self.home / self.CERTIFICATES}\n    It has the certificates", long)
         self.assertIn(f"  {self.home / self.CACHE}\n    It is the cache of URLSession.\n", long)

@@ -143,8 +143,9 @@ class TestingRetries(PassingCase):
             ["RetriedTests.argument-passed"] * 2 + ["RetriedTests.closed-passed"])
 
     def test_in_one_process(self):
-        """A trait repeats the test, which fails the first time."""
-        selection = ("--testing-library", "swift-testing", "--filter", r"^TestingSuite\.twice\(")
+        """The test is repeated, and fails the first time."""
+        selection = (
+            "--testing-library", "swift-testing", "--repetitions", "2", "--filter", r"^TestingSuite\.twice\(")
         found = self.attempt(selection, FEW)
         outcomes = self.by_outcome(found)
         self.assertEqual(self.rows(outcomes["failed"]), {"fruit": [("apple",)]})

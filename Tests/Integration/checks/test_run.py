@@ -357,7 +357,7 @@ def modern(*patterns):
     return [EXECUTABLE, "--testing-library", "swift-testing", "--event-stream-output-path", "events", *filters]
 
 
-class WithoutTrait(RunCase):
+class WithoutBundle(RunCase):
     """Failed tests of Swift Testing without a bundle are named."""
 
     hint = "@Suite(.failureArtifacts)"
@@ -377,21 +377,21 @@ class WithoutTrait(RunCase):
         return errors, page.read_text() if page.exists() else ""
 
     def test_it_is_named_beside_a_bundle(self):
-        errors, page = self.fails("PlainTests", "OuterTests.*again", count=1)
-        self.assertIn("\n  1 failed test of Swift Testing left no bundle: PlainTests.fails()\n", errors)
-        self.assertIn("link FailureArtifactsTesting, import it", errors)
+        errors, page = self.fails(command=[*modern("OffTests", "OuterTests.*again"), "--no-parallel"], count=1)
+        self.assertIn("\n  1 failed test of Swift Testing left no bundle: OffTests.fails()\n", errors)
+        self.assertIn("link FailureArtifacts", errors)
         self.assertIn(self.hint, errors)
         self.assertIn("## 1 failed test\n", page)
-        self.assertIn("### 1 failed test without a bundle\n\n- `PlainTests.fails()`\n", page)
+        self.assertIn("### 1 failed test without a bundle\n\n- `OffTests.fails()`\n", page)
         self.assertIn(self.hint, page)
 
     def test_it_is_named_without_any_bundle(self):
-        errors, page = self.fails("PlainTests", count=0)
-        self.assertIn("failure-artifacts: 1 failed test of Swift Testing left no bundle: PlainTests.fails()\n", errors)
+        errors, page = self.fails("OffTests", count=0)
+        self.assertIn("failure-artifacts: 1 failed test of Swift Testing left no bundle: OffTests.fails()\n", errors)
         self.assertIn(self.hint, errors)
         self.assertTrue(page.startswith("## 1 failed test without a bundle\n"), page)
 
-    def test_nothing_is_said_of_tests_with_the_trait(self):
+    def test_nothing_is_said_of_tests_with_a_bundle(self):
         # The tests have names of every kind.
         errors, page = self.fails("OuterTests|freeFunction", count=9)
         self.assertNotIn(self.hint, errors + page)
@@ -402,7 +402,7 @@ class WithoutTrait(RunCase):
         self.assertNotIn(self.hint, errors + page)
 
     def test_nothing_is_said_where_capture_is_off(self):
-        errors, page = self.fails("PlainTests", count=0, FAILURE_ARTIFACTS="off")
+        errors, page = self.fails("OffTests", count=0, FAILURE_ARTIFACTS="off")
         self.assertNotIn("failure-artifacts: ", errors)
         self.assertEqual(page, "")
 
@@ -427,8 +427,8 @@ class WithoutTrait(RunCase):
     def test_swift_test_is_asked_for_its_events(self):
         """This needs no option, and the output stays unchanged."""
         command = [
-            "swift", "test", "--package-path", SUITES, "--scratch-path", SCRATCH, "--skip-build", "--filter",
-            "PlainTests|AgainTests"]
+            "swift", "test", "--package-path", SUITES, "--scratch-path", SCRATCH, "--skip-build", "--no-parallel",
+            "--filter", "OffTests|AgainTests"]
         errors, page = self.fails(count=1, options=(), command=command)
-        self.assertIn("1 failed test of Swift Testing left no bundle: PlainTests.fails()\n", errors)
+        self.assertIn("1 failed test of Swift Testing left no bundle: OffTests.fails()\n", errors)
         self.assertIn(self.hint, errors)

@@ -170,16 +170,19 @@ class Quiet(TestingCase):
         self.assertTest(bundle, "LateTests", "aStarts", "before the end")
         self.assertStores(bundle, late=["apple"])
 
-    def test_without_the_trait(self):
-        self.leaves(only("PlainTests", "fails"), count=0)
-        self.assertEqual(without(only("PlainTests", "fails")).status, 1)
 
-    def test_stores_of_tests_without_the_trait(self):
-        """They belong to those tests."""
-        selection = only("PlainTests") + only("OwnershipTests")[2:]
-        bundles = self.leaves(selection, count=2)
-        for bundle in bundles:
-            self.assertNotIn("fruit", [label(store) for store in bundle.metadata["stores"]])
+class AutomaticTrait(TestingCase):
+    """Tests need no trait. If these fail with a new toolchain, Swift Testing calls another function than the one that
+    swift_testing.c defines."""
+
+    def test_without_the_trait(self):
+        self.scenario("PlainTests", "fails", "without the trait", fruit=["apple"])
+
+    def test_off(self):
+        """Then the function leaves the tests' traits alone."""
+        found = run(only("PlainTests", "fails"), {"FAILURE_ARTIFACTS": "off"})
+        self.assertEqual(found.status, 1)
+        self.assertTidy(found, 0)
 
 
 class Names(TestingCase):

@@ -1,6 +1,4 @@
 import CSuiteSQLite
-import FailureArtifacts
-import FailureArtifactsTesting
 import Foundation
 import Testing
 import XCTest
@@ -64,7 +62,7 @@ final class CICrashTests: XCTestCase {
     }
 }
 
-@Suite(.failureArtifacts) struct CIModernTests {
+@Suite struct CIModernTests {
     @Test func passes() {}
 
     @Test func fails() throws {

@@ -1,10 +1,9 @@
 import FailureArtifactsTestKit
-import FailureArtifactsTesting
 import Foundation
 import Testing
 
 /// The kit with Swift Testing: closures in place of base classes.
-@Suite(.failureArtifacts) struct KitExamples {
+@Suite struct KitExamples {
     static let fruits = StoreContent<SQLiteTestStore>.script("CREATE TABLE fruit (name TEXT NOT NULL)")
 
     @Test(arguments: 1...8) func isolated(_ count: Int) throws {
@@ -52,7 +51,7 @@ import Testing
     }
 }
 
-@Suite(.failureArtifacts) struct KitFailures {
+@Suite struct KitFailures {
     @Test func expectation() throws {
         try withTestStore(SQLiteTestStore.self, KitExamples.fruits, named: "fruits") { store in
             try store.execute("INSERT INTO fruit VALUES ('apple')")
@@ -123,7 +122,7 @@ import Testing
 }
 
 /// Leaves a store with a history: three transactions.
-@Suite(.failureArtifacts) struct HistoryTests {
+@Suite struct HistoryTests {
     @Test func transactions() throws {
         try withTestStore(SQLiteTestStore.self, named: "fruits", placement: .onDisk) { store in
             try store.execute("PRAGMA journal_mode = WAL; CREATE TABLE fruit (name TEXT NOT NULL)")

@@ -1,6 +1,4 @@
 import CSuiteSQLite
-import FailureArtifacts
-import FailureArtifactsTesting
 import Foundation
 import Testing
 import XCTest
@@ -32,7 +30,7 @@ final class OldTests: XCTestCase {
 }
 
 /// Tests of Swift Testing.
-@Suite(.failureArtifacts) struct NewTests {
+@Suite struct NewTests {
     /// `new`: pear.
     @Test func fails() throws {
         let store = try openStore("new.sqlite", fruit: "pear")
@@ -44,6 +42,6 @@ final class OldTests: XCTestCase {
 }
 
 /// Another module has a suite of the same name.
-@Suite(.failureArtifacts) struct TwinTests {
+@Suite struct TwinTests {
     @Test func fails() { Issue.record("in MixedSuite") }
 }

@@ -1,11 +1,10 @@
-import FailureArtifactsTesting
 import Foundation
 import Testing
 
 /// Many tests that fail at the same time, in any number of processes.
 ///
 /// Variables set the content of their stores, and the file that records the order of the failures.
-@Suite(.failureArtifacts) struct BudgetTests {
+@Suite struct BudgetTests {
     private static func number(_ name: String) -> Int {
         ProcessInfo.processInfo.environment[name].flatMap { Int($0) } ?? 0
     }

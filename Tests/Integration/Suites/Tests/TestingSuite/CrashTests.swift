@@ -1,11 +1,10 @@
-import FailureArtifactsTesting
 import Foundation
 import Testing
 
 /// Two simultaneous tests, each with its own store and a shared one.
 ///
 /// Then the process dies.
-@Suite(.failureArtifacts) struct CrashTests {
+@Suite struct CrashTests {
     private static let ready = Gate()
 
     /// Opened outside of every test.

@@ -1,4 +1,4 @@
-import FailureArtifactsTesting
+import FailureArtifacts
 import Foundation
 import GRDB
 import Testing
@@ -10,7 +10,7 @@ struct Rotten: Error, CustomStringConvertible {
 /// Every way in which a test can fail.
 ///
 /// The comments name the stores' content at the failure time.
-@Suite(.failureArtifacts) struct FailureTests {
+@Suite struct FailureTests {
     /// `fruit`: apple.
     @Test func expectation() throws {
         let store = try Connection(try freshPath("fruit.sqlite"), fruit: "apple")
@@ -175,7 +175,7 @@ struct Rotten: Error, CustomStringConvertible {
 }
 
 /// The contents of a bundle besides stores.
-@Suite(.failureArtifacts) struct CurrentTestTests {
+@Suite struct CurrentTestTests {
     /// `fruit`: apple, pear; the snapshot `before`: apple; an attachment.
     @Test func everything() async throws {
         let path = try freshPath("fruit.sqlite")
@@ -207,7 +207,7 @@ struct Rotten: Error, CustomStringConvertible {
 }
 
 /// Tests that exceed a limit of one minute.
-@Suite(.failureArtifacts, .timeLimit(.minutes(1))) struct TimeLimitTests {
+@Suite(.timeLimit(.minutes(1))) struct TimeLimitTests {
     /// `fruit`: apple.
     @Test func sleepsTooLong() async throws {
         let store = try Connection(try freshPath("fruit.sqlite"), fruit: "apple")

@@ -1,7 +1,7 @@
 import FailureArtifactsTesting
 import Testing
 
-@Test(.failureArtifacts) func freeFunction() { Issue.record("a free function") }
+@Test func freeFunction() { Issue.record("a free function") }
 
 @Suite(.failureArtifacts) enum OuterTests {
     struct InnerTests {
@@ -41,7 +41,7 @@ extension OuterTests {
     }
 }
 
-@Suite(.failureArtifacts) actor ActorTests {
+@Suite actor ActorTests {
     private var store: Connection?
 
     /// `fruit`: apple.
@@ -53,7 +53,7 @@ extension OuterTests {
 }
 
 /// The instance's properties are gone when the error reaches the trait.
-@Suite(.failureArtifacts) final class ClassTests {
+@Suite final class ClassTests {
     private let file: Connection
     private let memory: Connection
 
@@ -72,7 +72,7 @@ extension OuterTests {
 }
 
 /// The initializer throws, so the test never runs.
-@Suite(.failureArtifacts) struct InitialiserTests {
+@Suite struct InitialiserTests {
     init() throws {
         let store = try Connection(try freshPath("fruit.sqlite"), fruit: "apple")
         defer { store.close() }
@@ -93,7 +93,7 @@ struct Basket: Sendable, CustomTestStringConvertible {
 }
 
 /// Test cases, each with its own bundle.
-@Suite(.failureArtifacts) struct ArgumentTests {
+@Suite struct ArgumentTests {
     /// `fruit`: the argument; kiwi passes.
     @Test(arguments: ["apple", "pear", "kiwi"]) func one(fruit: String) throws {
         let store = try Connection(try freshPath("fruit.sqlite"), fruit: fruit)
@@ -120,6 +120,6 @@ private enum Attempts {
 }
 
 /// Another module has a suite of the same name.
-@Suite(.failureArtifacts) struct TwinTests {
+@Suite struct TwinTests {
     @Test func fails() { Issue.record("in TestingSuite") }
 }

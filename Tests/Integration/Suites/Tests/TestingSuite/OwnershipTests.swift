@@ -1,4 +1,3 @@
-import FailureArtifactsTesting
 import Foundation
 import GRDB
 import Testing
@@ -50,20 +49,22 @@ enum Shared {
     }
 }
 
-/// A trait around the other one, which observes the end of a test.
-private struct EndTrait: SuiteTrait, TestTrait, TestScoping {
-    var isRecursive: Bool { true }
+/// Observes the end of a test, outside of the scopes of its cases.
+private struct EndTrait: TestTrait, TestScoping {
+    func scopeProvider(for test: Test, testCase: Test.Case?) -> EndTrait? {
+        testCase == nil ? self : nil
+    }
 
     func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
     ) async throws {
         try await function()
-        if testCase != nil, test.name == "leaves()" { OwnershipTests.leavesHasEnded() }
+        OwnershipTests.leavesHasEnded()
     }
 }
 
 /// Tests that run at the same time.
-@Suite(EndTrait(), .failureArtifacts) struct OwnershipTests {
+@Suite struct OwnershipTests {
     private static let meeting = Meeting(of: 4)
 
     /// `first`: apple; both shared stores.
@@ -72,7 +73,7 @@ private struct EndTrait: SuiteTrait, TestTrait, TestScoping {
     @Test func second() async throws { try await run("second", fruit: "pear") }
 
     /// Passes, and leaves a store open.
-    @Test func leaves() async throws {
+    @Test(EndTrait()) func leaves() async throws {
         let store = try DatabaseQueue(path: try freshPath("left.sqlite"))
         await Self.meeting.arrive()
         try store.plant("leek")
@@ -130,7 +131,7 @@ private struct EndTrait: SuiteTrait, TestTrait, TestScoping {
 /// 64 simultaneous tests with stores of all kinds.
 ///
 /// Every second one fails.
-@Suite(.failureArtifacts) struct StressTests {
+@Suite struct StressTests {
     private static let count = 64
     private static let meeting = Meeting(of: count)
 
@@ -199,7 +200,7 @@ private struct EndTrait: SuiteTrait, TestTrait, TestScoping {
 /// 64 simultaneous tests that end at different times and leave their stores open.
 ///
 /// Every second one fails.
-@Suite(.failureArtifacts) struct LeavingTests {
+@Suite struct LeavingTests {
     @Test(arguments: 0..<64) func leaves(_ number: Int) async throws {
         let store = try Connection(try freshPath("left.sqlite"), fruit: "\(number)")
         _ = Unmanaged.passRetained(store)

@@ -1,6 +1,6 @@
-import FailureArtifactsTesting
 import Foundation
 import GRDB
+import Synchronization
 import Testing
 
 /// The kilos of apples in the stores; 3 is too few.
@@ -9,7 +9,7 @@ private let kilos = Int(ProcessInfo.processInfo.environment["SUITE_KILOS"] ?? ""
 /// Tests that fail on one attempt and pass on another.
 ///
 /// Their stores are closed at their end.
-@Suite(.failureArtifacts) struct RetriedTests {
+@Suite struct RetriedTests {
     private let database: DatabaseQueue
 
     init() throws {
@@ -53,25 +53,15 @@ private let kilos = Int(ProcessInfo.processInfo.environment["SUITE_KILOS"] ?? ""
     }
 }
 
-/// Runs a test twice in one process.
-private struct Twice: TestTrait, TestScoping {
-    @TaskLocal static var attempt = 1
+private let attempts = Atomic(0)
 
-    func provideScope(
-        for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
-    ) async throws {
-        for attempt in 1...2 {
-            try await Self.$attempt.withValue(attempt, operation: function)
-        }
-    }
-}
-
-/// `fruit`: apple, and on the second attempt pear.
-@Test(Twice(), .failureArtifacts) private func twice() throws {
+/// `fruit`: apple, and on the second attempt in one process pear.
+@Test private func twice() throws {
     let path = try freshPath("fruit.sqlite")
     let store = try Connection(path, fruit: "apple")
-    #expect(Twice.attempt == 2, "the first time")
-    if Twice.attempt == 2 { try store.add("pear") }
+    let attempt = attempts.wrappingAdd(1, ordering: .relaxed).newValue
+    #expect(attempt == 2, "the first time")
+    if attempt == 2 { try store.add("pear") }
     store.close()
     try FileManager.default.removeItem(atPath: path)
 }

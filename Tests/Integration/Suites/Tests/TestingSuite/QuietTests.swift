@@ -1,9 +1,9 @@
-import FailureArtifactsTesting
+import FailureArtifacts
 import Foundation
 import Testing
 
 /// Tests without a failure leave no bundle.
-@Suite(.failureArtifacts) struct QuietTests {
+@Suite struct QuietTests {
     private let store: Connection
 
     init() throws {
@@ -50,7 +50,7 @@ import Testing
     }
 }
 
-/// Tests without the trait.
+/// A suite without the trait.
 struct PlainTests {
     @Test func fails() throws {
         let store = try Connection(try freshPath("fruit.sqlite"), fruit: "apple")
@@ -59,8 +59,18 @@ struct PlainTests {
     }
 }
 
+/// A test that fails while capturing is off; to be run with `--no-parallel`.
+struct OffTests {
+    @Test func fails() {
+        let configuration = CaptureConfiguration.current
+        defer { CaptureConfiguration.current = configuration }
+        CaptureConfiguration.current.mode = .off
+        Issue.record("while capturing is off")
+    }
+}
+
 /// Tasks that continue after the end of their test.
-@Suite(.failureArtifacts, .serialized) struct LateTests {
+@Suite(.serialized) struct LateTests {
     private static let ended = AsyncStream.makeStream(of: Void.self)
     private static let recorded = AsyncStream.makeStream(of: Void.self)
 

@@ -1,9 +1,8 @@
-import FailureArtifactsTesting
 import GRDB
 import Testing
 
 /// A statement whose bundle has the line that ran it.
-@Suite(.failureArtifacts) struct SourceLineTests {
+@Suite struct SourceLineTests {
     /// `lines`: trait.
     @Test func line() throws {
         let queue = try DatabaseQueue(path: try freshPath("lines.sqlite"))
