@@ -22,11 +22,10 @@ import zipfile
 import harness
 import junit_rules
 import workflow
-from harness import BUILD, EXECUTABLE, ROOT, SCRATCH, SUITES, SuiteCase, clean_environment
+from harness import EXECUTABLE, ROOT, SCRATCH, SUITES, TOOL, SuiteCase, clean_environment
 
 import yaml
 
-TOOL = BUILD / "debug" / "failure-artifacts"
 ARTICLE = ROOT / "Sources/FailureArtifacts/Documentation.docc/ContinuousIntegration.md"
 ACTION = ROOT / "Scripts/github-action/action.yml"
 TEMPLATE = ROOT / "Scripts/gitlab/failure-artifacts.yml"

@@ -4,9 +4,8 @@ import re
 import subprocess
 import unittest
 
-from harness import BUILD, ROOT, SUITES, clean_environment
+from harness import ROOT, SUITES, TOOL, clean_environment
 
-TOOL = BUILD / "debug" / "failure-artifacts"
 README = ROOT / "README.md"
 ARTICLES = ROOT / "Sources/FailureArtifacts/Documentation.docc"
 # Not meant to be set by users.

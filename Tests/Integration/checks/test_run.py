@@ -69,7 +69,7 @@ class Running(RunCase):
         source.touch()
         (place.directory / "Package.swift").touch()
         process = self.supervise(
-            place, EXECUTABLE, "--testing-library", "swift-testing", "--filter", "CrashTests/")
+            place, EXECUTABLE, "--testing-library", "swift-testing", "--filter", r"^TestingSuite\.CrashTests/")
         status, _, errors = self.ends(process)
         self.assertEqual(status, 128 + signal.SIGILL)
         bundles = place.bundles()
@@ -351,9 +351,9 @@ if __name__ == "__main__":
     unittest.main()
 
 
-def modern(*patterns):
+def modern(*patterns, module="TestingSuite"):
     """The command for tests of Swift Testing with matching names, which writes an event stream."""
-    filters = [word for pattern in patterns for word in ("--filter", pattern)]
+    filters = [word for pattern in patterns for word in ("--filter", rf"^{module}\.({pattern})")]
     return [EXECUTABLE, "--testing-library", "swift-testing", "--event-stream-output-path", "events", *filters]
 
 
@@ -398,7 +398,7 @@ class WithoutBundle(RunCase):
         self.assertNotIn("left no bundle", errors)
 
     def test_nothing_is_said_of_cases_that_pass(self):
-        errors, page = self.fails("CIModernTests/isRipe", count=1)
+        errors, page = self.fails(command=modern("CIModernTests/isRipe", module="CISuite"), count=1)
         self.assertNotIn(self.hint, errors + page)
 
     def test_nothing_is_said_where_capture_is_off(self):

@@ -19,7 +19,7 @@ ROUNDS = int(os.environ.get("STRESS_ROUNDS", "3"))
 def only(suite, name=None, *options):
     """The options that select one suite, or one test of it."""
     # Tests are matched by `Module.Suite/function(labels:)/File.swift:line:column`.
-    pattern = rf"^\w+\.{re.escape(suite)}/" + (rf"{re.escape(name)}\(" if name else "")
+    pattern = rf"^TestingSuite\.{re.escape(suite)}/" + (rf"{re.escape(name)}\(" if name else "")
     return ("--testing-library", "swift-testing", *options, "--filter", pattern)
 
 
