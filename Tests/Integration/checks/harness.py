@@ -64,9 +64,17 @@ def build():
     if result.returncode != 0:
         sys.exit(result.stdout + "\nThe suites of the integration tests cannot be built.")
     if EXECUTABLE not in PROGRAMS.values():
-        cases = "".join(f"*{name}[.\\\\]*) exec '{program}' \"$@\" ;;\n" for name, program in PROGRAMS.items())
+        cases = "".join(
+            f'*{name}[.\\\\]*) exec "${{0%/*}}/{program.name}" "$@" ;;\n' for name, program in PROGRAMS.items())
         EXECUTABLE.write_text(f"#!/bin/sh\ncase $* in\n{cases}esac\necho 'No suite is named.' >&2\nexit 64\n")
         EXECUTABLE.chmod(0o755)
+
+
+def copy_executable(directory):
+    """Copies the program of all suites, and what Swift Build has made beside it. Returns the path of the copy."""
+    for part in {*PROGRAMS.values(), *NESTED_PRODUCTS.glob("*Suite.so")}:
+        shutil.copy(part, directory)
+    return pathlib.Path(shutil.copy(EXECUTABLE, directory))
 
 
 def clean_environment(scratch, **variables):

@@ -122,7 +122,9 @@ class Checkout:
         places = f"--package-path {shlex.quote(str(SUITES))} --scratch-path {shlex.quote(str(SCRATCH))}"
         mark = shlex.quote(os.path.join(Checkout.marks.name, "built"))
         built = shlex.quote(str(self.bin / "built"))
+        # Swift Build looks for its toolchain where the first `swift` in PATH is.
         return f"""\
+            PATH={shlex.quote(os.environ["PATH"])}
             command=$1; shift
             case $command in
             build)
