@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import termios
 import time
 import unittest
@@ -424,11 +425,28 @@ class WithoutBundle(RunCase):
         self.assertIn("No bundle can be written", errors)
         self.assertNotIn(self.hint, errors)
 
+    swift_test = [
+        "swift", "test", "--package-path", SUITES, "--scratch-path", SCRATCH, "--skip-build", "--no-parallel", "--filter",
+        "OffTests|AgainTests"]
+
     def test_swift_test_is_asked_for_its_events(self):
         """This needs no option, and the output stays unchanged."""
-        command = [
-            "swift", "test", "--package-path", SUITES, "--scratch-path", SCRATCH, "--skip-build", "--no-parallel",
-            "--filter", "OffTests|AgainTests"]
-        errors, page = self.fails(count=1, options=(), command=command)
+        errors, page = self.fails(count=1, options=(), command=self.swift_test)
         self.assertIn("1 failed test of Swift Testing left no bundle: OffTests.fails()\n", errors)
         self.assertIn(self.hint, errors)
+
+    def test_options_that_the_command_has_already(self):
+        """Swift Testing writes the command's own file, and the tool reads it."""
+        with tempfile.TemporaryDirectory() as directory:
+            file = pathlib.Path(directory) / "events"
+            for options, version in (
+                    (["--event-stream-output-path", file, "--event-stream-version", "0"], "0"),
+                    (["--experimental-event-stream-output", file], '"6.')):
+                with self.subTest(options=options):
+                    errors, _ = self.fails(count=1, options=(), command=[*self.swift_test, *options])
+                    self.assertIn("1 failed test of Swift Testing left no bundle: OffTests.fails()\n", errors)
+                    self.assertIn(f'"version":{version}', file.read_text())
+                    file.unlink()
+        # Without a file of the command, the version is still the command's.
+        errors, _ = self.fails(count=1, options=(), command=[*self.swift_test, "--event-stream-version=0"])
+        self.assertIn("1 failed test of Swift Testing left no bundle: OffTests.fails()\n", errors)
