@@ -1,4 +1,4 @@
-// swift-tools-version: 6.2
+// swift-tools-version: 6.3
 
 import PackageDescription
 
@@ -12,7 +12,7 @@ let settings: [SwiftSetting] = [
 ]
 
 // SQLite calls these callbacks for each statement of the application. They are optimized in debug builds too, which
-// `swift test` makes. Since Swift 6.2, a dependency may have such flags.
+// `swift test` makes. A dependency may have such flags.
 let optimized: [CSetting] = [.unsafeFlags(["-O2"], .when(configuration: .debug))]
 
 // `Scripts/release` names the commit that a release is made from, for `failure-artifacts --version`.

@@ -1,13 +1,11 @@
 """The paths of files and directories."""
 
-import pathlib
+from products import ROOT, TOOL, programs_of_tests  # noqa: F401
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Files that are created once and kept.
 KEPT = ROOT / ".build" / "benchmark"
 STORES = KEPT / "stores"
-TOOL = ROOT / ".build" / "debug" / "failure-artifacts"
-SUITE = ROOT / ".build" / "nested" / "debug" / "benchmark-suitePackageTests.xctest"
+SUITE = programs_of_tests("benchmark-suite", ["BenchmarkSuite"])["BenchmarkSuite"]
 RESOURCES = ROOT / "Sources" / "FailureArtifacts" / "Documentation.docc" / "Resources"
 # Checkouts of GRDB: unchanged, and prepared for running its tests.
 GRDB = KEPT / "grdb"

@@ -14,7 +14,8 @@ import sys
 import tempfile
 import zipfile
 
-TOOL = pathlib.Path(__file__).resolve().parents[2] / ".build" / "debug" / "failure-artifacts"
+from products import TOOL
+
 # The findings that SQLite's `integrity_check` reports, too.
 INTEGRITY = {"integrity", "check-violation", "not-null-violation"}
 # The findings about a statement that failed.

@@ -17,9 +17,10 @@ import subprocess
 import sys
 import time
 
+from products import ROOT
+
 VERSION = "7.10.0"
 URL = "https://github.com/groue/GRDB.swift"
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 # The start of GRDB's first test target.
 GRDB_TESTS = '        .testTarget(\n            name: "GRDBTests",'
 INJECTED = "injected"
@@ -170,7 +171,9 @@ def with_fewer_rows(source):
 
 def build(path, scratch, log, configuration="debug", sanitizer=None):
     """Builds the tests, and returns the path of the program."""
-    options = ["--package-path", path, "--scratch-path", scratch, "--configuration", configuration]
+    # Swift Build, the default from Swift 6.4 on, would make a program of its own for the target with the product.
+    options = ["--build-system", "native", "--package-path", path, "--scratch-path", scratch,
+               "--configuration", configuration]
     if configuration == "release":
         # GRDB's tests use `@testable import`.
         options += ["-Xswiftc", "-enable-testing"]

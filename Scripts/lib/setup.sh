@@ -10,6 +10,11 @@ nested=$build/nested
 # shellcheck disable=SC2034 # Used by the scripts that source this file.
 strict=(-Xswiftc -warnings-as-errors -Xcc -Werror)
 
+# products OPTION…: prints the directory of what \`swift build OPTION…\` makes, which depends on the build system.
+products() {
+    swift build "$@" --show-bin-path
+}
+
 heading() {
     if [ -t 1 ] && [ -z "${NO_COLOR:-}" ]; then
         printf '\n\033[1m== %s\033[0m\n' "$*"

@@ -17,11 +17,11 @@ import zipfile
 import explained
 import grdb
 import sanitizers
-from grdb import Failure, INJECTED, ROOT
+from grdb import Failure, INJECTED
+from products import ROOT, TOOL
 from xctest_log import Log
 
 PLACE = ROOT / ".build" / "soak"
-TOOL = ROOT / ".build" / "debug" / "failure-artifacts"
 VARIANTS = ("without", "with")
 # The repetitions of a differing test on each side per round, and the maximum number of rounds.
 REPETITIONS = 20

@@ -44,7 +44,7 @@ def write(user, dependencies):
     packages = "".join(f'        .package(name: "{name}", path: "{path}"),\n' for name, _, path in dependencies)
     products = "".join(
         f'                .product(name: "{product}", package: "{name}"),\n' for name, product, _ in dependencies)
-    (user / "Package.swift").write_text(f'''// swift-tools-version: 6.2
+    (user / "Package.swift").write_text(f'''// swift-tools-version: 6.3
 import PackageDescription
 
 let package = Package(

@@ -103,10 +103,8 @@ package enum RunEnvironment {
         "6.5 or later"
         #elseif compiler(>=6.4)
         "6.4"
-        #elseif compiler(>=6.3)
-        "6.3"
         #else
-        "6.2"
+        "6.3"
         #endif
     }
 }

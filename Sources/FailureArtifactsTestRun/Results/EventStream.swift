@@ -9,10 +9,10 @@ internal import Foundation
 /// Reads Swift Testing's event stream, which has one JSON object per line.
 ///
 /// Its grammar is [documented](https://github.com/swiftlang/swift-testing/blob/main/Documentation/ABI/JSON.md).
-/// Versions 0, 6.3 and 6.4 are read; additions of later versions are ignored. From 6.4 on, `--repetitions` runs the cases
-/// of a test again, and their events have the number of the iteration
+/// Versions 0 and 6.3 to 6.5 are read; additions of later versions are ignored. From 6.4 on, the cases of a test can be
+/// repeated, and their events have the number of the iteration
 /// ([ST-0024](https://github.com/swiftlang/swift-evolution/blob/main/proposals/testing/0024-per-test-case-repetitions.md)).
-/// Each iteration of a test is an attempt. That is read from the proposal, and not verified with 6.4.
+/// Each iteration of a test is an attempt.
 package struct EventStream {
     /// The attempts, in the order they were started.
     package private(set) var attempts: [TestAttempt] = []
@@ -66,17 +66,17 @@ package struct EventStream {
             if running[id]?[iteration] == nil { begin(id, iteration, at: pointInTime) }
             guard let index = running[id]?.removeValue(forKey: iteration)?.index else { return }
             attempts[index].outcome = .skipped
-            attempts[index].reason = Self.reason(event.messages)
+            attempts[index].reason = Self.reason(event)
         case "issueRecorded":
             guard let issue = event.issue, issue.counts else { return }
             // A suite gets a result only if something went wrong around its tests.
             if running[id]?[iteration] == nil { begin(id, iteration, at: pointInTime) }
             guard let index = running[id]?[iteration]?.index else { return }
             attempts[index].outcome = .failed
+            let place = event.sourceLocation ?? issue.sourceLocation
             attempts[index].add(
                 TestAttempt.Failure(
-                    message: Self.message(event.messages), file: issue.place?.path,
-                    line: issue.place?.line))
+                    message: Self.message(of: issue, event), file: place?.path, line: place?.line))
         default: break
         }
     }
@@ -110,16 +110,17 @@ package struct EventStream {
     }
 
     /// Joins the failure's message and the comments below it.
-    private static func message(_ messages: [Payload.Message]?) -> String {
-        let text = (messages ?? []).map(\.text).joined(separator: "\n")
+    private static func message(of issue: EventIssue, _ event: Payload) -> String {
+        let lines = event.messages?.map(\.text) ?? [issue.text] + (event.comments ?? [])
+        let text = lines.joined(separator: "\n")
         return text.utf8.count > TestAttempt.messageLimit
             ? String(text.unicodeScalars.prefix(TestAttempt.messageLimit / 4)) + "…" : text
     }
 
-    /// Extracts the comment from `Test name() skipped: "comment"`, the only place that has it.
-    private static func reason(_ messages: [Payload.Message]?) -> String? {
-        guard let text = messages?.first?.text, let start = text.firstRange(of: " skipped: ")?.upperBound
-        else { return nil }
+    /// Extracts the comment from `Test name() skipped: "comment"`, the only place that has it before 6.5.
+    private static func reason(_ event: Payload) -> String? {
+        guard let text = event.messages?.first?.text else { return event.comments?.first }
+        guard let start = text.firstRange(of: " skipped: ")?.upperBound else { return nil }
         let reason = text[start...]
         guard reason.count >= 2, reason.hasPrefix("\""), reason.hasSuffix("\"") else {
             return String(reason)
@@ -143,8 +144,13 @@ package struct EventStream {
         // Fields of an event.
         var testID: String?
         var instant: Instant?
+        /// Absent from 6.5 on, unless an environment variable asks for them.
         var messages: [Message]?
-        var issue: Issue?
+        /// The texts that the author of the test wrote; absent before 6.5.
+        var comments: [String]?
+        var issue: EventIssue?
+        /// Absent before 6.5, when it was part of the issue.
+        var sourceLocation: EventPlace?
         /// The number of the iteration, from 1; absent before 6.4.
         var iteration: Int?
 
@@ -154,30 +160,6 @@ package struct EventStream {
 
         struct Message: Decodable {
             var text: String
-        }
-    }
-
-    private struct Issue: Decodable {
-        var isKnown: Bool?
-        /// Absent in version 0.
-        var isFailure: Bool?
-        var sourceLocation: Place?
-
-        var counts: Bool { isFailure ?? !(isKnown ?? false) }
-        var place: Place? { sourceLocation }
-    }
-
-    private struct Place: Decodable {
-        var filePath: String?
-        var pathOfVersion0: String?
-        var fileID: String?
-        var line: Int?
-
-        var path: String? { filePath ?? pathOfVersion0 ?? fileID }
-
-        private enum CodingKeys: String, CodingKey {
-            case filePath, fileID, line
-            case pathOfVersion0 = "_filePath"
         }
     }
 }

@@ -9,8 +9,16 @@ internal import FailureArtifactsSystem
 /// To `swift test` it adds options for Swift Testing's event stream and for the report of parallel runs. These options
 /// change nothing of the command's output. Any other command runs unchanged.
 package final class RunRecorder: Sendable {
-    private static let eventsOption = "--event-stream-output-path"
+    // Each option with its names, of which Swift Testing prefers the first.
+    private static let eventsOptions = [
+        "--event-stream-output-path", "--experimental-event-stream-output",
+    ]
+    private static let versionOptions = [
+        "--event-stream-version", "--experimental-event-stream-version",
+    ]
     private static let reportOption = "--xunit-output"
+    /// The options that repeat tests, which SwiftPM has since 6.4.
+    private static let repetitionOptions = ["--maximum-repetitions", "--repeat-until"]
 
     /// The command, including the added options.
     package let words: [String]
@@ -30,16 +38,21 @@ package final class RunRecorder: Sendable {
         if let test = Self.placeOfTest(in: words) {
             let options = words[(test + 1)...]
             var added: [String] = []
-            if let given = Self.value(of: Self.eventsOption, in: options) {
+            if let given = Self.value(of: Self.eventsOptions, in: options) {
                 eventFiles.append(given)
             } else {
                 let file = Path.join(scratch, "events.jsonl")
                 eventFiles.append(file)
-                added += [Self.eventsOption, file]
+                added += [Self.eventsOptions[0], file]
+                if Self.value(of: Self.versionOptions, in: options) == nil {
+                    // Without a version, the newest one is written, and an older library refuses a newer version.
+                    let isRepeated = Self.value(of: Self.repetitionOptions, in: options) != nil
+                    added += [Self.versionOptions[0], isRepeated ? "6.4" : "6.3"]
+                }
             }
             if !hasXCTest {
                 // The report is not needed.
-            } else if let given = Self.value(of: Self.reportOption, in: options) {
+            } else if let given = Self.value(of: [Self.reportOption], in: options) {
                 reportFile = given
             } else if options.contains("--parallel") {
                 let file = Path.join(scratch, "report.xml")
@@ -100,10 +113,13 @@ package final class RunRecorder: Sendable {
         return lists ? nil : rest.startIndex + 1
     }
 
-    private static func value(of option: String, in words: ArraySlice<String>) -> String? {
-        for (index, word) in zip(words.indices, words) {
-            if word == option, index + 1 < words.endIndex { return words[index + 1] }
-            if word.hasPrefix(option + "=") { return String(word.dropFirst(option.count + 1)) }
+    /// Returns the value of an option, which may have several names; the first name prevails.
+    private static func value(of names: [String], in words: ArraySlice<String>) -> String? {
+        for name in names {
+            for (index, word) in zip(words.indices, words) {
+                if word == name, index + 1 < words.endIndex { return words[index + 1] }
+                if word.hasPrefix(name + "=") { return String(word.dropFirst(name.count + 1)) }
+            }
         }
         return nil
     }

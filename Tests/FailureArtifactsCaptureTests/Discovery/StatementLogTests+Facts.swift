@@ -245,7 +245,9 @@ extension StatementLogTests {
 
     /// The path of the file that is mapped at an address.
     private func file(at address: UInt64) throws -> String? {
-        let maps = try String(contentsOfFile: "/proc/self/maps", encoding: .utf8)
+        // `String(contentsOfFile:)` ends early where there are many mappings.
+        let bytes = try FileHandle(forReadingFrom: URL(filePath: "/proc/self/maps")).readToEnd()
+        let maps = String(decoding: bytes ?? Data(), as: UTF8.self)
         for line in maps.split(separator: "\n") {
             let fields = line.split(separator: " ")
             let range = fields[0].split(separator: "-").compactMap { UInt64($0, radix: 16) }

@@ -1,3 +1,5 @@
+import FailureArtifactsAnalysis
+import FailureArtifactsTestFixtures
 import Testing
 
 @testable import FailureArtifactsTestRun
@@ -15,11 +17,12 @@ import Testing
         #expect(RunRecorder.placeOfTest(in: words) == place)
     }
 
+    private func words(_ words: String...) -> [String] {
+        RunRecorder(words, events: [], scratch: "/s").words
+    }
+
     @Test func whatSwiftTestIsAskedFor() {
-        func words(_ words: String...) -> [String] {
-            RunRecorder(words, events: [], scratch: "/s").words
-        }
-        let events = ["--event-stream-output-path", "/s/events.jsonl"]
+        let events = ["--event-stream-output-path", "/s/events.jsonl", "--event-stream-version", "6.3"]
         #expect(words("swift", "test", "-v") == ["swift", "test"] + events + ["-v"])
         #expect(
             words("swift", "test", "--parallel")
@@ -35,5 +38,40 @@ import Testing
         ]
         #expect(RunRecorder(given, events: [], scratch: "/s").words == given)
         #expect(words("make", "test") == ["make", "test"])
+    }
+
+    /// The numbers of iterations are needed to tell the runs of a test's cases apart.
+    @Test(arguments: [
+        ["--maximum-repetitions", "3"], ["--maximum-repetitions=3"], ["--repeat-until", "fail"],
+    ])
+    func repeatedTestsAreAskedForTheirIterations(_ options: [String]) {
+        let words = RunRecorder(["swift", "test"] + options, events: [], scratch: "/s").words
+        #expect(Array(words.dropFirst(4)) == ["--event-stream-version", "6.4"] + options)
+    }
+
+    @Test(arguments: [
+        ["--event-stream-version", "0"], ["--event-stream-version=6.5"],
+        ["--experimental-event-stream-version", "99"],
+    ])
+    func theVersionThatTheCommandAsksForRemains(_ options: [String]) {
+        let words = RunRecorder(["swift", "test"] + options, events: [], scratch: "/s").words
+        #expect(words == ["swift", "test", "--event-stream-output-path", "/s/events.jsonl"] + options)
+    }
+
+    /// The file is the command's own, so its version is, too.
+    @Test func theFileThatTheCommandAsksForRemains() throws {
+        let fixture = try Fixture()
+        let file = try fixture.write(
+            Array(
+                #"""
+                {"kind":"test","payload":{"kind":"function","id":"M.a()/F.swift:1:2","name":"a()"}}
+                {"kind":"event","payload":{"kind":"testStarted","testID":"M.a()/F.swift:1:2"}}
+                {"kind":"event","payload":{"kind":"testEnded","testID":"M.a()/F.swift:1:2"}}
+                """#.utf8), to: "events")
+        for option in ["--experimental-event-stream-output", "--event-stream-output-path"] {
+            let recorder = RunRecorder(["swift", "test", option, file], events: [], scratch: "/s")
+            #expect(recorder.words == ["swift", "test", option, file])
+            #expect(recorder.results(bundles: []).tests.count == 1)
+        }
     }
 }

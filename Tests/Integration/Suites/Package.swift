@@ -1,14 +1,16 @@
-// swift-tools-version: 6.2
+// swift-tools-version: 6.3
 
 import PackageDescription
 
 let settings: [SwiftSetting] = [.swiftLanguageMode(.v6), .enableUpcomingFeature("ExistentialAny")]
 
-// A copy of SQLite with the names of sqlite-nio, which the checks make; see checks/other_sqlite.py.
+// A copy of SQLite with the names of sqlite-nio, which the checks make; see checks/other_sqlite.py. It isn't built for
+// shared libraries, which Swift Build makes of tests, so its symbols must not be interposed.
 let copy = Context.environment["SUITE_SQLITE_NIO"].map { archive in
     [
         LinkerSetting.unsafeFlags([
-            "-Xlinker", "--whole-archive", "-Xlinker", archive, "-Xlinker", "--no-whole-archive",
+            "-Xlinker", "-Bsymbolic", "-Xlinker", "--whole-archive", "-Xlinker", archive,
+            "-Xlinker", "--no-whole-archive",
         ]),
         .linkedLibrary("m"), .linkedLibrary("z"),
     ]

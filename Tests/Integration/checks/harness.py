@@ -16,14 +16,18 @@ import unicodedata
 import unittest
 import zipfile
 
-import other_sqlite
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[3] / "Scripts" / "lib"))
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
+import other_sqlite  # noqa: E402
+from products import NESTED as SCRATCH, NESTED_PRODUCTS, ROOT, TOOL, programs_of_tests  # noqa: E402
+
 SUITES = ROOT / "Tests" / "Integration" / "Suites"
 BUILD = ROOT / ".build"
-# The sample is built there too, so that both nested packages compile their shared dependencies once.
-SCRATCH = BUILD / "nested"
-EXECUTABLE = SCRATCH / "debug" / "integration-suitesPackageTests.xctest"
+PROGRAMS = programs_of_tests("integration-suites", sorted(os.listdir(SUITES / "Tests")))
+# The program of all suites. If each has its own, a script that starts the one whose suite the arguments name.
+EXECUTABLE = next(iter(PROGRAMS.values()))
+if len(set(PROGRAMS.values())) > 1:
+    EXECUTABLE = NESTED_PRODUCTS / "integration-suites"
 SCHEMA = ROOT / "Sources/FailureArtifacts/Documentation.docc/metadata.schema.json"
 
 TIMES = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+|(\d+\.\d+ \()?\d+\.\d+\)?(?= seconds)")
@@ -59,6 +63,18 @@ def build():
         command, cwd=SUITES, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if result.returncode != 0:
         sys.exit(result.stdout + "\nThe suites of the integration tests cannot be built.")
+    if EXECUTABLE not in PROGRAMS.values():
+        cases = "".join(
+            f'*{name}[.\\\\]*) exec "${{0%/*}}/{program.name}" "$@" ;;\n' for name, program in PROGRAMS.items())
+        EXECUTABLE.write_text(f"#!/bin/sh\ncase $* in\n{cases}esac\necho 'No suite is named.' >&2\nexit 64\n")
+        EXECUTABLE.chmod(0o755)
+
+
+def copy_executable(directory):
+    """Copies the program of all suites, and what Swift Build has made beside it. Returns the path of the copy."""
+    for part in {*PROGRAMS.values(), *NESTED_PRODUCTS.glob("*Suite.so")}:
+        shutil.copy(part, directory)
+    return pathlib.Path(shutil.copy(EXECUTABLE, directory))
 
 
 def clean_environment(scratch, **variables):
@@ -171,7 +187,7 @@ class Bundle:
                 for name in self.names:
                     archive.writestr(name, self.contents[name])
             return subprocess.run(
-                [BUILD / "debug" / "failure-artifacts", command, path, *arguments], env=clean_environment(directory),
+                [TOOL, command, path, *arguments], env=clean_environment(directory),
                 capture_output=True, text=True, check=False)
 
 

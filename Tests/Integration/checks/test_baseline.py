@@ -5,9 +5,8 @@ import subprocess
 import tempfile
 import zipfile
 
-from harness import BUILD, Store, SuiteCase
+from harness import TOOL, Store, SuiteCase
 
-TOOL = BUILD / "debug" / "failure-artifacts"
 
 
 class Baseline(SuiteCase):

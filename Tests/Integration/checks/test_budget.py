@@ -16,10 +16,9 @@ import unittest
 import zipfile
 
 import harness
-from harness import EXECUTABLE, SuiteCase, clean_environment
+from harness import EXECUTABLE, TOOL, SuiteCase, clean_environment
 
-TOOL = harness.BUILD / "debug" / "failure-artifacts"
-SELECTION = ("--testing-library", "swift-testing", "--filter", "BudgetTests")
+SELECTION = ("--testing-library", "swift-testing", "--filter", r"^TestingSuite\.BudgetTests")
 PROCESSES = 8
 TESTS = 63
 SEED = int(os.environ.get("INTEGRATION_SEED", "20261121"))

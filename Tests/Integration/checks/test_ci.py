@@ -22,11 +22,10 @@ import zipfile
 import harness
 import junit_rules
 import workflow
-from harness import BUILD, EXECUTABLE, ROOT, SCRATCH, SUITES, SuiteCase, clean_environment
+from harness import EXECUTABLE, ROOT, SCRATCH, SUITES, TOOL, SuiteCase, clean_environment
 
 import yaml
 
-TOOL = BUILD / "debug" / "failure-artifacts"
 ARTICLE = ROOT / "Sources/FailureArtifacts/Documentation.docc/ContinuousIntegration.md"
 ACTION = ROOT / "Scripts/github-action/action.yml"
 TEMPLATE = ROOT / "Scripts/gitlab/failure-artifacts.yml"
@@ -123,7 +122,9 @@ class Checkout:
         places = f"--package-path {shlex.quote(str(SUITES))} --scratch-path {shlex.quote(str(SCRATCH))}"
         mark = shlex.quote(os.path.join(Checkout.marks.name, "built"))
         built = shlex.quote(str(self.bin / "built"))
+        # Swift Build looks for its toolchain where the first `swift` in PATH is.
         return f"""\
+            PATH={shlex.quote(os.environ["PATH"])}
             command=$1; shift
             case $command in
             build)
@@ -582,14 +583,16 @@ class GitHub(CICase):
         self.assertIn("uses: actions/", ARTICLE.read_text())
 
     def test_what_is_wrong_with_a_pin(self):
-        commit = "0123456789" * 4
+        checkout, upload = (workflow.PINS[f"actions/{name}"] for name in ("checkout", "upload-artifact"))
         for line, problems in {
-            f"uses: actions/checkout@{commit} # v7.0.1": 0, f"uses: actions/upload-artifact@{commit} # v6.0.0": 0,
+            f"uses: actions/checkout@{checkout}": 0, f"uses: actions/upload-artifact@{upload}": 0,
             "uses: OWNER/failure-artifacts/Scripts/github-action@main": 0, "uses: ./Scripts/github-action": 0,
-            f"uses: actions/upload-artifact@{commit} # v5.0.0": 1, f"uses: actions/checkout@{commit} # v4.3.1": 1,
-            f"uses: actions/checkout@{commit}": 1, f"uses: actions/checkout@{commit} # v7": 1,
-            f"uses: actions/checkout@{commit[1:]} # v7.0.1": 1, "uses: actions/checkout@v7.0.1 # v7.0.1": 1,
-            "uses: actions/checkout@v4": 2, "uses: actions/checkout": 2, f"uses: other/action@{commit} # v1.0.0": 1,
+            # Another version, or another action's.
+            "uses: actions/upload-artifact@bbbca2ddaa5d8feaa63e36b76fdaad77386f024f # v7.0.0": 1,
+            f"uses: actions/checkout@{upload}": 1, f"uses: actions/upload-artifact@{upload[:-1]}": 1,
+            f"uses: actions/checkout@{checkout.split()[0]}": 1, f"uses: actions/checkout@{checkout[1:]}": 1,
+            "uses: actions/checkout@v7.0.1 # v7.0.1": 1, "uses: actions/checkout@v7": 1, "uses: actions/checkout": 1,
+            f"uses: other/action@{checkout}": 1,
         }.items():
             with self.subTest(line):
                 self.assertEqual(len(workflow.pin_problems(f"steps:\n  - {line}\n    with:\n")), problems)

@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 import browser
-from harness import BUILD, ROOT, SuiteCase, clean_environment, launch, read
+from harness import ROOT, TOOL, SuiteCase, clean_environment, launch, read
 
 sys.path.append(str(ROOT / "Tests/FailureArtifactsTestFixtures"))
 import store as layout  # noqa: E402
@@ -36,7 +36,7 @@ class CoreDataStores(SuiteCase):
     def tool(self, command, *arguments, status=0):
         # The sample's copy of the tool may be older.
         result = subprocess.run(
-            [BUILD / "debug" / "failure-artifacts", command, str(self.bundle.path), *arguments], capture_output=True, text=True,
+            [TOOL, command, str(self.bundle.path), *arguments], capture_output=True, text=True,
             env=clean_environment(self.directory))
         self.assertEqual((result.returncode, result.stderr), (status, ""))
         return result.stdout

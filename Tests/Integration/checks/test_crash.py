@@ -11,9 +11,8 @@ import time
 import unittest
 
 import harness
-from harness import EXECUTABLE, SuiteCase, clean_environment
+from harness import EXECUTABLE, TOOL, SuiteCase, clean_environment
 
-TOOL = harness.BUILD / "debug" / "failure-artifacts"
 # The number of kills at random points in time. Use many more when running this by hand.
 KILLS = int(os.environ.get("INTEGRATION_KILLS", "20"))
 SEED = int(os.environ.get("INTEGRATION_SEED", "20261121"))
@@ -284,7 +283,7 @@ class CrashOfSwiftTesting(CrashCase):
 
     def test_two_tests_in_flight(self):
         place = self.place()
-        code, _, errors = place.run("--testing-library", "swift-testing", "--filter", "CrashTests/")
+        code, _, errors = place.run("--testing-library", "swift-testing", "--filter", r"^TestingSuite\.CrashTests/")
         self.assertEqual(code, -signal.SIGKILL, errors)
         bundles = self.swept(place, 2)
         found = {bundle.metadata["test"]["name"]: bundle for bundle in bundles}
@@ -299,7 +298,7 @@ class CrashOfSwiftTesting(CrashCase):
 
     def test_stores_that_earlier_tests_left_open(self):
         place = self.place(SUITE_CRASHES="1")
-        pattern = r"^\w+\.LeftOpenTests/"
+        pattern = r"^TestingSuite\.LeftOpenTests/"
         code, _, errors = place.run("--testing-library", "swift-testing", "--filter", pattern)
         self.assertEqual(code, -signal.SIGKILL, errors)
         place.sweep()

@@ -1,12 +1,12 @@
 """The README and the articles agree with the code: links, variables, products and commands."""
 
+import pathlib
 import re
 import subprocess
 import unittest
 
-from harness import BUILD, ROOT, SUITES, clean_environment
+from harness import ROOT, SUITES, TOOL, clean_environment
 
-TOOL = BUILD / "debug" / "failure-artifacts"
 README = ROOT / "README.md"
 ARTICLES = ROOT / "Sources/FailureArtifacts/Documentation.docc"
 # Not meant to be set by users.
@@ -51,6 +51,19 @@ class Documents(unittest.TestCase):
         for path in (ROOT / "Sources").rglob("*.swift"):
             read |= set(re.findall(r'"(FAILURE_ARTIFACTS(?:_[A-Z]+)*)"', path.read_text()))
         self.assertEqual(read - INTERNAL, described)
+
+    def test_versions_of_swift(self):
+        """Manifests, images and articles name the version that the package needs."""
+        needed = re.search(r"swift-tools-version: (\d+\.\d+)", (ROOT / "Package.swift").read_text())[1]
+        listed = subprocess.run(["git", "-C", ROOT, "ls-files", "-z"], check=True, capture_output=True, text=True).stdout
+        texts = {
+            name: (ROOT / name).read_text() for name in listed.split("\0")[:-1]
+            if (ROOT / name).is_file() and pathlib.PurePath(name).suffix in ("", ".md", ".py", ".swift", ".yml")}
+        for pattern in (
+                r"swift-tools-version: (\d+\.\d+)", r"\bswift:(\d+\.\d+)", r"\bSwift (?:toolchain )?\(?(\d+\.\d+) or later"):
+            found = {(name, version) for name, text in texts.items() for version in re.findall(pattern, text)}
+            self.assertGreater(len(found), 1, pattern)
+            self.assertEqual({(name, version) for name, version in found if version != needed}, set())
 
     def test_every_product_is_in_the_readme(self):
         package = (ROOT / "Package.swift").read_text()

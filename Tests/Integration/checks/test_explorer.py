@@ -9,11 +9,10 @@ import tempfile
 import unittest
 
 import browser
-from harness import BUILD, SuiteCase, needs
+from harness import TOOL, SuiteCase, needs
 from test_report import described, metadata, bundle, report, store
 from test_source_lines import kept
 
-TOOL = BUILD / "debug" / "failure-artifacts"
 # The transactions before the first update create the tables and insert their rows.
 FIRST = 3
 CULPRIT = 321

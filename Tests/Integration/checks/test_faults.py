@@ -19,9 +19,8 @@ import unittest
 import zipfile
 
 import harness
-from harness import BUILD, EXECUTABLE, clean_environment, timeless
+from harness import BUILD, EXECUTABLE, TOOL, clean_environment, timeless
 
-TOOL = BUILD / "debug" / "failure-artifacts"
 SOURCE = harness.ROOT / "Tests" / "Integration" / "Faults" / "faults.c"
 SUITE = "ExplicitSuite.FaultTests"
 TESTS = (

@@ -12,10 +12,9 @@ import subprocess
 import tempfile
 import unittest
 
-from harness import BUILD, ROOT, clean_environment, launch, measured
+from harness import BUILD, ROOT, TOOL, clean_environment, launch, measured
 from test_report import bundle, metadata
 
-TOOL = BUILD / "debug" / "failure-artifacts"
 FLEET = BUILD / "fleet" / "bin"
 CHECKS = pathlib.Path(__file__).resolve().parent
 ARTICLE = ROOT / "Sources/FailureArtifacts/Documentation.docc/ObjectStore.md"

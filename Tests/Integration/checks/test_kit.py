@@ -7,14 +7,14 @@ import shutil
 import subprocess
 import tempfile
 
-from harness import BUILD, ROOT, SCRATCH, SUITES, SuiteCase, Store, clean_environment, launch, read
+from harness import NESTED_PRODUCTS, ROOT, SUITES, TOOL, SuiteCase, Store, clean_environment, launch, read
 
 PLACEMENTS = ("disk", "memory", "null")
 
 
 def testing(suite, name=None):
     """The options that select one suite of Swift Testing, or one test of it."""
-    pattern = rf"^\w+\.{suite}/" + (rf"{name}\(" if name else "")
+    pattern = rf"^KitSuite\.{suite}/" + (rf"{name}\(" if name else "")
     return ("--testing-library", "swift-testing", "--filter", pattern)
 
 
@@ -328,12 +328,10 @@ class Fixtures(KitCase):
         self.assertIn("There is nothing at '/nowhere.zip'.", found.output + found.errors)
 
     def extract(self, *options):
-        tool = next(path for path in (SCRATCH / "debug/failure-artifacts", BUILD / "debug/failure-artifacts")
-                    if path.exists())
         target = self.directory / "Fixture"
         shutil.rmtree(target, ignore_errors=True)
         result = subprocess.run(
-            [tool, "extract", str(self.captured.path), "--fixture", "-o", str(target), *options],
+            [TOOL, "extract", str(self.captured.path), "--fixture", "-o", str(target), *options],
             capture_output=True, text=True, env=clean_environment(self.directory), cwd=self.directory)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn('resources: [.copy("Fixtures")]', result.stderr)
@@ -363,9 +361,11 @@ class Fixtures(KitCase):
         self.assertIn("as it was after transaction 1 of 3", source)
 
     def test_the_sources_compile(self):
+        # The latter are those of Swift Build.
         maps = [*(ROOT / "Sources").glob("C*/module.modulemap"),
-                *(SCRATCH / "debug").glob("CFailureArtifacts*.build/module.modulemap")]
-        modules = ["-I", str(SCRATCH / "debug/Modules")]
+                *NESTED_PRODUCTS.glob("CFailureArtifacts*.build/module.modulemap"),
+                *NESTED_PRODUCTS.parents[1].glob("Intermediates*/GeneratedModuleMaps*/CFailureArtifacts*.modulemap")]
+        modules = ["-I", str(NESTED_PRODUCTS / "Modules"), "-I", str(NESTED_PRODUCTS)]
         modules += [word for path in maps for word in ("-Xcc", f"-fmodule-map-file={path}")]
         for framework in ("xctest", "testing"):
             with self.subTest(framework=framework):

@@ -9,9 +9,8 @@ import subprocess
 import tempfile
 
 import harness
-from harness import BUILD, EXECUTABLE, SuiteCase, clean_environment, run
+from harness import EXECUTABLE, TOOL, SuiteCase, clean_environment, run
 
-TOOL = BUILD / "debug" / "failure-artifacts"
 # The number of failures in one run of tests. 10,000 take some minutes.
 FAILURES = int(os.environ.get("INTEGRATION_LOAD", "1000"))
 FAILING = "RawSuite.FailingSuiteTests"

@@ -12,7 +12,7 @@ from test_crash import TOOL
 
 PLACE = BUILD / "integration" / "a user's packages"
 
-MANIFEST = """// swift-tools-version: 6.2
+MANIFEST = """// swift-tools-version: 6.3
 
 import PackageDescription
 

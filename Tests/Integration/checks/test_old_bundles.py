@@ -11,10 +11,9 @@ import xml.etree.ElementTree
 
 import browser
 import harness
-from harness import Bundle, clean_environment
+from harness import TOOL, Bundle, clean_environment
 
 FIXTURES = harness.ROOT / "Tests" / "Integration" / "Fixtures" / "1.0"
-TOOL = harness.BUILD / "debug" / "failure-artifacts"
 ORDINARY, TWICE, REDACTED, KILLED = (
     FIXTURES / f"FixtureTests.{name}.zip"
     for name in ("testOrdinary-e6814f0f", "testFailsTwice-4228c3e3", "testRedacted-72285d66", "testIsKilled-57217cfd"))

@@ -199,11 +199,11 @@ class LastStatements(RecorderCase):
         for rebuilt in (False, True):
             with self.subTest(rebuilt=rebuilt):
                 place = self.place(SUITE_DEATH="SIGKILL")
-                executable = place.directory / EXECUTABLE.name
-                shutil.copy(EXECUTABLE, executable)
+                executable = harness.copy_executable(place.directory)
                 self.assertEqual(self.died(place, executable=executable), -signal.SIGKILL)
                 if rebuilt:
-                    give_another_build_id(executable)
+                    library = place.directory / "RawSuite.so"
+                    give_another_build_id(library if library.exists() else executable)
                 (bundle,) = self.swept(place)
                 records = self.records(bundle, bundle.described("crash"))
                 self.assertEqual(records[-1]["sql"], "UPDATE fruit SET name = name || 's'")

@@ -15,9 +15,8 @@ import urllib.parse
 import zipfile
 
 import browser
-from harness import BUILD, needs
+from harness import BUILD, TOOL, needs
 
-TOOL = BUILD / "debug" / "failure-artifacts"
 AXE = BUILD / "axe" / "axe_playwright_python" / "axe.min.js"
 SCREENSHOTS = BUILD / "report-screenshots"
 

@@ -4,10 +4,9 @@ import base64
 import json
 import sqlite3
 
-from harness import BUILD, SuiteCase, clean_environment
+from harness import TOOL, SuiteCase, clean_environment
 from test_source_lines import marked_lines, records
 
-TOOL = BUILD / "debug" / "failure-artifacts"
 RAW = "RawSuite.RowHistoryTests/testLedger"
 GRDB = "GRDBSuite.RowHistoryTests/testShop"
 

@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import termios
 import time
 import unittest
@@ -69,7 +70,7 @@ class Running(RunCase):
         source.touch()
         (place.directory / "Package.swift").touch()
         process = self.supervise(
-            place, EXECUTABLE, "--testing-library", "swift-testing", "--filter", "CrashTests/")
+            place, EXECUTABLE, "--testing-library", "swift-testing", "--filter", r"^TestingSuite\.CrashTests/")
         status, _, errors = self.ends(process)
         self.assertEqual(status, 128 + signal.SIGILL)
         bundles = place.bundles()
@@ -351,9 +352,9 @@ if __name__ == "__main__":
     unittest.main()
 
 
-def modern(*patterns):
+def modern(*patterns, module="TestingSuite"):
     """The command for tests of Swift Testing with matching names, which writes an event stream."""
-    filters = [word for pattern in patterns for word in ("--filter", pattern)]
+    filters = [word for pattern in patterns for word in ("--filter", rf"^{module}\.({pattern})")]
     return [EXECUTABLE, "--testing-library", "swift-testing", "--event-stream-output-path", "events", *filters]
 
 
@@ -398,7 +399,7 @@ class WithoutBundle(RunCase):
         self.assertNotIn("left no bundle", errors)
 
     def test_nothing_is_said_of_cases_that_pass(self):
-        errors, page = self.fails("CIModernTests/isRipe", count=1)
+        errors, page = self.fails(command=modern("CIModernTests/isRipe", module="CISuite"), count=1)
         self.assertNotIn(self.hint, errors + page)
 
     def test_nothing_is_said_where_capture_is_off(self):
@@ -424,11 +425,28 @@ class WithoutBundle(RunCase):
         self.assertIn("No bundle can be written", errors)
         self.assertNotIn(self.hint, errors)
 
+    swift_test = [
+        "swift", "test", "--package-path", SUITES, "--scratch-path", SCRATCH, "--skip-build", "--no-parallel", "--filter",
+        "OffTests|AgainTests"]
+
     def test_swift_test_is_asked_for_its_events(self):
         """This needs no option, and the output stays unchanged."""
-        command = [
-            "swift", "test", "--package-path", SUITES, "--scratch-path", SCRATCH, "--skip-build", "--no-parallel",
-            "--filter", "OffTests|AgainTests"]
-        errors, page = self.fails(count=1, options=(), command=command)
+        errors, page = self.fails(count=1, options=(), command=self.swift_test)
         self.assertIn("1 failed test of Swift Testing left no bundle: OffTests.fails()\n", errors)
         self.assertIn(self.hint, errors)
+
+    def test_options_that_the_command_has_already(self):
+        """Swift Testing writes the command's own file, and the tool reads it."""
+        with tempfile.TemporaryDirectory() as directory:
+            file = pathlib.Path(directory) / "events"
+            for options, version in (
+                    (["--event-stream-output-path", file, "--event-stream-version", "0"], "0"),
+                    (["--experimental-event-stream-output", file], '"6.')):
+                with self.subTest(options=options):
+                    errors, _ = self.fails(count=1, options=(), command=[*self.swift_test, *options])
+                    self.assertIn("1 failed test of Swift Testing left no bundle: OffTests.fails()\n", errors)
+                    self.assertIn(f'"version":{version}', file.read_text())
+                    file.unlink()
+        # Without a file of the command, the version is still the command's.
+        errors, _ = self.fails(count=1, options=(), command=[*self.swift_test, "--event-stream-version=0"])
+        self.assertIn("1 failed test of Swift Testing left no bundle: OffTests.fails()\n", errors)

@@ -9,9 +9,8 @@ import tempfile
 import zipfile
 
 import test_testing
-from harness import BUILD, SUITES, SuiteCase
+from harness import SUITES, TOOL, SuiteCase
 
-TOOL = BUILD / "debug" / "failure-artifacts"
 RAW = "RawSuite.SourceLineTests/testLines"
 GRDB = "GRDBSuite.SourceLineTests/"
 UNNOTICED = "RawSuite.UnnoticedSymbolizerTests"

@@ -4,9 +4,8 @@ import json
 import re
 
 import browser
-from harness import BUILD, SuiteCase, validator
+from harness import TOOL, SuiteCase, validator
 
-TOOL = BUILD / "debug" / "failure-artifacts"
 RAW = "RawSuite.StatementTests/testStatementsOfTwoConnections"
 POOL = "GRDBSuite.PoolStatementTests/testStatementsOfAPool"
 

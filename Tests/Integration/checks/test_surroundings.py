@@ -10,7 +10,7 @@ import tempfile
 import unittest
 
 import harness
-from harness import EXECUTABLE, SuiteCase, clean_environment, timeless
+from harness import EXECUTABLE, SuiteCase, clean_environment, copy_executable, timeless
 from test_faults import SUITE as FAULTS, TESTS as FAULT_TESTS, TOOL, preloaded
 
 LINUX = sys.platform.startswith("linux")
@@ -25,7 +25,7 @@ def accessible(program, directory, prefix):
     copy = directory / "programs" / program.name
     copy.parent.mkdir(exist_ok=True)
     if not copy.exists():
-        shutil.copy(program, copy)
+        copy_executable(copy.parent) if program == EXECUTABLE else shutil.copy(program, copy)
     return str(copy)
 
 

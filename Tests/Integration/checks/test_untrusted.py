@@ -17,7 +17,7 @@ import harness
 import untrusted
 
 # Scripts/test names its build for release, which needs a fraction of the processor time.
-TOOL = os.environ.get("INTEGRATION_TOOL", harness.BUILD / "debug" / "failure-artifacts")
+TOOL = os.environ.get("INTEGRATION_TOOL", harness.TOOL)
 MEBIBYTE = 1 << 20
 MEMORY = 1152 * MEBIBYTE  # The maximum resident size: SQLite's GiB, and the tool.
 SECONDS = 100  # Of processor time, for one command.
