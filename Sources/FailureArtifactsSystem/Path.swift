@@ -40,4 +40,12 @@ package enum Path {
     package static func absolute(_ path: String) -> String {
         path.hasPrefix("/") ? path : join(currentDirectory, path)
     }
+
+    /// Returns a path relative to a directory if the path is inside it, or else the path itself.
+    package static func relative(_ path: String, to directory: String) -> String {
+        let start = directory.hasSuffix("/") ? directory : directory + "/"
+        guard path.hasPrefix(start), path.count > start.count else { return path }
+        let rest = String(path.dropFirst(start.count))
+        return rest.hasPrefix("-") || rest.hasPrefix("/") ? path : rest
+    }
 }

@@ -1,6 +1,7 @@
 package import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
 
 /// The last query before a failure, and the last transaction that changed its result or a table that it read.
 ///

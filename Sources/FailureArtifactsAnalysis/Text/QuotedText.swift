@@ -1,5 +1,5 @@
 internal import FailureArtifactsReading
-package import FailureArtifactsSystem
+internal import FailureArtifactsSystem
 
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
@@ -81,25 +81,6 @@ package enum JSONText {
     }
 }
 
-/// Quotes words for a shell's command line.
-package enum ShellWord {
-    /// Returns `text` quoted so that a POSIX shell reads it as one unchanged word.
-    package static func quoted(_ text: String) -> String {
-        let isPlain =
-            !text.isEmpty
-            && text.unicodeScalars.allSatisfy { scalar in
-                switch scalar {
-                case "a"..."z", "A"..."Z", "0"..."9", "/", ".", "_", "-", "+", ",", ":", "@", "%", "=":
-                    true
-                // Letters of other scripts have no meaning in a shell. Spaces and symbols are quoted.
-                default: scalar.value > 0x7F && scalar.properties.isAlphabetic
-                }
-            }
-        if isPlain { return text }
-        return "'" + text.replacing("'", with: "'\\''") + "'"
-    }
-}
-
 /// Escapes text for addresses (RFC 3986, section 2.1).
 package enum URLText {
     /// Returns a path whose parts are escaped, and whose slashes are kept.
@@ -118,15 +99,5 @@ package enum URLText {
             true
         default: "-._~".utf8.contains(byte)
         }
-    }
-}
-
-extension Path {
-    /// Returns a path relative to a directory if the path is inside it, or else the path itself.
-    package static func relative(_ path: String, to directory: String) -> String {
-        let start = directory.hasSuffix("/") ? directory : directory + "/"
-        guard path.hasPrefix(start), path.count > start.count else { return path }
-        let rest = String(path.dropFirst(start.count))
-        return rest.hasPrefix("-") || rest.hasPrefix("/") ? path : rest
     }
 }

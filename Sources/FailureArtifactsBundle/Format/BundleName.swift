@@ -52,6 +52,9 @@ extension BundleName {
             }
     }
 
+    /// Returns the eight digits in a bundle's name that distinguish it from all others.
+    package static func randomPart(of name: String) -> String { String(name.dropLast(4).suffix(8)) }
+
     /// True if the name belongs to the bundle of a test that passed.
     package static func isOfPassingTest(_ name: String) -> Bool {
         name.hasSuffix(".zip")

@@ -111,8 +111,11 @@ extension CaptureSession {
         defer { passOnWarnings(of: &capture) }
         do {
             let bundle = try capture.pack()
-            let end = capture.isOfPassingTest ? "passed" : "failed"
-            say("\(capture.test.name) \(end); what it left is in \(bundle)")
+            let command = ToolCommand()
+            say(
+                capture.isOfPassingTest
+                    ? "\(capture.test.name) passed; its bundle is \(command.shortened(bundle))"
+                    : "\(capture.test.name) failed. To find out why: \(command.explain(bundle))")
             return bundle
         } catch {
             sayOnce("\(error)")

@@ -19,7 +19,12 @@ extension CaptureSession {
                 of: directory, limits: configuration.limits, redactions: configuration.redactionRules,
                 checking: configuration.invariantsPath
             ).sweep()
-            for bundle in result.bundles { say("what an earlier process left is in \(bundle)") }
+            let command = ToolCommand()
+            for bundle in result.bundles {
+                say(
+                    "A test of an earlier process did not end. To find out why: \(command.explain(bundle))"
+                )
+            }
             for warning in result.warnings { sayOnce(warning) }
         }
         // With `.afterFailure`, recovered failures of an earlier attempt decide which passing tests are captured.

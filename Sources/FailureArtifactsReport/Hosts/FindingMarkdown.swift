@@ -1,6 +1,7 @@
 package import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
+internal import FailureArtifactsSystem
 
 /// Findings as Markdown for a coding agent.
 ///

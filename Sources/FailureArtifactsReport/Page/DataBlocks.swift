@@ -1,6 +1,7 @@
 internal import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
+internal import FailureArtifactsSystem
 
 /// Blocks of data that the page's script unpacks when they are needed.
 ///

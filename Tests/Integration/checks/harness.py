@@ -350,7 +350,9 @@ class SuiteCase(unittest.TestCase):
         self.assertEqual(
             sum(len(bundle.metadata["warnings"]) for bundle in with_capture.bundles), warnings)
         for bundle in with_capture.bundles:
-            self.assertEqual(sum(bundle.path.name in line for line in with_capture.said), 1)
+            # The tool, the directory, and the end of the bundle's name.
+            end = f"failure-artifacts{'' if bundle.metadata['outcome'] == 'passed' else ' explain'} .*{bundle.path.stem[-8:]}"
+            self.assertEqual(sum(bool(re.search(end + "$", line)) for line in with_capture.said), 1, with_capture.said)
             self.check(bundle)
         return with_capture.bundles[0] if count == 1 else with_capture.bundles
 

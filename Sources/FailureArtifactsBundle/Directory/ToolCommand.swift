@@ -1,0 +1,40 @@
+internal import FailureArtifactsSystem
+
+/// The commands of the tool that a message of a test process suggests.
+package struct ToolCommand {
+    private let name: String
+    private let directory: String
+
+    /// Creates the commands to be typed in a directory, by default the working directory of this process.
+    ///
+    /// In a package, `swift run` runs the tool if it isn't installed.
+    ///
+    /// - Parameters:
+    ///   - directory: The directory.
+    ///   - searchPath: The directories in which the shell looks for programs, separated by colons.
+    package init(
+        in directory: String = Path.currentDirectory,
+        searchPath: String = ProcessEnvironment.variables["PATH", default: ""]
+    ) {
+        let isInstalled = searchPath.split(separator: ":").contains { directory in
+            FileSystem.regularFile(Path.join(String(directory), "failure-artifacts")) != nil
+        }
+        let isPackage = FileSystem.regularFile(Path.join(directory, "Package.swift")) != nil
+        name = !isInstalled && isPackage ? "swift run failure-artifacts" : "failure-artifacts"
+        self.directory = directory
+    }
+
+    /// Returns the command that explains a bundle.
+    package func explain(_ bundle: String) -> String {
+        "\(name) explain \(ShellWord.quoted(shortened(bundle)))"
+    }
+
+    /// Returns the shortest path that stands for a bundle: the part of its name that no other bundle has, in place of
+    /// the name.
+    package func shortened(_ bundle: String) -> String {
+        let path = Path.relative(bundle, to: directory)
+        let name = Path.name(of: path)
+        guard BundleName.isName(name) else { return path }
+        return Path.join(Path.directory(of: path), BundleName.randomPart(of: name))
+    }
+}
