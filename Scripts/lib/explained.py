@@ -19,7 +19,7 @@ from products import TOOL
 # The findings that SQLite's `integrity_check` reports, too.
 INTEGRITY = {"integrity", "check-violation", "not-null-violation"}
 # The findings about a statement that failed.
-FAILED = {"constraint-failed", "busy", "schema-error"}
+FAILED = {"statement-failed", "constraint-failed", "busy", "schema-error"}
 
 
 def check(bundles):
@@ -64,8 +64,18 @@ def is_confirmed(bundle, finding):
         return pragma(bundle, finding["store"], "integrity_check") != [("ok",)]
     if code in FAILED and "statement" in finding:
         failed = {line["sql"] for line in statements(bundle, finding["store"]) if "error" in line}
-        return finding["statement"]["sql"] in failed
+        message, sql = " ".join(failure_message(bundle).split()), finding["statement"]["sql"]
+        if sql in failed or " ".join(sql.split()) in message:
+            return True
+        # SQLite doesn't log these errors.
+        return None if "FOREIGN KEY" in message or "locked" in message else False
     return None
+
+
+def failure_message(bundle):
+    with zipfile.ZipFile(bundle) as archive:
+        failures = json.loads(archive.read("metadata.json"))["failures"]
+    return failures[0]["message"] if failures else ""
 
 
 def store(archive, name):

@@ -410,6 +410,7 @@ void failure_artifacts_log_ended(failure_artifacts_connection *connection, sqlit
         .full_scan_steps = growth(now.full_scan_steps, start->counters.full_scan_steps),
         .sorts = growth(now.sorts, start->counters.sorts),
         .automatic_indexes = growth(now.automatic_indexes, start->counters.automatic_indexes),
+        .own_changes = (uint32_t)sqlite3_changes64(connection->handle),
     };
     uint64_t started = end->ticks;
     complete(log, sizeof *end);
@@ -488,8 +489,9 @@ static failure_artifacts_log_end state_of(const failure_artifacts_log *log, sqli
         failure_artifacts_pages_update(&pages, handle);
     }
     return (failure_artifacts_log_end){
-        .changes = sqlite3_total_changes64(handle), .written = pages.written, .spilled = pages.spilled,
-        .version = pages.version, .is_in_transaction = !sqlite3_get_autocommit(handle)};
+        .changes = sqlite3_total_changes64(handle), .own_changes = sqlite3_changes64(handle),
+        .written = pages.written, .spilled = pages.spilled, .version = pages.version,
+        .is_in_transaction = !sqlite3_get_autocommit(handle)};
 }
 
 void failure_artifacts_log_close(failure_artifacts_connection *connection) {

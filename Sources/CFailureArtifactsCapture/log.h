@@ -220,7 +220,8 @@ static inline void failure_artifacts_log_add(
     statement->order = order;
     statement->ticks = ticks;
     statement->thread = atomic_load_explicit(&log->writer, memory_order_relaxed);
-    statement->changes = sqlite3_total_changes64(handle);
+    statement->changes = (uint32_t)sqlite3_total_changes64(handle);
+    statement->own_changes = (uint32_t)sqlite3_changes64(handle);
     statement->text = text->offset;
     statement->stack = stack;
     statement->pages = log->pages;

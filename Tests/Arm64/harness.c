@@ -639,6 +639,7 @@ static void layout(void) {
     PLACE(failure_artifacts_statement_record, ticks);
     PLACE(failure_artifacts_statement_record, thread);
     PLACE(failure_artifacts_statement_record, changes);
+    PLACE(failure_artifacts_statement_record, own_changes);
     PLACE(failure_artifacts_statement_record, text);
     PLACE(failure_artifacts_statement_record, stack);
     PLACE(failure_artifacts_statement_record, pages);
@@ -651,6 +652,7 @@ static void layout(void) {
     PLACE(failure_artifacts_end_record, ticks);
     PLACE(failure_artifacts_end_record, changes);
     PLACE(failure_artifacts_end_record, full_scan_steps);
+    PLACE(failure_artifacts_end_record, own_changes);
 }
 
 int main(int count, char **arguments) {

@@ -52,7 +52,7 @@ class Recorder:
             elif kind == STACK:
                 stacks[offset] = struct.unpack(f"<{len(content) // 8}Q", content)
             elif kind == STATEMENT:
-                order, ticks, thread, changes, text, stack = struct.unpack_from("<QQQqII", content)
+                order, ticks, thread, changes, _, text, stack = struct.unpack_from("<QQQIIII", content)
                 assert stack == 0 or stack in stacks, f"The statement at {start + offset} has no such stack."
                 statements[order] = Statement(order, ticks, thread, changes, texts[text], stacks.get(stack, ()))
             elif kind == END:

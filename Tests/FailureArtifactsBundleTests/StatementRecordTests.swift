@@ -30,6 +30,7 @@ import Testing
                 $0.autoIndexes = 1
                 $0.fullScanSteps = 2000
                 $0.leftOpen = true
+                $0.ownChanges = 2
                 $0.pages = 4
                 $0.queryPlan = ["SCAN \"ä\"", "  \u{1B}"]
                 $0.sorts = 0
@@ -56,6 +57,7 @@ import Testing
                 $0.autoIndexes = 1
                 $0.fullScanSteps = 2
                 $0.leftOpen = true
+                $0.ownChanges = 0
                 $0.pages = 3
                 $0.queryPlan = [Self.odd, Self.odd]
                 $0.sorts = 4

@@ -1,3 +1,4 @@
+internal import FailureArtifactsAnalysis
 internal import FailureArtifactsSystem
 internal import FailureArtifactsZip
 internal import Foundation
@@ -85,6 +86,58 @@ package struct Fixture: ~Copyable {
                 ),
                 ("attachments/request.txt", Array("GET /\n".utf8)),
                 ("README.txt", Array("Read me.\n".utf8)),
+            ])
+    }
+
+    /// Writes the bundle of a store without a history.
+    ///
+    /// - Parameters:
+    ///   - sql: The statements that create the store.
+    ///   - log: The logged statements, each with the number of rows that SQLite counted.
+    ///   - facts: More keys of a statement, as JSON, by the statement's index. By default, it ran on the first connection and
+    ///     thread, in the test, and its line in the file `Sources/A.swift` is its number.
+    ///   - store: More keys of the store, as JSON.
+    ///   - statements: More keys of its log, as JSON.
+    ///   - message: The failure's message.
+    /// - Returns: The path.
+    /// - Throws: An error if a program fails, or a file can't be written.
+    package func bundleWithoutHistory(
+        _ sql: String, log: [(sql: String, changes: Int?)], facts: [Int: String] = [:],
+        store: String? = nil, statements: String? = nil, message: String
+    ) throws -> String {
+        let lines = try log.enumerated().map { index, statement in
+            var keys = [
+                "\"at\": \"2026-11-21T07:08:09.\(100 + index)Z\"", "\"order\": \(index + 1)",
+                "\"sql\": \(try JSONText.line(statement.sql))",
+            ]
+            if let changes = statement.changes { keys.append("\"changes\": \(changes)") }
+            let more = facts[index] ?? ""
+            if !more.isEmpty { keys.append(more) }
+            let defaults = [
+                "connection": "1", "thread": "\"7f\"", "phase": "\"test\"",
+                "source": "{\"file\": \"Sources/A.swift\", \"line\": \(index + 1)}",
+            ]
+            keys += defaults.filter { !more.contains("\"\($0.key)\"") }.map {
+                "\"\($0.key)\": \($0.value)"
+            }
+            return "{\(keys.joined(separator: ", "))}\n"
+        }
+        let described = [
+            "\"entry\": \"statements/ledger.jsonl\"", "\"count\": \(log.count)", statements,
+        ]
+        let keys = [
+            "\"bytes\": {}", "\"statements\": {\(described.compactMap(\.self).joined(separator: ", "))}",
+            store,
+        ]
+        let metadata = Metadata.store("ledger").replacing(
+            "\"message\": \"m\"", with: "\"message\": \(try JSONText.line(message))"
+        )
+        .replacing("\"bytes\": {}", with: keys.compactMap(\.self).joined(separator: ", "))
+        return try zip(
+            "LedgerTests.test-1a2b3c4d.zip",
+            [
+                ("metadata.json", Array(metadata.utf8)), ("stores/ledger.sqlite", try self.store(sql)),
+                ("statements/ledger.jsonl", Array(lines.joined().utf8)),
             ])
     }
 

@@ -10,14 +10,14 @@ extension Fixture {
     /// one changed. The bundle of a test that `passed` lies beside the failing one. `facts` has more keys of a statement,
     /// as JSON, by the statement's index. Without `connection` and `thread`, it ran on the first connection and thread.
     /// The failure is in line 8 of `file`. `copies` names further stores with the same content. The history of
-    /// a store that `isClosed` was recorded after a checkpoint.
+    /// a store that `isClosed` was recorded after a checkpoint. The copy was made by `method`.
     @discardableResult
     package func walBundle(
         _ transactions: [String] = Self.transactions, base: String = Self.base,
         uncommitted: String? = nil,
         log: [(sql: String, changes: Int?)]? = nil, facts: [Int: String] = [:],
         missing: Bool = false, passed: Bool = false, message: String? = nil, file: String? = nil,
-        copies: [String] = [], isClosed: Bool = false
+        copies: [String] = [], isClosed: Bool = false, method: String = "serialize"
     ) throws -> String {
         let live = path("live-\(UInt32.random(in: 0 ... .max)).sqlite")
         let connection = try Connection(path: live, mode: .create)
@@ -81,6 +81,7 @@ extension Fixture {
             let store = metadata[start..<end].replacing("ledger", with: name)
             metadata.insert(contentsOf: ", " + store, at: end)
         }
+        metadata.replace("\"method\": \"serialize\"", with: "\"method\": \"\(method)\"")
         if let message {
             let escaped = message.replacing("\"", with: "\\\"")
             metadata.replace("\"message\": \"m\"", with: "\"message\": \"\(escaped)\"")

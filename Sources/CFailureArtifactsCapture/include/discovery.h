@@ -239,6 +239,8 @@ bool failure_artifacts_is_memory_vfs(const char *vfs);
 typedef struct failure_artifacts_log_end {
     // sqlite3_total_changes64(); -1 if unknown.
     int64_t changes;
+    // sqlite3_changes64(), if `changes` is known.
+    int64_t own_changes;
     // The pages that it has written, if `changes` is known; see failure_artifacts_pages.
     uint32_t written;
     uint32_t spilled;

@@ -26,7 +26,7 @@ enum {
     // Without a limit on the size of files, the file has this size, a fifth of it for the journal.
     failure_artifacts_recorder_size = 80 << 20,
     failure_artifacts_least_recorder_size = 128 << 10,
-    failure_artifacts_recorder_version = 1,
+    failure_artifacts_recorder_version = 2,
 };
 
 // The first bytes of the file.
@@ -151,8 +151,9 @@ typedef struct failure_artifacts_statement_record {
     uint64_t ticks;
     // The thread (pthread_self).
     uint64_t thread;
-    // sqlite3_total_changes64() at the start.
-    int64_t changes;
+    // sqlite3_total_changes64() and sqlite3_changes64() at the start, modulo 2^32.
+    uint32_t changes;
+    uint32_t own_changes;
     // The offsets of the text and of the stack in the chunk; 0 for no stack.
     uint32_t text;
     uint32_t stack;
@@ -175,13 +176,14 @@ typedef struct failure_artifacts_end_record {
     failure_artifacts_record record;
     uint64_t order;
     uint64_t ticks;
-    // The number of rows that the statement inserted, updated and deleted; -1 if unknown.
+    // The growth of sqlite3_total_changes64(); -1 if unknown.
     int64_t changes;
     // Counted by SQLite since the start; see sqlite3_stmt_status(). Each may be failure_artifacts_unknown_count.
     uint32_t full_scan_steps;
     uint32_t sorts;
     uint32_t automatic_indexes;
-    uint32_t unused;
+    // sqlite3_changes64() at the end, modulo 2^32.
+    uint32_t own_changes;
 } failure_artifacts_end_record;
 
 // MARK: Writing

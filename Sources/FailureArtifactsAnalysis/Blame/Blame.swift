@@ -134,9 +134,11 @@ extension Blame {
         let touched = try search.follow(in: path)
         let outlined = log.map { (record: $0, outline: StatementOutline($0.sql)) }
         let isRolledBack = choice.store.isBeforeRollback
+        // A log without some statements may lack the COMMIT.
+        let mayBeOpen = choice.store.transactionOpen ?? (choice.store.statements?.reason == nil)
         let open =
-            choice.store.transactionOpen == false && !isRolledBack
-            ? [] : UncommittedTransaction(in: outlined).statements(beforeRollback: isRolledBack)
+            mayBeOpen || isRolledBack
+            ? UncommittedTransaction(in: outlined).statements(beforeRollback: isRolledBack) : []
         let name = folded(table)
         store = choice.store.name
         self.reason = reason

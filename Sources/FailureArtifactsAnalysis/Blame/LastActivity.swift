@@ -18,8 +18,12 @@ package struct LastActivity: Encodable, Sendable {
     package let result: AssertedResult?
     /// The number of the transaction in the history; nil for one that was open at the failure, or without a history.
     package let transaction: Int?
-    /// True if the transaction was open at the failure.
+    /// True if the changes are only in the copy: the transaction was open at the failure, or was rolled back before.
     package let isOpen: Bool
+    /// True if the failure rolled the transaction back.
+    private let isRolledBack: Bool
+    /// True if the log may lack later queries.
+    private let isLogCut: Bool
     /// The tables that the query read and the transaction changed; all that it changed if the query's are unknown.
     package let tables: [String]
     /// The statements that can have changed these tables; empty if they are unknown.
@@ -57,10 +61,24 @@ package struct LastActivity: Encodable, Sendable {
         let changed = changedRead.isEmpty ? all : changedRead
         transaction = step?.number
         isOpen = step != nil && step?.number == nil
+        isRolledBack = store.store.isBeforeRollback
+        isLogCut = store.store.statements?.reason != nil
         tables = changed.prefix(Self.maximumTables).map(\.table.name)
         let rows = changed.flatMap { table in table.rows.map { StoreEvidence.row($0, in: table) } }
         let found = step.map { store.statements(of: $0, changing: rows) } ?? []
         statements = found.count <= Self.maximumStatements ? found : []
+    }
+
+    /// The name of the query.
+    package var queryTitle: String {
+        result != nil ? "failing query" : isLogCut ? "last query in the log" : "last query"
+    }
+
+    /// The name of the transaction; nil without one.
+    package var transactionTitle: String? {
+        if let transaction { return "transaction \(transaction)" }
+        guard isOpen else { return nil }
+        return isRolledBack ? "the transaction that was rolled back" : "the open transaction"
     }
 
     /// Returns the commands that show more.
@@ -68,7 +86,7 @@ package struct LastActivity: Encodable, Sendable {
     /// - Parameter bundle: The path of the bundle.
     /// - Returns: Command lines for a shell: the transaction's changes, and the changes of the query's result.
     package func commands(of bundle: String) -> [String] {
-        guard transaction != nil || isOpen else { return [] }
+        guard transactionTitle != nil else { return [] }
         let option = isOneOfSeveralStores ? " --store \(ShellWord.quoted(store))" : ""
         let states = transaction.map { " --at \($0 - 1) --at \($0)" } ?? ""
         let bundle = ShellWord.quoted(bundle)
@@ -84,7 +102,8 @@ package struct LastActivity: Encodable, Sendable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case store, query, result, transaction, isOpen = "open", tables, statements
+        case store, query, result, transaction, isOpen = "open", isRolledBack = "rolledBack", tables
+        case statements
     }
 
     package func encode(to encoder: any Encoder) throws {
@@ -94,7 +113,7 @@ package struct LastActivity: Encodable, Sendable {
             query.map { Finding.Statement($0, source: $0.source) }, forKey: .query)
         try container.encodeIfPresent(result, forKey: .result)
         try container.encodeIfPresent(transaction, forKey: .transaction)
-        if isOpen { try container.encode(true, forKey: .isOpen) }
+        if isOpen { try container.encode(true, forKey: isRolledBack ? .isRolledBack : .isOpen) }
         if !tables.isEmpty { try container.encode(tables, forKey: .tables) }
         guard !statements.isEmpty else { return }
         try container.encode(

@@ -4,7 +4,7 @@ internal import FailureArtifactsSQLite
 
 extension StoreEvidence {
     /// The maximum number of statements that are kept for a finding.
-    private static let maximumCandidates = 5
+    static let maximumCandidates = 5
 
     /// Adds the statements that can have changed the rows of a finding, if it names a transaction and no statement.
     ///
@@ -118,17 +118,13 @@ extension StoreEvidence {
 
     /// Returns the only statement that can have given rows their values, in a store without a history.
     ///
-    /// The log must reach back to the creation of the table.
-    ///
     /// - Parameter rows: Rows of one table that have other values in another run.
     /// - Returns: The statement; nil if there may be another one.
     private func onlyWriter(of rows: [Finding.Row]) -> StatementRecord? {
         let tables = Set(rows.map { folded($0.table) })
         let columns = Blame.updatedColumns(of: rows)
         guard tables.count == 1, let table = tables.first, let shape = schema.tables[table],
-            !columns.isEmpty, store.statements?.reason == nil,
-            statements.contains(where: { $0.outline.creates && $0.outline.table == table }),
-            linked?.isSetDirectly(table) == true
+            !columns.isEmpty, hasAllWrites(of: table), linked?.isSetDirectly(table) == true
         else { return nil }
         let writers = statements.filter { statement in
             statement.outline.table == table && statement.hasChangedRows && !isRolledBack(statement)

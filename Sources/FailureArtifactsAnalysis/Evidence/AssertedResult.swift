@@ -58,13 +58,13 @@ package struct AssertedResult: Sendable {
 
     /// The results as a sentence.
     ///
-    /// For example: `With id = 3, it returned 5 at first, 8 after transaction 4.`
+    /// For example: `With id = 3, it returned 5 before transaction 1, 8 after transaction 4.`
     package var sentence: String {
         let shown = periods.suffix(Self.maximumPeriods)
         let texts = shown.map { period in
             switch period.transaction {
             case nil: "\(period.text) in the open transaction"
-            case 0: "\(period.text) at first"
+            case 0: "\(period.text) before transaction 1"
             case let number?: "\(period.text) after transaction \(number)"
             }
         }

@@ -3,6 +3,7 @@ internal import FoundationEssentials
 #else
 internal import Foundation
 #endif
+internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 
 /// The values in the message of a failed assertion.
@@ -35,6 +36,8 @@ package struct FailureMessage: Sendable {
     }
 
     let text: String
+    /// The text without backslashes, and with one space in place of white space.
+    private let plainText: String
     /// The values of the first operand.
     private(set) var left: [Value] = []
     /// The values of the second operand.
@@ -46,6 +49,7 @@ package struct FailureMessage: Sendable {
 
     init(_ text: String) {
         self.text = text
+        plainText = Self.plain(text)
         let sides = Self.comparison(in: text)
         let areExpressions = sides.map { ($0.left.contains("→"), $0.right.contains("→")) }
         isReversed = areExpressions.map { !$0 && $1 } ?? false
@@ -135,6 +139,36 @@ package struct FailureMessage: Sendable {
     var mentionsNil: Bool {
         values.contains { $0.text == "nil" } || text.contains("expected non-nil value")
             || text.contains("XCTAssertNotNil failed") || text.contains("→ nil")
+    }
+
+    // MARK: - Errors
+
+    /// True if the message has the text of one of SQLite's errors.
+    ///
+    /// A description of a structure that has the text escapes its quotes.
+    func names(_ error: StatementRecord.Failure) -> Bool {
+        let error = Self.plain(error.message)
+        return !error.isEmpty
+            && plainText.ranges(of: error).contains { range in
+                let rest = plainText[range.upperBound...]
+                // The text may be the start of another one, such as of a longer name.
+                return !Self.isOfName(plainText[..<range.lowerBound].last) && !Self.isOfName(rest.first)
+                    && !(rest.first == "." && Self.isOfName(rest.dropFirst().first))
+            }
+    }
+
+    /// True if the message has the text of a statement, as in GRDB's errors.
+    func quotes(_ sql: String) -> Bool {
+        let sql = Self.plain(sql)
+        return sql.utf8.count >= 5 && plainText.contains(sql)
+    }
+
+    private static func plain(_ text: String) -> String {
+        text.split { $0.isWhitespace }.joined(separator: " ").filter { $0 != "\\" }
+    }
+
+    private static func isOfName(_ character: Character?) -> Bool {
+        character.map { $0.isLetter || $0.isNumber || "_$".contains($0) } ?? false
     }
 
     // MARK: - Parsing

@@ -11,6 +11,7 @@ package struct Finding: Equatable, Sendable {
         case integrity
         case checkViolation = "check-violation"
         case notNullViolation = "not-null-violation"
+        case statementFailed = "statement-failed"
         case constraintFailed = "constraint-failed"
         case busy
         case openTransaction = "open-transaction"
@@ -42,8 +43,9 @@ package struct Finding: Equatable, Sendable {
         /// True if the finding is about the effect of a statement, rather than an error or a rule that is broken.
         var isEffect: Bool {
             ![
-                .integrity, .checkViolation, .notNullViolation, .constraintFailed, .busy, .schemaError,
-                .invariantBroken, .differenceFromPass,
+                .integrity, .checkViolation, .notNullViolation, .statementFailed, .constraintFailed,
+                .busy,
+                .schemaError, .invariantBroken, .differenceFromPass,
             ].contains(self)
         }
     }

@@ -177,7 +177,13 @@ struct RunComparison: ~Copyable {
                 if let own = step.number, let number = other?.number, try isSameState(number, own) {
                     continue
                 }
-                return (count, .unknown("a transaction changed too many rows."))
+                let isProblem = (step.changes.tables + (other?.changes.tables ?? [])).contains {
+                    $0.problem != nil
+                }
+                let reason =
+                    isProblem
+                    ? "the rows of a table can't be compared." : "a transaction changed too many rows."
+                return (count, .unknown(reason))
             }
             let new = differences.rows(of: step.tables)
             let old = differences.rows(of: other?.tables ?? [])

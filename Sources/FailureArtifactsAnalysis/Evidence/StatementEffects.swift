@@ -67,8 +67,9 @@ struct StatementEffects {
 extension StoreEvidence {
     /// Returns the number of rows of its own table that an `UPDATE` or `DELETE` changed; nil if unknown.
     ///
-    /// SQLite's count includes the rows that triggers and the actions of foreign keys changed.
+    /// A bundle of an earlier version has only the count that includes the rows of triggers and foreign keys.
     func ownChanges(of statement: Statement) -> Int64? {
+        if let own = statement.record.ownChanges { return Int64(own) }
         guard let changes = statement.record.changes.map(Int64.init),
             let table = statement.outline.table
         else { return nil }

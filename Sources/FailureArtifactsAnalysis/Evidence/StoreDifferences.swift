@@ -83,6 +83,9 @@ struct StoreDifferences {
         incompleteTables = Set(tables.filter { !$0.isComplete }.map { folded($0.table.name) })
     }
 
+    /// True if ``changes`` has all rows.
+    var isComplete: Bool { incompleteTables.isEmpty }
+
     /// Returns true if the stores at the end of both runs have the same values in these rows.
     func haveSameRows(_ rows: [Row]) -> Bool {
         let keys = Set(rows.map(\.key))

@@ -10,13 +10,14 @@ extension StoreEvidence {
         var statement: Statement?
     }
 
-    /// Returns the last step that changed a row in a certain way.
+    /// Returns the last step that changed a row in a certain way; nil if it may be one of which not all rows are known.
     func lastStep(where isMatch: (ChangedTable, RowChange) -> Bool, of table: String) -> (
         index: Int, row: RowChange
     )? {
         for (index, step) in steps.enumerated().reversed() {
             guard let changed = step.table(table) else { continue }
             if let row = changed.rows.last(where: { isMatch(changed, $0) }) { return (index, row) }
+            if !changed.isComplete { return nil }
         }
         return nil
     }
@@ -27,15 +28,16 @@ extension StoreEvidence {
     ///   - step: The step's index; nil if it is unknown.
     ///   - table: The table.
     ///   - kinds: The kinds of statements that can make the change.
-    /// - Returns: The step's transaction. The statement is nil unless exactly one kind of statement can have made the
-    ///   change.
+    /// - Returns: The step's transaction. The statement is nil unless exactly one statement, which may have run several
+    ///   times, can have made the change.
     func origin(
         inStep step: Int?, of table: String, by kinds: Set<StatementOutline.Kind>
     ) -> Origin {
         guard let step else {
             // Without a history, one statement may be the only one that can have made the change.
             return Origin(
-                statement: steps.isEmpty ? Self.only(testStatements, writing: table, kinds) : nil)
+                statement: steps.isEmpty && hasAllWrites(of: table)
+                    ? Self.only(statements, writing: table, kinds) : nil)
         }
         return Origin(
             step: step, transaction: steps[step].number,
@@ -75,7 +77,7 @@ extension StoreEvidence {
 
     /// Returns the statement that inserted a row of a store without a history, if the log leaves no doubt.
     ///
-    /// SQLite numbers rows from 1 if no statement names the key. The log must reach back to the creation of the table.
+    /// SQLite numbers rows from 1 if no statement names the key.
     ///
     /// - Parameters:
     ///   - key: The row's key.
@@ -86,7 +88,7 @@ extension StoreEvidence {
         -> Statement?
     {
         guard let name = table.integerKey, key.count == 1, case .integer(let number) = key[0].content,
-            statements.contains(where: { $0.outline.creates && $0.outline.table == folded(table.name) })
+            hasAllWrites(of: table.name)
         else { return nil }
         let writing = statements.filter {
             $0.writes && $0.outline.table == folded(table.name) && $0.record.error == nil
@@ -100,7 +102,7 @@ extension StoreEvidence {
         let inserts = writing.filter { $0.outline.kind != .update }
         let isPlain = inserts.allSatisfy { statement in
             let words = statement.parts.words.prefix(200)
-            return statement.outline.kind == .insert && statement.record.changes == 1
+            return statement.outline.kind == .insert && statement.record.changedRows == 1
                 && !statement.outline.mayHaveNoEffect && !isRolledBack(statement)
                 && words.prefix(while: { $0 != "values" }).contains("(")
                 && !words.prefix(while: { $0 != "values" }).contains(folded(name))
@@ -111,15 +113,6 @@ extension StoreEvidence {
             (try? count("SELECT max(\(quoted.0)) FROM \(quoted.1)")) == Int64(inserts.count)
         else { return nil }
         return inserts[Int(number) - 1]
-    }
-
-    /// Returns the last statement of the test whose text is in a message, as in GRDB's errors; nil for other messages.
-    func statement(namedIn message: FailureMessage) -> Statement? {
-        let text = message.text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
-        return testStatements.last { statement in
-            let sql = statement.record.sql.split(whereSeparator: \.isWhitespace).joined(separator: " ")
-            return sql.utf8.count >= 5 && text.contains(sql)
-        }
     }
 }
 

@@ -23,7 +23,9 @@ package final class StoreEvidence {
         }
 
         /// True if ``tables`` has all rows that it changed.
-        var isComplete: Bool { tables.allSatisfy(\.isComplete) }
+        var isComplete: Bool {
+            tables.allSatisfy(\.isComplete) && changes.tables.allSatisfy { $0.problem == nil }
+        }
 
         func table(_ name: String) -> ChangedTable? {
             tables.first { folded($0.table.name) == folded(name) }
@@ -66,13 +68,15 @@ package final class StoreEvidence {
     package let statements: [Statement]
     /// The last transactions of the history, oldest first, and the transaction that was open at the failure.
     ///
-    /// All of the history's transactions are there unless the time was up. If there was no time for the last ones, none
-    /// are there.
+    /// All of the history's transactions are there unless the time was up. If there was no time for the last ones, or for
+    /// the open transaction, none are there.
     package let steps: [Step]
     /// The number of transactions that the history has.
     package let transactionCount: Int
     let limits: UntrustedLimits
-    private let bundle: BundleReader
+    let bundle: BundleReader
+    /// True if the log could be read.
+    let hasLog: Bool
     /// True if a transaction was open at the failure, of which the history has no state.
     private let isOpen: Bool
     /// The copy that the history belongs to.
@@ -83,6 +87,7 @@ package final class StoreEvidence {
 
     private var knownRelevance: Relevance?
     private var knownResult: AssertedResult??
+    private var knownQuotation: Statement??
     /// The statements that ran during the test.
     private(set) lazy var testStatements = statements.filter { $0.record.phase == .test }
     /// The transactions of all connections, as indices of ``statements``.
@@ -99,6 +104,19 @@ package final class StoreEvidence {
         linked.add(schema)
         return linked
     }()
+    /// True if the log has all statements of the test, as far as SQLite reports them.
+    private(set) lazy var hasWholeLog: Bool = {
+        guard hasLog, let log = store.statements, log.reason == nil else { return false }
+        return log.limit == nil || statements.contains { $0.record.phase == .earlier }
+    }()
+    /// True if ``steps`` has all changes of the test: it begins before the test, or has all statements that may have changed
+    /// something.
+    private(set) lazy var hasWholeTest: Bool =
+        steps.contains(where: \.isEarlier)
+        || hasWholeLog && !steps.isEmpty
+            && testStatements.allSatisfy {
+                !$0.mayHaveChanged || step(of: $0) != nil || isRolledBack($0)
+            }
     /// The point in time after which ``checkTime()`` fails; nil for no limit.
     var deadline: Instant? {
         didSet { connection.setDeadline(deadline) }
@@ -129,7 +147,9 @@ package final class StoreEvidence {
         path = try bundle.extract(choice, below: scratch)
         connection = try Connection.untrusted(path, limits: limits)
         schema = try DatabaseSchema("main", of: connection)
-        let records = StatementLines.applied(to: (try? bundle.statements(of: choice.store)) ?? [])
+        let log = try? bundle.statements(of: choice.store)
+        hasLog = log != nil && choice.store.statements != nil
+        let records = StatementLines.applied(to: log ?? [])
         let statements = records.map { Statement($0) }
         self.statements = statements
         var steps: [Step] = []
@@ -140,11 +160,15 @@ package final class StoreEvidence {
             count = history.reader.transactions.count
             steps = (try? Self.steps(of: history, self.committed.store, limits, deadline, records)) ?? []
         }
-        if let committed,
-            let open = try? Self.openTransaction(
-                from: try bundle.extract(committed, below: scratch), to: path, limits, deadline)
-        {
-            steps.append(open)
+        if let committed {
+            do {
+                let path = try bundle.extract(committed, below: scratch)
+                let open = try Self.openTransaction(from: path, to: self.path, limits, deadline)
+                if let open { steps.append(open) }
+            } catch {
+                // The other steps would look as if they led to the state at the failure.
+                steps = []
+            }
         }
         if let last = steps.indices.last, steps[last].number == nil {
             steps[last].statements = UncommittedTransaction(in: statements.outlined)
@@ -232,6 +256,17 @@ package final class StoreEvidence {
         let relevance = Relevance(self, message, deadline: Instant.now.advanced(bySeconds: seconds))
         knownRelevance = relevance
         return relevance
+    }
+
+    /// Returns the last statement of the test whose text is in a message, as in GRDB's errors, which takes time only once.
+    ///
+    /// - Parameter message: The failure's message, which is the same in all calls.
+    /// - Returns: The statement; nil for other messages.
+    func statement(namedIn message: FailureMessage) -> Statement? {
+        if let knownQuotation { return knownQuotation }
+        let found = testStatements.last { message.quotes($0.record.sql) }
+        knownQuotation = .some(found)
+        return found
     }
 
     /// Returns the results that the failing query had in the states of the history, which takes time only once.

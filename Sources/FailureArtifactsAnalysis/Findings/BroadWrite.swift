@@ -20,7 +20,13 @@ enum BroadWrite: FindingRule {
             if store.isRolledBack(statement), step == nil { continue }
             let parts = statement.parts
             let isWithout = !parts.hasCondition
-            let rows = try rowsBefore(step, changes, statement, table.name, in: store)
+            let count = try store.count("SELECT count(*) FROM \(quotedIdentifier(table.name))")
+            // The number of rows before the statement; nil if others may have changed it.
+            let known = step.flatMap { step in
+                store.isOnlyWriter(statement, inStep: step)
+                    ? rowsBefore(step, count, table.name, in: store) : nil
+            }
+            let rows = known ?? (statement.outline.kind == .delete ? count + changes : count)
             let equalized = equalized(step, table.name, parts, in: store)
             let isAll = changes > 2 && changes >= rows
             // Each row got a value of its own.
@@ -53,16 +59,16 @@ enum BroadWrite: FindingRule {
                     }
                         ?? (isWithout
                             ? "A statement without WHERE \(verb) \(changes) rows of \(table.name)"
-                            : "A statement \(verb) \(isAll ? "all " : "")\(changes) rows of \(table.name)"),
+                            : "A statement \(verb) \(isAll && known != nil ? "all " : "")\(changes) rows of "
+                                + table.name),
                     confidence: .possible, store: store.name,
                     rows: changedRows(step, table.name, statement.outline.kind, in: store),
                     transaction: step.flatMap { store.steps[$0].number }, statement: statement.record,
                     explanation: "It changed \(changes) rows"
                         + (isWithout
                             ? ", and the statement has no WHERE clause."
-                            : step == nil && statement.outline.kind == .update
-                                ? "; at the failure, the table has \(rows)."
-                                : "; the table had \(rows).")
+                            : known.map { "; the table had \($0)." }
+                                ?? "; at the failure, the table has \(count).")
                         + (equalized.map { " Their values of \($0) were different before." } ?? ""),
                     // A migration converts all rows as a rule.
                     relevance: isMigration(step, statement, in: store)
@@ -103,7 +109,7 @@ enum BroadWrite: FindingRule {
     ) -> String? {
         guard let step, let changed = store.steps[step].table(table) else { return nil }
         let updated = changed.rows.filter { $0.kind == .updated }
-        guard updated.count > 2 else { return nil }
+        guard updated.count > 2, changed.isComplete else { return nil }
         return changed.table.commonColumns.first { column in
             guard parts.assigned.contains(folded(column)) else { return false }
             let cells = updated.compactMap { $0.cell(column) }
@@ -120,20 +126,13 @@ enum BroadWrite: FindingRule {
             || step.map { !store.steps[$0].changes.schema.isEmpty } ?? false
     }
 
-    /// Returns the number of rows that a table had before a statement, as far as it is known.
+    /// Returns the number of rows that a table had before a step, from the number at the failure; nil if it is unknown.
     private static func rowsBefore(
-        _ step: Int?, _ changes: Int64, _ statement: StoreEvidence.Statement, _ table: String,
-        in store: StoreEvidence
-    ) throws -> Int64 {
-        var count = try store.count("SELECT count(*) FROM \(quotedIdentifier(table))")
-        guard let step else {
-            return statement.outline.kind == .delete ? count + changes : count
-        }
-        for later in store.steps[step...] {
-            guard let counts = later.counts(of: table) else { continue }
-            count += counts.deleted - counts.inserted
-        }
-        return count
+        _ step: Int, _ count: Int64, _ table: String, in store: StoreEvidence
+    ) -> Int64? {
+        let changes = store.steps[step...].compactMap { $0.counts(of: table) }
+        guard changes.allSatisfy({ $0.problem == nil }) else { return nil }
+        return changes.reduce(count) { $0 + $1.deleted - $1.inserted }
     }
 
     private static func changedRows(

@@ -29,7 +29,8 @@ enum Busy: FindingRule {
         let isStale = error?.code == 517 || committed != nil
         let reader = held == nil && committed == nil ? reader(before: failed, in: store) : nil
         let holder = held ?? committed ?? reader?.statement
-        let isUnfinished = reader?.isUnfinished ?? true
+        // A statement that the log lacks may have released the lock.
+        let isUnfinished = reader?.isUnfinished ?? (store.store.statements?.reason == nil)
         let connection = "connection \(failed.record.connection)"
         let title =
             holder.map {
@@ -200,7 +201,7 @@ enum Busy: FindingRule {
         let mayHaveFailed =
             hasFailed || isUncommitted
             || (isNamed && statement.writes && statement.record.changes ?? 0 == 0)
-        guard mayHaveFailed, statement.record.error == nil,
+        guard mayHaveFailed, statement.record.error == nil, store.store.statements?.reason == nil,
             store.locks.contended.contains(statement.order),
             let holder = holder(before: statement, in: store)
         else { return false }
@@ -209,6 +210,12 @@ enum Busy: FindingRule {
         let release = later.first {
             $0.record.connection == connection && [.commit, .rollback].contains($0.outline.kind)
         }
+        // While a connection has the lock, no other one can change rows: closing the first one has released the lock.
+        let isReleased = later.contains {
+            $0.order < release?.order ?? .max && $0.record.connection != connection && $0.hasChangedRows
+                && !$0.outline.isElsewhere
+        }
+        guard !isReleased else { return false }
         // The statement has ended if its connection runs another one, or if its effects are known.
         let next = later.first { $0.record.connection == statement.record.connection }
         guard let release else {

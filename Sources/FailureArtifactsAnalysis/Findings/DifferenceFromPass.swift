@@ -64,7 +64,8 @@ enum DifferenceFromPass: FindingRule {
         let count = Counted.items(Int64(rows.count), "row")
         return finding(
             rows, in: store,
-            title: "\(count) \(rows.count == 1 ? "differs" : "differ") from the passing run",
+            title:
+                "\(differences.isComplete ? "" : "At least ")\(count) \(rows.count == 1 ? "differs" : "differ") from the passing run",
             explanation:
                 "Before is the passing run, after the failed one. Their transactions can't be compared: "
                 + (reason ?? ""),

@@ -16,6 +16,8 @@ enum EmptiedTable: FindingRule {
         // The tables that had rows before a later step, so an earlier step didn't leave them empty.
         var refilled = Set(counts.filter { $0.value > 0 }.keys)
         for (index, step) in store.steps.enumerated().reversed() {
+            // Without the number of changed rows, the number before is unknown.
+            refilled.formUnion(step.changes.tables.filter { $0.problem != nil }.map { folded($0.name) })
             for changed in step.tables {
                 let name = changed.table.name
                 let after = counts[folded(name)] ?? 0
@@ -87,7 +89,7 @@ enum EmptiedTable: FindingRule {
                         statement: statement.record,
                         explanation: statement.outline.kind == .update
                             ? "The statement set it to NULL in "
-                                + "\(Counted.items(Int64(statement.record.changes ?? 0), "row"))."
+                                + "\(Counted.items(Int64(statement.record.changedRows ?? 0), "row"))."
                             : "The statement copied the rows to a new table, without this column.",
                         relevance: 45, likelyFrom: 70))
             }
@@ -103,11 +105,14 @@ enum EmptiedTable: FindingRule {
             ($0.record.changes ?? 0) > 0 && $0.record.error == nil
         }
         let updates = writes.filter {
-            $0.outline.kind == .update && $0.outline.table == table
-                && $0.parts.assigned.contains(column)
-                && !$0.parts.words.contains("null")
+            $0.outline.kind == .update && $0.outline.table == table && $0.parts.assigned.contains(column)
         }
-        if let last = updates.last(where: { !$0.record.sql.contains("?") }) { return last }
+        // A caller may have given NULL on purpose.
+        if let last = updates.last, !last.record.sql.contains("?"), !last.parts.words.contains("null"),
+            hasEmptied(last, column, of: table, in: store)
+        {
+            return last
+        }
         // A rebuilt table had another name when it was filled.
         let names = store.testStatements.compactMap { statement -> String? in
             let words = Array(statement.parts.words.prefix(12))
@@ -119,9 +124,32 @@ enum EmptiedTable: FindingRule {
         let copies = writes.filter { statement in
             let words = statement.parts.words
             return statement.outline.kind == .insert && names.contains(statement.outline.table ?? "")
-                && words.contains("select") && !words.contains(column)
+                && words.contains("select") && !words.contains(column) && !words.contains("*")
         }
         return copies.last
+    }
+
+    /// True if the last `UPDATE` of a column, which has no value at the failure, set it to NULL.
+    ///
+    /// Without a history, rows that were deleted later may have had values.
+    private static func hasEmptied(
+        _ update: StoreEvidence.Statement, _ column: String, of table: String, in store: StoreEvidence
+    ) -> Bool {
+        if let step = store.step(of: update) {
+            let rows = store.steps[step].table(table)?.rows ?? []
+            return rows.contains { $0.kind == .updated && $0.cell(column)?.new?.isNull == true }
+        }
+        return store.hasWholeLog && store.linked?.isSetDirectly(table) == true
+            && !store.testStatements.contains { later in
+                guard later.order > update.order, later.mayHaveChanged else { return false }
+                guard later.outline.isWrite else {
+                    return later.outline.kind == .other || later.parts.words.contains(table)
+                }
+                return later.outline.table == table
+                    ? later.outline.kind == .delete
+                        || later.outline.kind == .insert && later.outline.mayHaveNoEffect
+                    : store.linked?.mayChangeOthers(later.outline) ?? true
+            }
     }
 
     /// Returns the table that got as many rows as a step deleted, so that they may have been moved.

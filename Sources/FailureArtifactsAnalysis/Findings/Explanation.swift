@@ -95,8 +95,8 @@ package struct Explanation: Encodable {
     static var rules: [any FindingRule.Type] {
         [
             InvariantBroken.self, DifferenceFromPass.self, ForeignKeyViolation.self, Integrity.self,
-            ConstraintFailed.self, Busy.self,
-            OpenTransaction.self, RolledBack.self, SchemaErrors.self, NoEffect.self, LostUpdate.self,
+            StatementFailed.self, Busy.self, OpenTransaction.self, RolledBack.self, NoEffect.self,
+            LostUpdate.self,
             BroadWrite.self, PartialDelete.self, EmptiedTable.self, Orphan.self, TypeMismatch.self,
             NullOutlier.self,
             PatternOutlier.self, NumberOutlier.self, DuplicateRows.self, UnexpectedDelete.self,
@@ -170,9 +170,11 @@ package struct Explanation: Encodable {
             last = findings.isEmpty || activity.result != nil ? activity : nil
         }
         if findings.isEmpty, !evidence.stores.isEmpty, histories.isEmpty, evidence.passing == nil {
+            let reason = evidence.stores.count == 1 ? evidence.stores[0].store.missingHistory : nil
             hint =
-                "No store has a history of its transactions, which needs a WAL (PRAGMA journal_mode = wal). With "
-                + "FAILURE_ARTIFACTS_PASSING=always, a run that passed leaves its stores for comparison."
+                "No store has a history of its transactions"
+                + (reason.map { ". " + $0 } ?? ", which needs a WAL (PRAGMA journal_mode = wal).")
+                + " With FAILURE_ARTIFACTS_PASSING=always, a run that passed leaves its stores for comparison."
         }
     }
 

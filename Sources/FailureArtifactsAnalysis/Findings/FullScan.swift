@@ -25,12 +25,12 @@ enum FullScan: FindingRule {
             || failure.metadata.outcome == .timedOut || words.contains(where: text.contains)
         return costs.sorted { $0.rows > $1.rows }.prefix(2).compactMap { cost in
             guard let last = cost.runs.last else { return nil }
-            let times = cost.runs.count == 1 ? "once" : "\(cost.runs.count) times"
+            let runs = cost.runs.count == 1 ? "It" : "At least \(cost.runs.count) runs of it"
             return Finding(
                 code: code,
                 title: "A statement scanned at least \(Counted.number(Int64(cost.rows))) rows",
                 confidence: .possible, store: store.name, statement: last.record,
-                explanation: "It ran \(times) and read tables row by row"
+                explanation: "\(runs) read tables row by row"
                     + ((last.record.sorts ?? 0) > 0 ? ", and sorted the result" : "") + ".",
                 relevance: isAboutTime ? 60 : 3, likelyFrom: 60)
         }

@@ -9,6 +9,8 @@ enum LostUpdate: FindingRule {
     static let code = Finding.Code.lostUpdate
 
     static func findings(in store: StoreEvidence, of failure: FailureEvidence) throws -> [Finding] {
+        // A statement that the log lacks may have read the value again.
+        guard store.store.statements?.reason == nil else { return [] }
         let statements = store.testStatements.filter { $0.record.error == nil }
         let names = Set(store.tables.map { folded($0.name) })
         // The query that the assertion is about, as a rule.
@@ -36,27 +38,32 @@ enum LostUpdate: FindingRule {
             let isOther =
                 first.record.connection != second.record.connection
                 || first.record.thread != second.record.thread
-            guard isOther, areComputedFromOneState(statements, firstIndex, index, table) else {
+            guard isOther, let reads = readsBeforeBoth(statements, firstIndex, index, table) else {
                 continue
             }
             let (firstStep, secondStep) = (store.step(of: first), store.step(of: second))
             let rows = overwritten(firstStep, secondStep, table, columns, in: store)
             // The writes of different rows don't collide.
-            if rows.isEmpty, firstStep != nil || first.record.sql != second.record.sql { continue }
+            let isUnknown = firstStep == nil || secondStep == nil
+            if rows.isEmpty, !isUnknown || first.record.sql != second.record.sql { continue }
+            let isRead = reads.contains { Self.reads($0, table, by: second) }
             let number = firstStep.flatMap { store.steps[$0].number }
             let place = first.record.source.map { " (\($0.place))" } ?? ""
             findings.append(
                 Finding(
                     code: code,
                     title:
-                        "Two writes of \(table).\(name(columns, rows)) were computed from the same earlier value",
+                        "Two writes of \(table).\(name(columns, rows)) "
+                        + (isRead && !rows.isEmpty ? "were" : "may have been")
+                        + " computed from the same earlier value",
                     confidence: .possible, store: store.name, rows: rows,
                     transaction: secondStep.flatMap { store.steps[$0].number }, statement: second.record,
-                    explanation: (number.map { "Transaction \($0) made the first write" }
-                        ?? "The first write")
-                        + place
-                        + (number == nil ? " was lost:" : ". It was lost:")
-                        + " the second writer had read \(table) before, and not again.",
+                    explanation: (number.map { "Transaction \($0) made the first write\(place). It" }
+                        ?? "The first write\(place)")
+                        + (rows.isEmpty ? " was lost if both are of the same row: " : " was lost: ")
+                        + (isRead
+                            ? "the second writer had read \(table) before, and not again."
+                            : "\(table) was read before both writes, and not between them."),
                     relevance: 45 + (rows.isEmpty ? 0 : 15),
                     likelyFrom: query?.parts.words.contains(folded(table)) == true ? 75 : 95))
         }
@@ -69,19 +76,23 @@ enum LostUpdate: FindingRule {
         return (changed.isEmpty ? columns.sorted() : changed).prefix(3).joined(separator: ", ")
     }
 
-    /// True if both writes of a table can only have been computed from reads before the first one.
-    private static func areComputedFromOneState(
+    /// Returns the queries before the first of two writes of a table if both can only have been computed from these; nil
+    /// otherwise.
+    private static func readsBeforeBoth(
         _ statements: [StoreEvidence.Statement], _ first: Int, _ second: Int, _ table: String
-    ) -> Bool {
+    ) -> [StoreEvidence.Statement]? {
         let previous =
             statements[..<first].lastIndex { $0.writes && $0.outline.table == folded(table) } ?? -1
         let before = statements[(previous + 1)..<first].filter { reads($0, table, by: nil) }
         let between = statements[(first + 1)..<second].filter { reads($0, table, by: nil) }
-        if between.isEmpty, before.count >= 2 { return true }
+        guard before.count >= 2 else { return nil }
         // Others may read in between, but not the second writer.
         let writer = statements[second]
-        return !between.contains { reads($0, table, by: writer) }
-            && before.contains { reads($0, table, by: writer) } && before.count >= 2
+        let isOneState =
+            between.isEmpty
+            || !between.contains { reads($0, table, by: writer) }
+                && before.contains { reads($0, table, by: writer) }
+        return isOneState ? before : nil
     }
 
     private static func isAbsoluteUpdate(_ statement: StoreEvidence.Statement) -> Bool {
@@ -106,16 +117,12 @@ enum LostUpdate: FindingRule {
     private static func overwritten(
         _ first: Int?, _ second: Int?, _ table: String, _ columns: Set<String>, in store: StoreEvidence
     ) -> [Finding.Row] {
-        guard let first, let before = store.steps[first].table(table) else { return [] }
-        let after = second.flatMap { store.steps[$0].table(table) }
+        guard let first, let before = store.steps[first].table(table),
+            let second, let after = store.steps[second].table(table)
+        else { return [] }
         let keys = Set(before.rows.filter { $0.kind == .updated }.map(\.key))
-        if let after {
-            return after.rows.filter { keys.contains($0.key) && $0.kind == .updated }.prefix(5).map {
-                StoreEvidence.row($0, in: after, columns: columns)
-            }
-        }
-        return before.rows.filter { $0.kind == .updated }.prefix(5).map {
-            StoreEvidence.row($0, in: before, columns: columns)
+        return after.rows.filter { keys.contains($0.key) && $0.kind == .updated }.prefix(5).map {
+            StoreEvidence.row($0, in: after, columns: columns)
         }
     }
 }

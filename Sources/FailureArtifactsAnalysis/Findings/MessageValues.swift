@@ -68,12 +68,15 @@ enum MessageValues: FindingRule {
         // The values at the failure of the cells that later steps changed.
         var last: [Place: StoredValue] = [:]
         var moves: [RowPlace: RowMove] = [:]
+        // The tables of which not all later changes are known.
+        var cut: Set<String> = []
         let relevance = store.relevance(to: failure.message)
         for (index, step) in store.steps.enumerated().reversed() where !step.isEarlier {
             for table in step.tables where !MigrationTables.contains(table.table.name) {
                 let name = folded(table.table.name)
                 for row in table.rows {
-                    let found = match(row, in: table, failure.message) { column in
+                    let found = match(row, in: table, failure.message, isGone: cut.contains(name)) {
+                        column in
                         last[Place(table: name, key: row.key, column: folded(column))]
                     }
                     guard let found, let strength = found.match.strength else { continue }
@@ -89,6 +92,7 @@ enum MessageValues: FindingRule {
                 }
             }
             for table in step.tables {
+                if !table.isComplete { cut.insert(folded(table.table.name)) }
                 for row in table.rows {
                     let rowPlace = RowPlace(table: folded(table.table.name), key: row.key)
                     let columns = relevance.queried(row.cells.map(\.column))
@@ -304,8 +308,8 @@ enum MessageValues: FindingRule {
                     guard !rows.isEmpty, rows.count < 3, value.matches(rows[0][key.count]) else {
                         continue
                     }
-                    let writers = store.testStatements.filter {
-                        $0.outline.table == folded(table.name) && $0.writes && $0.record.changes != 0
+                    let writers = store.statements.filter {
+                        $0.outline.table == folded(table.name) && $0.hasChangedRows
                             && $0.record.sql.lowercased().contains(folded(column.name))
                     }
                     let isOne = Set(writers.map { $0.record.source?.place ?? "" }).count == 1
@@ -321,10 +325,10 @@ enum MessageValues: FindingRule {
                                     change: .present,
                                     columns: [.init(column: column.name, old: nil, new: row[key.count])])
                             },
-                            statement: isOne ? writers.last?.record : nil,
+                            statement: isOne && store.hasAllWrites(of: table.name)
+                                ? writers.last?.record : nil,
                             explanation:
-                                "The message names this value. The store has no history, so its transaction "
-                                + "isn't known.",
+                                "The message names this value. \(store.missingSteps), so its transaction isn't known.",
                             relevance: rows.count == 1 && actual.contains(value) ? 60 : 12))
                 }
             }
@@ -355,15 +359,15 @@ enum MessageValues: FindingRule {
             ?? "\(table.name) has \(Counted.items(Int64(link.actual), "row"))"
         let others =
             writers.count == 1
-            ? "One statement of the test wrote it."
-            : "Of the \(writers.count) statements of the test that wrote it, this is the last one."
+            ? "In the log, one statement of the test wrote it."
+            : "Of the \(writers.count) statements of the test in the log that wrote it, this is the last one."
         return [
             Finding(
                 code: code, title: title, confidence: .possible, store: store.name,
                 statement: last.record,
                 explanation:
                     "The message names this number and \(ValueText.plain(link.expected)). \(others) "
-                    + "The store has no history, so the effect of each is unknown.",
+                    + "\(store.missingSteps), so the effect of each is unknown.",
                 relevance: 12)
         ]
     }
@@ -384,10 +388,11 @@ enum MessageValues: FindingRule {
     ///   - row: The row's change.
     ///   - table: The changes of its table in the same step.
     ///   - message: The message.
+    ///   - isGone: True if a later step may have changed the row.
     ///   - last: Returns the value at the failure of a column that a later step changed; nil for other columns.
     /// - Returns: The cell and its values; nil if no cell can explain the message.
     private static func match(
-        _ row: RowChange, in table: ChangedTable, _ message: FailureMessage,
+        _ row: RowChange, in table: ChangedTable, _ message: FailureMessage, isGone: Bool,
         last: (String) -> StoredValue?
     ) -> (cell: RowChange.Cell, match: ValueMatch)? {
         var best: (cell: RowChange.Cell, match: ValueMatch)?
@@ -400,7 +405,7 @@ enum MessageValues: FindingRule {
             let new = cell.new ?? StoredValue(.null)
             let later = last(cell.column)
             // A later step wrote the value that the row has now, even if it is the same again.
-            let isGone = later != nil
+            let isGone = isGone || later != nil
             let isBack =
                 later.map { $0 == cell.old } ?? (row.kind == .deleted && isWritten(cell, in: table))
             let match = ValueMatch(

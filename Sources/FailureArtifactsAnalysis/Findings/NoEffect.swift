@@ -40,8 +40,11 @@ enum NoEffect: FindingRule {
                 }
                 let isContended = store.locks.contended.contains(statement.order)
                 if isContended, store.locks.retried.contains(statement.order) { continue }
+                // An error that only the message names is another finding.
+                if statement.order == store.statement(namedIn: failure.message)?.order { continue }
                 explanation =
-                    "SQLite counted 0 changed rows: \(reasons(statement, isContended, table, in: store))."
+                    "SQLite counted 0 changed rows, and the log has no error. Probably, "
+                    + "\(reasons(statement, isContended, table, in: store))."
             } else if let step, store.steps[step].counts(of: table) == nil,
                 !store.steps[step].changes.schema.contains(where: { folded($0.name) == folded(table) }),
                 statement.outline.kind == .update,
@@ -61,7 +64,7 @@ enum NoEffect: FindingRule {
                     explanation =
                         "Its statements undid each other's changes, or wrote the values that were there."
                     relevance = 20
-                } else if store.effects.spread(from: table)
+                } else if statement.record.ownChanges ?? 0 == 0 && store.effects.spread(from: table)
                     || others.contains(where: { store.effects.spread(from: $0.outline.table ?? "") })
                 {
                     explanation =
@@ -75,7 +78,7 @@ enum NoEffect: FindingRule {
                         && (try? hasNull(parts.assigned, of: table, in: store)) == true
                     if isNull { relevance = -30 }
                     explanation =
-                        "It matched \(Counted.items(Int64(statement.record.changes ?? 0), "row")) of \(table), which had "
+                        "It matched \(Counted.items(Int64(statement.record.changedRows ?? 0), "row")) of \(table), which had "
                         + "the new values already"
                         + (isNull ? ". A row has NULL there, and NULL plus a number is NULL." : ".")
                 }
@@ -114,7 +117,9 @@ enum NoEffect: FindingRule {
         return found.reversed().filter { seen.insert($0.form).inserted }.map { last in
             guard last.isSkipped else { return last.finding }
             let same = found.filter { $0.form == last.form && $0.isSkipped }
-            return joined(same, counts[last.form] ?? (same.count, same.count), failure.message)
+            return joined(
+                same, counts[last.form] ?? (same.count, same.count), failure.message,
+                in: store.hasWholeLog ? "" : "In the log, ")
         }
     }
 
@@ -130,7 +135,8 @@ enum NoEffect: FindingRule {
     /// Returns the finding for one of the executions of a statement that changed no row: the last one that has a value of
     /// the message, or the first one.
     private static func joined(
-        _ executions: [Execution], _ counts: (all: Int, skipped: Int), _ message: FailureMessage
+        _ executions: [Execution], _ counts: (all: Int, skipped: Int), _ message: FailureMessage,
+        in log: String
     ) -> Finding {
         let values = executions.map { named(by: $0.finding, in: message) }
         let related = values.lastIndex { $0 != nil }
@@ -146,7 +152,7 @@ enum NoEffect: FindingRule {
             }
         let times = Counted.items(Int64(counts.all), "time")
         finding.explanation +=
-            " The test ran the statement \(times), "
+            " \(log.isEmpty ? "The" : log + "the") test ran the statement \(times), "
             + (count == counts.all
                 ? "always without effect." : "and \(count) of these had no effect.")
             + " This is \(choice)."

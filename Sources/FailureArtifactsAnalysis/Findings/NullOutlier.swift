@@ -53,7 +53,7 @@ enum NullOutlier: FindingRule {
         let same = store.statements.filter {
             $0.record.sql == record.sql && $0.record.source == record.source && $0.hasChangedRows
         }
-        return same.reduce(0) { $0 + ($1.record.changes ?? 1) } > count ?? 0
+        return same.reduce(0) { $0 + ($1.record.changedRows ?? 1) } > count ?? 0
     }
 
     /// True if the test deleted rows of a table, so that a message about nil may concern a row that is missing.

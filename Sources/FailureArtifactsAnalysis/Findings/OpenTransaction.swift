@@ -6,10 +6,8 @@ enum OpenTransaction: FindingRule {
     static let code = Finding.Code.openTransaction
 
     static func findings(in store: StoreEvidence, of failure: FailureEvidence) throws -> [Finding] {
-        let open = store.connectionTransactions.filter { $0.end == .open }
-            .map { $0.statements.map { store.statements[$0] } }
-            .map { (start: $0[0], writes: $0.filter(\.hasChangedRows)) }
-        return open.filter { !$0.writes.isEmpty }.sorted { $0.writes[0].order < $1.writes[0].order }
+        let open = store.openTransactions.map { (start: $0[0], writes: $0.filter(\.hasChangedRows)) }
+        return open.sorted { $0.writes[0].order < $1.writes[0].order }
             .compactMap { finding($0.writes, begunBy: $0.start, in: store, failure) }
     }
 
@@ -45,7 +43,7 @@ enum OpenTransaction: FindingRule {
         ] {
             for table in tables.sorted() {
                 let matching = writes.filter { $0.outline.kind == kind && $0.outline.table == table }
-                let count = matching.reduce(0) { $0 + ($1.record.changes ?? 1) }
+                let count = matching.reduce(0) { $0 + ($1.record.changedRows ?? 1) }
                 let name = store.schema.tables[table]?.name ?? table
                 if count > 0 { counts.append("\(Counted.items(Int64(count), "row")) \(verb) \(name)") }
             }
@@ -58,11 +56,14 @@ enum OpenTransaction: FindingRule {
                 "Connection \($0.record.connection) read the store afterwards and can't have seen the changes of "
                     + "connection \(connection)."
             }
-                ?? "A transaction of connection \(connection) was open at the failure. Only that connection sees the "
-                + "changes.") + beginning(start),
+                ?? (store.isKnownToBeOpen
+                    ? "A transaction of connection \(connection) was open at the failure. Only that connection sees the "
+                        + "changes."
+                    : "The log has no COMMIT of a transaction of connection \(connection)."))
+                + beginning(start),
             relevance: reader == nil ? 0 : 50)
         let added = writes.filter { $0.outline.kind != .update }.map {
-            ($0.outline.table ?? "", $0.record.changes ?? 1)
+            ($0.outline.table ?? "", $0.record.changedRows ?? 1)
         }
         if reader != nil,
             store.relevance(to: failure.message).explains(

@@ -50,20 +50,21 @@ enum PartialDelete: FindingRule {
             guard !step.isEarlier, !isMigration, deleted.count >= minimum,
                 Int64(deleted.count) * maximumRatio >= count, mayBeDirect(step, table.name)
             else { continue }
+            let number = changed.isComplete ? Int64(deleted.count) : changed.counts.deleted
             let name = store.title(of: step)
             let later = store.steps.count - 1 - index
             findings.append(
                 Finding(
                     code: code,
-                    title: "\(name) deleted \(deleted.count) of \(Counted.items(count, "row")) "
+                    title: "\(name) deleted \(number) of \(Counted.items(count, "row")) "
                         + "of \(table.name)",
-                    confidence: missing.contains(Double(deleted.count)) ? .likely : .possible,
+                    confidence: missing.contains(Double(number)) ? .likely : .possible,
                     store: store.name,
                     rows: deleted.prefix(20).map { StoreEvidence.row($0, in: changed) },
                     transaction: step.number,
                     statement: store.origin(inStep: index, of: table.name, by: [.delete]).statement?
                         .record,
-                    explanation: "The last queries before the failure read \(table.name). "
+                    explanation: "\(store.lastQueries) read \(table.name). "
                         + (later == 0
                             ? "No later transaction changed the store."
                             : "\(Counted.items(Int64(later), "later transaction")) changed the store."),

@@ -20,7 +20,7 @@ enum RolledBack: FindingRule {
         }
         var tables: [String] = []
         for name in names where !tables.contains(name) { tables.append(name) }
-        let rows = writes.reduce(0) { $0 + ($1.record.changes ?? 0) }
+        let rows = writes.reduce(0) { $0 + ($1.record.changedRows ?? 0) }
         var lost: [Finding.Row] = []
         if let step = store.steps.last, step.number == nil, let first = step.statements.first,
             attempt.statements.contains(where: { $0.order == first.order })
@@ -51,15 +51,14 @@ enum RolledBack: FindingRule {
             // The row that made it fail is another finding, and tells more.
             return message.text.contains(error.record.sql) ? .likely : .possible
         }
-        return error.record.error.map { message.text.contains($0.message) } == true
-            ? .certain : .possible
+        return error.record.error.map(message.names) == true ? .certain : .possible
     }
 
     private static func explanation(_ attempt: StoreEvidence.RolledBackTransaction) -> String {
         guard let error = attempt.error else {
             return attempt.isWhole
-                ? "The transaction ended with ROLLBACK, although none of its statements failed."
-                : "ROLLBACK TO undid what was changed since a savepoint, although no statement failed."
+                ? "The transaction ended with ROLLBACK. The log has no error of its statements."
+                : "ROLLBACK TO undid what was changed since a savepoint. The log has no error of its statements."
         }
         let message = error.record.error.map { SafeText.line($0.message) }
         guard error.outline.kind != .commit else {

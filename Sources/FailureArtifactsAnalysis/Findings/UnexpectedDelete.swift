@@ -13,7 +13,10 @@ enum UnexpectedDelete: FindingRule {
             for changed in step.tables where changed.counts.deleted > 0 {
                 let name = changed.table.name
                 let writers = step.statements.filter { $0.writes && $0.record.error == nil }
-                let named = writers.contains { $0.outline.table == folded(name) }
+                let named = step.statements.contains {
+                    $0.outline.table == folded(name)
+                        || $0.outline.kind == .other && $0.parts.words.contains(folded(name))
+                }
                 let isDropped = step.changes.schema.contains { folded($0.name) == folded(name) }
                 guard !named, !isDropped, let writer = writers.last(where: { deletes($0) }) else {
                     continue
@@ -28,8 +31,7 @@ enum UnexpectedDelete: FindingRule {
                     Finding(
                         code: code,
                         title: "\(Counted.items(changed.counts.deleted, "row")) of \(name) "
-                            + "\(changed.counts.deleted == 1 ? "was" : "were") deleted without a statement that names "
-                            + name,
+                            + "\(changed.counts.deleted == 1 ? "was" : "were") deleted without a statement on \(name)",
                         confidence: isReplace ? .likely : .possible, store: store.name,
                         rows: deleted.prefix(20).map { StoreEvidence.row($0, in: changed) },
                         transaction: step.number, statement: writer.record,
@@ -113,11 +115,11 @@ enum UnexpectedDelete: FindingRule {
                     Finding(
                         code: code,
                         title:
-                            "REPLACE in \(table) deletes the rows of \(child.name) that refer to a replaced row",
+                            "REPLACE in \(table) can delete the rows of \(child.name) that refer to a replaced row",
                         confidence: .possible, store: store.name, statement: statement.record,
                         explanation:
                             "REPLACE deletes the old row first, and \(child.name) has a foreign key with "
-                            + "ON DELETE CASCADE. The store has no history, so the rows aren't known.",
+                            + "ON DELETE CASCADE. \(store.missingSteps), so the rows aren't known.",
                         relevance: 30))
             }
         }
@@ -135,9 +137,6 @@ enum UnexpectedDelete: FindingRule {
             guard let table = statement.outline.table.flatMap({ store.schema.tables[$0] }),
                 let step = store.step(of: statement)
             else { continue }
-            let own = store.steps[step].statements.filter {
-                $0.writes && $0.outline.table == statement.outline.table
-            }
             let counts = store.steps[step].counts(of: table.name)
             let trigger = store.schema.objects.first {
                 $0.type == "trigger" && folded($0.table) == folded(table.name)
@@ -145,7 +144,8 @@ enum UnexpectedDelete: FindingRule {
             }
             // SQLite counts the rows that a trigger deletes, but not those that the table's ON CONFLICT REPLACE deletes.
             let counted = Int64(statement.record.changes ?? 0)
-            guard own.count == 1, counts == nil || counts?.inserted == 0 || (counts?.deleted ?? 0) > 0,
+            guard store.isOnlyWriter(statement, inStep: step),
+                counts == nil || counts?.inserted == 0 || (counts?.deleted ?? 0) > 0,
                 let trigger, counted > counts?.inserted ?? 0
             else { continue }
             findings.append(

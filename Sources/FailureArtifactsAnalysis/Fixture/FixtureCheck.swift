@@ -26,7 +26,8 @@ struct FixtureCheck {
         case .emptiedTable, .unexpectedDelete: try lostRows() ?? wrongRows()
         case .checkViolation, .patternOutlier, .messageValues, .lostUpdate: try wrongRows()
         // They are about statements, or about rows of which some are right.
-        case .integrity, .constraintFailed, .busy, .openTransaction, .rolledBack, .schemaError,
+        case .integrity, .statementFailed, .constraintFailed, .busy, .openTransaction, .rolledBack,
+            .schemaError,
             .noEffect, .broadWrite, .leftover, .fullScan, .differenceFromPass, .invariantBroken,
             .foreignKeyViolation, .orphan, .duplicateRows, .changedFile, .resultChanged:
             nil

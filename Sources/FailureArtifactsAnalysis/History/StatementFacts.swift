@@ -2,14 +2,17 @@ package import FailureArtifactsBundle
 internal import FailureArtifactsSQLite
 
 extension StatementRecord {
-    /// The number of rows that the statement inserted, updated or deleted; nil if unknown.
+    /// The number of rows that the statement itself inserted, updated or deleted; nil if unknown.
     ///
-    /// SQLite doesn't count the rows of a query, so for other statements the number is nil, not 0.
+    /// SQLite doesn't count the rows of a query, so for other statements the number is nil, not 0. A bundle of an earlier
+    /// version counts the rows of triggers, foreign keys and virtual tables, too.
     package var changedRows: Int? {
-        guard changes == 0 else { return changes }
+        let rows = ownChanges ?? changes
         return switch StatementOutline(sql).kind {
-        case .insert, .update, .delete: error == nil ? 0 : nil
-        default: nil
+        case .insert, .update, .delete: rows == 0 && error != nil ? nil : rows
+        // A virtual table writes its own tables when it is created, and when a transaction is committed.
+        case .commit, .release, .definition: nil
+        default: rows == 0 ? nil : rows
         }
     }
 

@@ -52,7 +52,8 @@ package struct StatementRecord: Codable, Equatable, Sendable {
     /// The lines of the package's own sources that called the function of ``source``, the innermost first; absent if
     /// there are none.
     package var callers: [Source]?
-    /// The number of rows inserted, updated and deleted; absent if unknown.
+    /// The number of rows inserted, updated and deleted, also by triggers, foreign keys and virtual tables; absent if
+    /// unknown.
     package var changes: Int?
     /// The connection that ran the statement: its number among the process's opens, from 1.
     package var connection: UInt64
@@ -70,6 +71,9 @@ package struct StatementRecord: Codable, Equatable, Sendable {
     package var leftOpen: Bool?
     /// A number that grows from statement to statement, over all connections of the process.
     package var order: UInt64
+    /// The part of ``changes`` that triggers, foreign keys and virtual tables didn't make; absent if that is all, or if
+    /// unknown.
+    package var ownChanges: Int?
     /// The number of database pages that the statement wrote to the file or its WAL; absent if unknown.
     ///
     /// A statement that commits writes the pages of its transaction, those that SQLite wrote earlier included.
@@ -176,6 +180,7 @@ package struct StatementRecord: Codable, Equatable, Sendable {
             append("fullScanSteps", record.fullScanSteps, to: &bytes)
             if record.leftOpen == true { bytes += Array(",\"leftOpen\":true".utf8) }
             bytes += Array(",\"order\":\(record.order)".utf8)
+            append("ownChanges", record.ownChanges, to: &bytes)
             append("pages", record.pages, to: &bytes)
             bytes += Array(",\"phase\":\"\(record.phase.rawValue)\"".utf8)
             if let plan = record.queryPlan {

@@ -30,10 +30,12 @@ package struct RecordedStatement: Sendable, Equatable {
     package var isCut: Bool
     /// True if the statement couldn't be prepared, so that it didn't run.
     package var isUnprepared = false
-    /// The number of rows that the connection had inserted, updated and deleted at the start.
-    var changesBefore: Int64
+    /// SQLite's counts of changed rows at the start.
+    var countsBefore: ChangeCounts
     /// The number of rows that the statement inserted, updated and deleted; nil if not known.
     package var changes: Int?
+    /// The part of ``changes`` that triggers, foreign keys and virtual tables didn't make; nil if it is all, or not known.
+    package var ownChanges: Int?
     /// The pages that the connection had written at the start.
     var pagesBefore: WrittenPages
     /// The number of pages that were written until the connection's next statement; nil if not known.
@@ -80,6 +82,20 @@ extension RecordedStatement {
     }
 }
 
+/// SQLite's counts of the rows that a connection has inserted, updated and deleted, modulo 2³².
+package struct ChangeCounts: Sendable, Equatable {
+    /// All changes of the connection.
+    var total: UInt32
+    /// The changes of its last statement that can change rows, without those of triggers, foreign keys and virtual
+    /// tables.
+    var own: UInt32
+
+    package init(total: UInt32, own: UInt32) {
+        self.total = total
+        self.own = own
+    }
+}
+
 /// The pages that a connection has written to its files; see `failure_artifacts_pages`.
 package struct WrittenPages: Sendable, Equatable {
     var written: UInt32
@@ -98,8 +114,7 @@ package struct WrittenPages: Sendable, Equatable {
 
 /// The state of a connection after its last statement.
 package struct RecordedState: Sendable {
-    /// The number of rows that it has inserted, updated and deleted.
-    package var changes: Int64
+    package var counts: ChangeCounts
     /// The pages that it has written.
     package var pages: WrittenPages
     /// True if a transaction was open.
@@ -108,9 +123,10 @@ package struct RecordedState: Sendable {
     package var failure: RecordedStatement.Failure?
 
     package init(
-        changes: Int64, pages: WrittenPages, isInTransaction: Bool, failure: RecordedStatement.Failure?
+        counts: ChangeCounts, pages: WrittenPages, isInTransaction: Bool,
+        failure: RecordedStatement.Failure?
     ) {
-        self.changes = changes
+        self.counts = counts
         self.pages = pages
         self.isInTransaction = isInTransaction
         self.failure = failure
@@ -165,7 +181,9 @@ package struct RecordedChunk: Sendable {
                         ticks: record.number(at: 8, as: UInt64.self),
                         thread: record.number(at: 16, as: UInt64.self), sql: text.sql,
                         isCut: text.isCut, isUnprepared: record.flags != 0,
-                        changesBefore: record.number(at: 24, as: Int64.self),
+                        countsBefore: ChangeCounts(
+                            total: record.number(at: 24, as: UInt32.self),
+                            own: record.number(at: 28, as: UInt32.self)),
                         pagesBefore: WrittenPages(
                             written: record.number(at: 40, as: UInt32.self),
                             spilled: record.number(at: 44, as: UInt32.self),
@@ -183,10 +201,13 @@ package struct RecordedChunk: Sendable {
                     if statement.addresses.isEmpty { statement.addresses = stack ?? [] }
                 }
             case failure_artifacts_record_end.rawValue:
-                guard record.content.count >= 36 else { return }
+                guard record.content.count >= 40 else { return }
                 update(record.number(at: 0, as: UInt64.self)) { statement in
                     let changes = record.number(at: 16, as: Int64.self)
-                    statement.changes = changes >= 0 ? Int(exactly: changes) : nil
+                    if changes >= 0 {
+                        statement.changes = Int(exactly: changes)
+                        statement.ownChanges = Int(record.number(at: 36, as: UInt32.self))
+                    }
                     statement.end = RecordedStatement.End(
                         ticks: record.number(at: 8, as: UInt64.self),
                         fullScanSteps: record.count(at: 24), sorts: record.count(at: 28),
@@ -220,8 +241,16 @@ extension [RecordedChunk] {
                 continue
             }
             let next = statements[(index + 1)...].first { !$0.isUnprepared }
-            if this.changes == nil, let after = next?.changesBefore ?? state?.changes {
-                statements[index].changes = Self.difference(after, this.changesBefore)
+            if this.changes == nil, let after = next?.countsBefore ?? state?.counts {
+                statements[index].changes = Int(after.total &- this.countsBefore.total)
+                statements[index].ownChanges = Int(after.own)
+            }
+            // SQLite's count is the one of the last statement that can change rows.
+            let verbs = ["insert", "replace", "update", "delete", "with"]
+            if [0, statements[index].ownChanges].contains(statements[index].changes)
+                || !verbs.contains(LeadingComments(of: this.sql).firstWord)
+            {
+                statements[index].ownChanges = nil
             }
             // SQLite writes a store in memory nowhere.
             if last?.path != nil, let after = next?.pagesBefore ?? state?.pages {
@@ -242,11 +271,6 @@ extension [RecordedChunk] {
             }
         }
         return statements.suffix(last?.maximum ?? 0)
-    }
-
-    private static func difference(_ after: Int64, _ before: Int64) -> Int? {
-        let (difference, isOverflow) = after.subtractingReportingOverflow(before)
-        return isOverflow || difference < 0 ? nil : Int(difference)
     }
 }
 

@@ -53,6 +53,7 @@ extension StatementRecord {
         if let end = statement.end {
             (autoIndexes, fullScanSteps, sorts) = (end.automaticIndexes, end.fullScanSteps, end.sorts)
         }
+        ownChanges = statement.ownChanges
         stack = statement.addresses.isEmpty ? nil : statement.addresses
         leftOpen = statement.leftTransactionOpen ? true : nil
         (pages, versions) = (statement.pages, statement.versions)

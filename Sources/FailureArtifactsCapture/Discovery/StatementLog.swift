@@ -24,7 +24,9 @@ extension RecordedState {
     fileprivate init?(_ end: failure_artifacts_log_end) {
         guard end.changes >= 0 else { return nil }
         self.init(
-            changes: end.changes,
+            counts: ChangeCounts(
+                total: UInt32(truncatingIfNeeded: end.changes),
+                own: UInt32(truncatingIfNeeded: end.own_changes)),
             pages: WrittenPages(written: end.written, spilled: end.spilled, version: end.version),
             isInTransaction: end.is_in_transaction,
             failure: end.message.map { .init(code: end.code, message: String(cString: $0)) })

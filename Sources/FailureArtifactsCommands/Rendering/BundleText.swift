@@ -146,8 +146,8 @@ struct BundleText {
             )
             lines += shown.flatMap {
                 statements.lines(
-                    $0, after: "  \(StatementText.time($0))  ", isWhole: limit == nil,
-                    hasCaller: limit == nil)
+                    $0, after: "  \(StatementText.time($0))  ",
+                    isWhole: limit == nil || $0.order == log.last?.order, hasCaller: limit == nil)
             }
         }
         if let reason = store.statements?.reason {

@@ -69,30 +69,28 @@ struct FindingText {
     /// Returns the failing query with its results, or the last query.
     private func query(of last: LastActivity, indent: Int) -> [String] {
         guard let query = last.query else { return [] }
-        let label = last.result == nil ? "last query" : "failing query"
-        let lines = line(label, query, indent: indent)
+        let lines = line(last.queryTitle, query, indent: indent)
         guard let result = last.result else { return lines }
         return lines + TextWrap.message(result.sentence, indent: indent + 2, for: output)
     }
 
-    /// Returns a statement without its function, so that it fits in a line.
+    /// Returns a statement without its function.
     private func line(_ label: String, _ record: StatementRecord, indent: Int = 2) -> [String] {
         var record = record
         record.source?.function = nil
         record.queryPlan = nil
         (record.duration, record.fullScanSteps, record.sorts) = (nil, nil, nil)
         return statements.lines(
-            record, after: String(repeating: " ", count: indent) + "\(label): ")
+            record, after: String(repeating: " ", count: indent) + "\(label): ", isWhole: true)
     }
 
     /// Returns the last query and the last transaction.
     private func lines(_ last: LastActivity) -> [String] {
         var lines = query(of: last, indent: 2)
-        guard last.transaction != nil || last.isOpen else { return lines }
+        guard let title = last.transactionTitle else { return lines }
         let tables = last.tables.map { SafeText.line($0) }.joined(separator: ", ")
         let label =
-            (tables.isEmpty ? "last change" : "last change of \(tables)") + " by "
-            + (last.transaction.map { "transaction \($0)" } ?? "the open transaction")
+            (tables.isEmpty ? "last change" : "last change of \(tables)") + " by \(title)"
             + (last.isOneOfSeveralStores ? " of \(SafeText.line(last.store))" : "")
         if last.statements.count == 1 { return lines + line(label, last.statements[0]) }
         let count = Int64(last.statements.count)
@@ -134,11 +132,13 @@ struct FindingText {
         if let statement = finding.statement {
             lines += statements.lines(
                 statement, after: "   " + transaction, isWhole: true, hasCaller: hasCallers)
-        } else if let number = finding.transaction {
+        } else if finding.transaction != nil || !finding.statements.isEmpty {
             let count = finding.statements.count
-            lines.append(
-                "   transaction \(number)"
-                    + (count > 0 ? ", by one or more of these \(count) statements:" : ""))
+            let parts = [
+                finding.transaction.map { "transaction \($0)" },
+                count > 0 ? "by one or more of these \(count) statements:" : nil,
+            ]
+            lines.append("   " + parts.compactMap(\.self).joined(separator: ", "))
             lines += finding.statements.flatMap {
                 statements.lines($0, after: "     ", hasCaller: hasCallers)
             }

@@ -122,6 +122,9 @@ struct StatementText {
     private static func note(on record: StatementRecord) -> String {
         var notes: [String] = []
         if let rows = record.changedRows { notes.append(Counted.items(Int64(rows), "row")) }
+        if record.ownChanges == 0, let changes = record.changes {
+            notes.append("\(Counted.number(Int64(changes))) by triggers")
+        }
         if let duration = record.duration.flatMap(DurationText.short) { notes.append(duration) }
         notes += record.queryFacts
         if let error = record.error {

@@ -92,12 +92,12 @@ package struct FindingMarkdown {
         if let store = finding.store { lines.append("store: " + Self.cut(SafeText.line(store), 120)) }
         if let transaction = finding.transaction { lines.append("transaction: \(transaction)") }
         if let statement = finding.statement {
-            lines.append("statement: " + Self.cut(SafeText.line(statement.sql), 400))
+            lines.append("statement: " + Self.cut(SafeText.line(statement.sql), 1000))
         }
         for statement in finding.statements {
             let source = statement.source.map { " at " + Self.text($0) } ?? ""
             lines.append(
-                "perhaps by: " + Self.cut(SafeText.line(statement.sql), 200) + source)
+                "perhaps by: " + Self.cut(SafeText.line(statement.sql), 400) + source)
         }
         if let source = finding.source { lines.append("source: " + Self.text(source)) }
         if let caller = finding.statement?.callerInAnotherFile {
@@ -111,16 +111,14 @@ package struct FindingMarkdown {
     private static func section(_ last: LastActivity) -> String {
         func text(_ statement: StatementRecord) -> String {
             let source = statement.source.map { " at " + Self.text($0) } ?? ""
-            return Self.cut(SafeText.line(statement.sql), 400) + source
+            return Self.cut(SafeText.line(statement.sql), 1000) + source
         }
         var lines = ["store: " + cut(SafeText.line(last.store), 120)]
-        let label = last.result == nil ? "last query: " : "failing query: "
-        if let query = last.query { lines.append(label + text(query)) }
+        if let query = last.query { lines.append(last.queryTitle + ": " + text(query)) }
         if let result = last.result { lines.append("results: " + cut(result.sentence, 400)) }
-        if last.transaction != nil || last.isOpen {
+        if let title = last.transactionTitle {
             let tables = last.tables.map { cut(SafeText.line($0), 120) }.joined(separator: ", ")
-            let number = last.transaction.map { "transaction \($0)" } ?? "the open transaction"
-            lines.append("last change of \(tables): \(number)")
+            lines.append("last change of \(tables): \(title)")
         }
         let writer = last.statements.count == 1 ? "statement: " : "perhaps by: "
         lines += last.statements.map { writer + text($0) }

@@ -87,3 +87,12 @@ extension ChangeDetail {
         return items.isEmpty ? "no change of rows" : items.joined(separator: ", ")
     }
 }
+
+extension StoreDetail {
+    /// Returns a summary of a step's changes, which only the log has if they were rolled back.
+    func summary(of step: StepDetail) -> String {
+        guard step.kind == .rolledBack, step.change.isEmpty else { return step.change.summary }
+        let rows = statements(of: step).reduce(0) { $0 + ($1.changedRows ?? 0) }
+        return Counted.items(Int64(rows), "changed row") + " discarded"
+    }
+}

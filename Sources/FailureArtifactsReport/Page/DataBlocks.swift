@@ -207,7 +207,7 @@ struct StoreData {
             ("connection", statements.last.map { String($0.connection) } ?? "null"),
             ("counts", JSONObject.array(counts)),
             ("statements", JSONObject.array(step.statements.map(String.init))),
-            ("label", CellJSON.string(String(label(of: step, statements).prefix(200)))),
+            ("label", CellJSON.string(String(layout.store.summary(of: step).prefix(200)))),
         ])
         if step.pages > 0 { object.add("pages", String(step.pages)) }
         if !step.change.schema.isEmpty {
@@ -220,12 +220,6 @@ struct StoreData {
         }
         if isNamed { object.add("finding", "true") }
         return object.text
-    }
-
-    private func label(of step: StepDetail, _ statements: [StatementRecord]) -> String {
-        guard step.kind == .rolledBack else { return step.change.summary }
-        let rows = statements.reduce(0) { $0 + ($1.changedRows ?? 0) }
-        return Counted.items(Int64(rows), "changed row") + " discarded"
     }
 
     private func statement(_ statement: StatementRecord) -> String {

@@ -144,7 +144,7 @@ struct FailureSection {
                 }
             text +=
                 "<h3>\(title) <span class=\"dim\">\(HTMLText.line(store.store.name)): "
-                + "\(HTMLText.line(step.change.summary))</span></h3>\n"
+                + "\(HTMLText.line(store.summary(of: step)))</span></h3>\n"
                 + (step.kind == .uncommitted
                     ? "<p class=\"dim\">Committed on the left, what \(HTMLText.line(store.store.connection)) "
                         + "saw on the right.</p>\n" : "")

@@ -164,7 +164,7 @@ struct StatementTimeline {
 extension StatementRecord {
     /// The part of the statement that is shown; `isCut` is true if some of it is missing.
     var shownText: (sql: String, isCut: Bool) {
-        let isLong = sql.utf8.count > 600
-        return (isLong ? String(sql.prefix(500)) : sql, isLong || cut == true)
+        let isLong = sql.utf8.count > 2000
+        return (isLong ? String(sql.prefix(1900)) : sql, isLong || cut == true)
     }
 }

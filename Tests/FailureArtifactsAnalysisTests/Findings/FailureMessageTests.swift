@@ -1,3 +1,4 @@
+import FailureArtifactsBundle
 import FailureArtifactsReading
 import Testing
 
@@ -140,5 +141,18 @@ import Testing
             finding(.integrity, .certain, row: 2),
         ])
         #expect(ordered.map(\.code) == [.integrity, .orphan])
+    }
+
+    // MARK: - Errors
+
+    @Test(arguments: [
+        ("no such table: a", true), ("no such table: ab", false), ("no such table: a.b", false),
+        ("no such table: a.", true), ("(no such table: a)", true), ("no such\n  table: a", true),
+        ("no such table: b", false),
+    ])
+    func anErrorIsNamedByItsWholeText(text: String, isNamed: Bool) {
+        let error = StatementRecord.Failure(code: 1, message: "no such table: a")
+        #expect(FailureMessage("Caught error: " + text).names(error) == isNamed)
+        #expect(!FailureMessage(text).names(StatementRecord.Failure(code: 1, message: "")))
     }
 }

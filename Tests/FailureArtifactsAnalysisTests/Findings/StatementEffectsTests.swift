@@ -142,7 +142,8 @@ import Testing
     }
 
     @Test func theReasonsForNoEffect() throws {
-        let unmatched = "SQLite counted 0 changed rows: its condition matched no row of entry"
+        let unmatched =
+            "SQLite counted 0 changed rows, and the log has no error. Probably, its condition matched no row of entry"
         #expect(try reason(update) == unmatched + ".")
         #expect(
             try reason(
@@ -179,7 +180,8 @@ import Testing
     @Test func insertsThatSkipRowsHaveNoEffect() throws {
         #expect(
             try reason("INSERT OR IGNORE INTO entry VALUES (1, 2)")
-                == "SQLite counted 0 changed rows: it skipped rows that a constraint rejects.")
+                == "SQLite counted 0 changed rows, and the log has no error. Probably, it skipped rows that a constraint "
+                + "rejects.")
         #expect(
             try reason("INSERT INTO entry VALUES (1, 2) ON CONFLICT DO NOTHING")?
                 .contains("constraint") == true)

@@ -39,7 +39,8 @@ import Testing
         #expect(finding.title == "1 change in entry was rolled back")
         #expect(
             finding.explanation
-                == "ROLLBACK TO undid what was changed since a savepoint, although no statement failed.")
+                == "ROLLBACK TO undid what was changed since a savepoint. The log has no error of its statements."
+        )
     }
 
     @Test func aKeyThatChangesWithAnotherRowIsNoDeletion() throws {

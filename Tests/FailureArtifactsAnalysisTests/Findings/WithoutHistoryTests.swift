@@ -63,8 +63,8 @@ import Testing
         #expect(finding.source?.place == "Sources/Ledger.swift:12")
         #expect(
             finding.explanation
-                == "The message names this number and 1500. Of the 3 statements of the test that wrote it, this is the last "
-                + "one. The store has no history, so the effect of each is unknown.")
+                == "The message names this number and 1500. Of the 3 statements of the test in the log that wrote it, this "
+                + "is the last one. The store has no history, so the effect of each is unknown.")
     }
 
     @Test func theLastStatementThatChangedTheNumberOfRows() throws {

@@ -70,6 +70,52 @@ import Testing
         }
     }
 
+    /// SQLite counts the rows of triggers, foreign keys and the tables behind a virtual table, too.
+    @Test(arguments: [true, false]) func eachWithTheRowsThatItChangedItself(isMeasured: Bool) throws {
+        try withConnection(.init(statements: 200)) { handle in
+            try handle.run(
+                """
+                PRAGMA foreign_keys = ON;
+                CREATE TABLE note(id INTEGER PRIMARY KEY, text TEXT);
+                CREATE TABLE tag(note REFERENCES note(id) ON DELETE CASCADE);
+                CREATE VIRTUAL TABLE search USING fts5(text, content = 'note', content_rowid = 'id');
+                CREATE VIRTUAL TABLE old USING fts4(text);
+                CREATE TRIGGER added AFTER INSERT ON note BEGIN
+                  INSERT INTO search(rowid, text) VALUES (new.id, new.text);
+                END;
+                CREATE VIEW texts AS SELECT text FROM note;
+                CREATE TRIGGER viewed INSTEAD OF INSERT ON texts BEGIN INSERT INTO tag VALUES (2); END
+                """)
+            let ten = (1...10).map { "('word \($0)')" }.joined(separator: ", ")
+            let expected: [(sql: String, rows: Int?, isAll: Bool)] = [
+                ("INSERT INTO note(text) VALUES \(ten)", 10, false),
+                ("SELECT 1", nil, true),
+                ("INSERT INTO tag VALUES (1), (1), (2)", 3, true),
+                ("DELETE FROM note WHERE id = 1", 1, false),
+                ("UPDATE note SET text = 'a' WHERE id = 1", 0, true),
+                ("WITH n(t) AS (SELECT 'b') INSERT INTO note(text) SELECT t FROM n", 1, false),
+                ("BEGIN", nil, true),
+                ("INSERT INTO old VALUES ('c')", 1, false),
+                ("COMMIT", nil, true),
+                ("INSERT INTO texts VALUES ('d')", 0, false),
+                ("INSERT INTO note(text) VALUES ('e')", 1, false),
+            ]
+            // Without an allowance, the number is the one when the next statement starts.
+            if !isMeasured { for _ in 0..<1000 { try handle.run("SELECT 2") } }
+            for (sql, _, _) in expected { try handle.run(sql) }
+            let log = try statements(handle).suffix(expected.count)
+            let clock = RecorderClock.current
+            for (statement, expected) in zip(log, expected) {
+                let record = StatementRecord(statement, clock: clock, phase: .test)
+                #expect(record.sql == expected.sql)
+                #expect((record.ownChanges == nil) == expected.isAll, "\(record)")
+                if let rows = expected.rows {
+                    #expect(record.ownChanges ?? record.changes == rows, "\(record)")
+                }
+            }
+        }
+    }
+
     @Test func longTextsAreCutAndOddOnesStay() throws {
         try withConnection(.init(statements: 3)) { handle in
             let odd = "SELECT 'ä🙂\u{1}\t\"\\',\r\n  2 -- 'end"

@@ -48,6 +48,19 @@ struct StatementTextTests {
             ])
     }
 
+    @Test func `The rows are those that the statement changed itself`() {
+        func note(_ sql: String, _ changes: Int, _ own: Int?) -> String? {
+            let record = Self.record(sql) {
+                ($0.changes, $0.ownChanges, $0.source) = (changes, own, nil)
+            }
+            return Self.lines(record).first
+        }
+        #expect(note("INSERT INTO note", 44, 10) == "  INSERT INTO note  (10 rows)")
+        #expect(note("INSERT INTO note", 10, nil) == "  INSERT INTO note  (10 rows)")
+        #expect(note("INSERT INTO texts", 2, 0) == "  INSERT INTO texts  (0 rows, 2 by triggers)")
+        #expect(note("COMMIT", 30, nil) == "  COMMIT")
+    }
+
     @Test func `The place is below a statement that leaves no space for it`() {
         #expect(
             Self.lines(Self.record(Self.long) { $0.changes = 1 }, after: "  07:08:09.123  ", width: 80)

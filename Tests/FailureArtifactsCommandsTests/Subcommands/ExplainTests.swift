@@ -197,7 +197,8 @@ import Testing
         }
         let sum = "SELECT sum(balance) FROM account"
         var path = try bundle(sum, 50, in: first)
-        var results = "It returned 30 at first, 51 after transaction 1, 50 after transaction 2."
+        var results =
+            "It returned 30 before transaction 1, 51 after transaction 1, 50 after transaction 2."
         #expect(
             run("explain", path).output.hasSuffix(
                 """
@@ -221,7 +222,7 @@ import Testing
 
         let one = "SELECT balance FROM account WHERE id = ?"
         path = try bundle(one, 41, in: second)
-        results = "With id = 2, it returned 20 at first, 41 after transaction 1."
+        results = "With id = 2, it returned 20 before transaction 1, 41 after transaction 1."
         #expect(
             run("explain", path).output.hasSuffix(
                 """
@@ -235,21 +236,41 @@ import Testing
         #expect(run("explain", path, "--markdown").output.contains("\nresults: \(results)\n"))
     }
 
-    /// With a log, there would be a finding about the open transaction.
-    @Test func theLastChangeIsInTheOpenTransaction() throws {
+    /// With a log, there would be a finding about the transaction.
+    @Test(arguments: [
+        ("serialize", "open", "open transaction"),
+        ("beforeRollback", "rolledBack", "transaction that was rolled back"),
+    ])
+    func theLastChangeWasNotCommitted(method: String, key: String, title: String) throws {
         let fixture = try Fixture()
         let update = "UPDATE account SET balance = 21 WHERE id = 2"
-        let bundle = try fixture.walBundle([update], uncommitted: update.replacing("21", with: "22"))
+        let bundle = try fixture.walBundle(
+            [update], uncommitted: update.replacing("21", with: "22"), method: method)
         let output = run("explain", bundle).output
         #expect(
             output.hasSuffix(
                 """
                 in the stores.
-                  last change of account by the open transaction
+                  last change of account by the \(title)
                   failure-artifacts diff \(bundle)
 
                 """), "\(output)")
-        #expect(run("explain", bundle, "--json").output.contains("\"open\" : true"))
+        #expect(run("explain", bundle, "--json").output.contains("\"\(key)\" : true"))
+    }
+
+    /// A wrong `ORDER BY` is at the end of a query.
+    @Test func theLastQueryIsShownToItsEnd() throws {
+        let fixture = try Fixture()
+        let columns = (1...30).map { "balance AS column\($0)" }.joined(separator: ", ")
+        let query = "SELECT \(columns) FROM account WHERE id > 0 ORDER BY name DESC"
+        let bundle = try fixture.walBundle(
+            ["UPDATE account SET balance = 5 WHERE id = 1"], log: [(query, 0)])
+        let lines = run("explain", bundle).output.split(separator: "\n").map { $0.drop { $0 == " " } }
+        #expect(lines.joined(separator: " ").contains("last query: \(query)"))
+        #expect(run("explain", bundle, "--markdown").output.contains("\nlast query: \(query)\n"))
+        // It is the last statement.
+        let shown = run("show", bundle).output.split(separator: "\n").map { $0.drop { $0 == " " } }
+        #expect(shown.joined(separator: " ").contains(query))
     }
 
     @Test(arguments: [

@@ -211,6 +211,18 @@ import Testing
         #expect(found == expected)
     }
 
+    /// Without the page's script, the last step is shown.
+    @Test func `The changes of a transaction that was rolled back last are unknown`() throws {
+        let fixture = try Fixture()
+        let page = fixture.path("page.html")
+        let update = "UPDATE account SET balance = 0"
+        let bundle = try fixture.walBundle(
+            log: StoryTests.log + [("BEGIN", 0), (update, 2), ("ROLLBACK", 0)])
+        #expect(run("report", bundle, "-o", page).status == 0)
+        let text = String(decoding: try FileSystem.contents(ofFile: page), as: UTF8.self)
+        #expect(text.contains("ledger: 2 changed rows discarded") && !text.contains("no change of rows"))
+    }
+
     @Test func `Pictures are whole, and other long values are cut`() throws {
         let fixture = try Fixture()
         let page = fixture.path("page.html")

@@ -383,6 +383,13 @@ struct ReportPartsTests {
         #expect(timeline.list(of: [record]).contains("<div><code>SELECT a</code></div>\n" + notes))
     }
 
+    @Test func `A long query is cut at its end`() throws {
+        let query = "SELECT \(String(repeating: "name, ", count: 200)) ORDER BY name"
+        #expect(try Self.timeline([Self.record(query)]).html.contains("<code>\(query)</code>"))
+        let longer = try Self.timeline([Self.record("\(query) \(query)")]).html
+        #expect(longer.contains("ORDER BY name SELECT name") && longer.contains("…</code>"))
+    }
+
     @Test func `A statement has its query plan`() throws {
         let record = Self.record("SELECT a") {
             $0.queryPlan = ["CO-ROUTINE a", "  SCAN </pre><script>\u{1B}"]

@@ -1,0 +1,272 @@
+internal import FailureArtifactsBundle
+internal import FailureArtifactsReading
+internal import FailureArtifactsSQLite
+
+/// A statement that failed with an error of SQLite.
+///
+/// ``Busy`` finds those that found the store locked.
+enum StatementFailed: FindingRule {
+    static let code = Finding.Code.statementFailed
+
+    /// The reason to take an error for the one that failed the test.
+    private enum Evidence {
+        /// The message has its text, or the text of the statement.
+        case named
+        /// The message has only what all errors of its kind have in common, or another statement may have failed with it.
+        case similar
+        /// The message doesn't name it.
+        case none
+
+        var confidence: Finding.Confidence {
+            switch self {
+            case .named: .certain
+            case .similar: .likely
+            case .none: .possible
+            }
+        }
+    }
+
+    private typealias Failure = StatementRecord.Failure
+
+    /// The maximum number of errors that the message doesn't name.
+    private static let maximumOthers = 3
+
+    static func findings(in store: StoreEvidence, of failure: FailureEvidence) throws -> [Finding] {
+        let message = failure.message
+        let quoted = store.statement(namedIn: message)
+        var named: [(statement: StoreEvidence.Statement, error: Failure, evidence: Evidence)] = []
+        var others: [(statement: StoreEvidence.Statement, error: Failure)] = []
+        for statement in store.testStatements.reversed() {
+            guard let error = statement.record.error, !error.isLock else { continue }
+            try store.checkTime()
+            let isQuoted = statement.order == quoted?.order
+            if isQuoted || message.names(error) {
+                // Of several statements with the same error, the last one failed the test, unless the message has the text of
+                // another one.
+                let same = named.firstIndex { $0.error == error }
+                if let same, isQuoted { named.remove(at: same) }
+                guard isQuoted || same == nil else { continue }
+                named.append((statement, error, isQuoted || !error.isGeneral ? .named : .similar))
+            } else if others.count < maximumOthers {
+                others.append((statement, error))
+            }
+        }
+        var findings = try named.map {
+            try finding($0.error, $0.statement, $0.evidence, in: store, failure)
+        }
+        if named.isEmpty, let finding = try unlogged(quoted, in: store, failure) {
+            findings.append(finding)
+        }
+        return try findings
+            + others.map { try finding($0.error, $0.statement, .none, in: store, failure) }
+    }
+
+    /// Returns the finding for an error that only the message names.
+    ///
+    /// SQLite doesn't report to its error log that a statement would have broken a foreign key. An application may have an
+    /// error log of its own.
+    private static func unlogged(
+        _ quoted: StoreEvidence.Statement?, in store: StoreEvidence, _ failure: FailureEvidence
+    ) throws -> Finding? {
+        let text = failure.message.text
+        let isElsewhere = failure.stores.contains { other in
+            other !== store
+                && other.testStatements.contains { $0.record.error.map(failure.message.names) == true }
+        }
+        guard !isElsewhere else { return nil }
+        if let missing = MissingName(in: text),
+            let finding = try finding(missing, nil, .named, in: store)
+        {
+            return finding
+        }
+        let kinds = ["UNIQUE", "FOREIGN KEY", "CHECK", "NOT NULL", "PRIMARY KEY"].map {
+            Failure(code: 19, message: "\($0) constraint failed")
+        }
+        let general = [8, 11, 13, 18, 20].map { Failure(code: $0, message: SQLiteError.message(of: $0)) }
+        guard let error = (kinds + general).first(where: { text.contains($0.message) }) else {
+            return nil
+        }
+        if let quoted { return try finding(error, quoted, .named, in: store, failure) }
+        guard error.code == 19 else { return nil }
+        let isReference = error.message.hasPrefix("FOREIGN")
+        let candidates = store.testStatements.filter {
+            $0.writes && $0.record.error == nil && $0.record.changes ?? 0 == 0
+                && (!isReference || store.effects.mayReject($0))
+        }
+        let isOne = isReference && candidates.count == 1 && store.hasWholeLog
+        return try candidates.last.map {
+            try finding(error, $0, isOne ? .named : .similar, in: store, failure)
+        }
+    }
+
+    /// Returns the finding about an error of a statement.
+    private static func finding(
+        _ error: Failure, _ statement: StoreEvidence.Statement, _ evidence: Evidence,
+        in store: StoreEvidence, _ failure: FailureEvidence
+    ) throws -> Finding {
+        let missing = error.code & 0xff == 1 ? MissingName(in: error.message) : nil
+        if let missing, let finding = try finding(missing, statement, evidence, in: store) {
+            return finding
+        }
+        let isConstraint = error.code & 0xff == 19
+        let isHandled = isConstraint && evidence == .none && isFollowedByUpdate(statement, in: store)
+        let text = SafeText.line(error.message)
+        let table = statement.outline.table.flatMap { store.schema.tables[$0]?.name }
+        let explanation =
+            switch evidence {
+            case .named where statement.record.error == nil:
+                "The message names the error"
+                    + (error.message.hasPrefix("FOREIGN") && statement.outline.kind == .delete
+                        ? "; other rows refer to the row that should be deleted." : ".")
+            case .named: "The statement failed with the error that the message names."
+            case .similar:
+                "The message names such an error, and this is the last statement that "
+                    + (statement.record.error == nil ? "may have failed with it." : "failed with one.")
+            case .none where isHandled: "The statement failed, and then an UPDATE changed the table."
+            case .none:
+                "The statement failed. The error isn't in the message, so the code may have ignored it."
+            }
+        return Finding(
+            code: isConstraint ? .constraintFailed : code,
+            title: table.map { "\(text) in a statement on \($0)" } ?? "A statement failed: \(text)",
+            confidence: evidence.confidence, store: store.name,
+            rows: isConstraint ? try existingRows(error, statement, in: store, failure) : [],
+            statement: statement.record, explanation: explanation,
+            relevance: evidence != .none ? 45 : isHandled ? 5 : isConstraint ? 20 : 10,
+            likelyFrom: isConstraint && !isHandled ? 60 : nil)
+    }
+
+    // MARK: - Constraints
+
+    /// True if the connection's next write is an `UPDATE` of the same table, as when a row is inserted or else updated.
+    private static func isFollowedByUpdate(
+        _ statement: StoreEvidence.Statement, in store: StoreEvidence
+    ) -> Bool {
+        let next = store.testStatements.first {
+            $0.order > statement.order && $0.record.connection == statement.record.connection
+                && $0.writes
+        }
+        return next?.outline.kind == .update && next?.outline.table == statement.outline.table
+            && next?.hasChangedRows == true
+    }
+
+    /// Returns the row that already has the values that must be unique, if the statement or the message names them.
+    private static func existingRows(
+        _ error: Failure, _ statement: StoreEvidence.Statement, in store: StoreEvidence,
+        _ failure: FailureEvidence
+    ) throws -> [Finding.Row] {
+        guard let start = error.message.firstRange(of: "UNIQUE constraint failed: ")?.upperBound else {
+            return []
+        }
+        let names = error.message[start...].split(separator: ",").map {
+            $0.split(separator: ".").last.map { $0.trimmed } ?? ""
+        }
+        guard let table = error.message[start...].split(separator: ".").first.map(String.init),
+            let shape = store.schema.tables[folded(table)], !names.isEmpty,
+            names.allSatisfy({ name in shape.columns.contains { folded($0.name) == folded(name) } })
+        else { return [] }
+        let key = store.keyColumns(of: table)
+        let selected = (key + names).map(quotedIdentifier).joined(separator: ", ")
+        let columns = names.map(quotedIdentifier)
+        let found = columns.map { "(instr(?1, \($0)) > 0 OR instr(?2, \($0)) > 0)" }
+        // Texts have short values by chance.
+        let long = columns.map { "length(\($0)) > 1" }
+        let texts = [statement.record.sql, failure.message.text]
+        let rows = try store.rows(
+            "SELECT \(selected) FROM \(quotedIdentifier(table)) WHERE (\(long.joined(separator: " OR "))) AND "
+                + found.joined(separator: " AND "), texts.map { .text($0) }, limit: 2)
+        guard rows.count == 1 else { return [] }
+        return rows.map { values in
+            Finding.Row(
+                table: shape.name, key: Finding.Row.key(key, values),
+                change: .present,
+                columns: zip(names, values[key.count...]).map { .init(column: $0, old: nil, new: $1) })
+        }
+    }
+
+    // MARK: - Missing names
+
+    /// Returns the finding about a table or a column that a statement names; nil if the store has it.
+    private static func finding(
+        _ missing: MissingName, _ statement: StoreEvidence.Statement?, _ evidence: Evidence,
+        in store: StoreEvidence
+    ) throws -> Finding? {
+        let names: [String]
+        switch missing.kind {
+        case .table:
+            names = store.schema.objects.filter { $0.type == "table" || $0.type == "view" }.map(\.name)
+        case .column:
+            let tables =
+                missing.table.map { [store.schema.tables[folded($0)]].compactMap { $0 } } ?? store.tables
+            names = tables.flatMap { $0.columns.map(\.name) }
+            guard !names.isEmpty else { return nil }
+        }
+        guard !names.contains(where: { folded($0) == folded(missing.name) }) else { return nil }
+        let nearest = Spelling.nearest(to: missing.name, among: names)
+        return Finding(
+            code: .schemaError,
+            title: "The store has no \(missing.kind.rawValue) \(SafeText.line(missing.name))",
+            confidence: evidence.confidence, store: store.name, statement: statement?.record,
+            explanation: (nearest.map { "The nearest name is \(SafeText.line($0)). " } ?? "")
+                + (try appliedMigrations(in: store)),
+            // Code that looks whether a table exists asks the schema, as a rule.
+            relevance: evidence == .none ? 75 : 40)
+    }
+
+    /// Returns a sentence about the migrations that the store has seen.
+    private static func appliedMigrations(in store: StoreEvidence) throws -> String {
+        if store.schema.tables["grdb_migrations"] != nil {
+            let rows = try store.rows(
+                "SELECT identifier FROM grdb_migrations ORDER BY rowid DESC", limit: 1)
+            let last = rows.first.map { StoredText.text(of: $0[0], width: 60) }
+            return last.map { "The last migration that was applied is \($0)." }
+                ?? "No migration was applied."
+        }
+        return "Its user_version is \(store.schema.userVersion)."
+    }
+}
+
+/// A table or a column that one of SQLite's messages says is missing.
+private struct MissingName {
+    enum Kind: String { case table, column }
+    let kind: Kind
+    let name: String
+    /// The column's table; nil if it is unknown.
+    var table: String?
+
+    init?(in text: String) {
+        func word(after start: String) -> String? {
+            guard let range = text.firstRange(of: start) else { return nil }
+            let word = text[range.upperBound...].prefix {
+                $0.isLetter || $0.isNumber || "_.$".contains($0)
+            }
+            // A schema or a table may precede the name.
+            return word.split(separator: ".").last.map(String.init)
+        }
+        if let name = word(after: "no such table: ") {
+            (kind, self.name) = (.table, name)
+        } else if let name = word(after: "no such column: ") {
+            (kind, self.name) = (.column, name)
+        } else if let name = word(after: " has no column named ") {
+            (kind, self.name, table) = (.column, name, word(after: "table "))
+        } else {
+            return nil
+        }
+    }
+}
+
+extension StatementRecord.Failure {
+    /// True if the store, or a table of it, was locked.
+    fileprivate var isLock: Bool { [5, 6].contains(code & 0xff) }
+    /// True if the message is only the general text of several kinds of errors.
+    fileprivate var isGeneral: Bool {
+        [1, 19].contains(code & 0xff) && message == SQLiteError.message(of: code)
+    }
+}
+
+extension Substring {
+    /// The text without spaces at its ends.
+    fileprivate var trimmed: String {
+        String(drop { $0 == " " }.reversed().drop { $0 == " " }.reversed())
+    }
+}

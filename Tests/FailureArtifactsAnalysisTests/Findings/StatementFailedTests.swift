@@ -1,0 +1,177 @@
+import FailureArtifactsBundle
+import FailureArtifactsReading
+import FailureArtifactsTestFixtures
+import Testing
+
+@testable import FailureArtifactsAnalysis
+
+/// Findings about statements that failed with an error of SQLite.
+@Suite struct StatementFailedTests {
+    private typealias Log = [(sql: String, changes: Int?)]
+
+    private let schema = """
+        CREATE TABLE player(id INTEGER PRIMARY KEY, name TEXT UNIQUE, team REFERENCES team(id));
+        CREATE TABLE team(id INTEGER PRIMARY KEY);
+        INSERT INTO player VALUES (1, 'Ann', NULL)
+        """
+
+    private func error(_ code: Int, _ message: String) throws -> String {
+        #""error":{"code":\#(code),"message":\#(try JSONText.line(message))}"#
+    }
+
+    private func findings(
+        _ log: Log, _ facts: [Int: String], statements: String? = nil, message: String
+    ) throws -> [Finding] {
+        let fixture = try Fixture()
+        let path = try fixture.bundleWithoutHistory(
+            schema, log: log, facts: facts, statements: statements, message: message)
+        let bundle = try BundleReader(BundleLocation(path: path), scratchDirectory: fixture.directory)
+        let codes: Set<Finding.Code> = [.statementFailed, .constraintFailed, .schemaError, .busy]
+        return Explanation(FailureEvidence(bundle, scratch: fixture.directory), bundle: "b.zip").findings
+            .filter { codes.contains($0.code) }
+    }
+
+    /// Each kind of error, as SQLite logs it.
+    @Test(arguments: [
+        (
+            1, "no such function: jsonb_foo", "statement-failed",
+            "A statement failed: no such function: jsonb_foo"
+        ),
+        (
+            1, "near \"FROM\": syntax error", "statement-failed",
+            "A statement failed: near \"FROM\": syntax error"
+        ),
+        (
+            1, "table player has 3 columns but 2 values were supplied", "statement-failed",
+            "A statement failed: table player has 3 columns but 2 values were supplied"
+        ),
+        (1, "no such table: team2", "schema-error", "The store has no table team2"),
+        (1, "no such column: nam", "schema-error", "The store has no column nam"),
+        (5, "database is locked", "busy", "A statement of connection 1 found the store locked"),
+        (6, "database table is locked", "busy", "A statement of connection 1 found the store locked"),
+        (
+            8, "attempt to write a readonly database", "statement-failed",
+            "A statement failed: attempt to write a readonly database"
+        ),
+        (
+            11, "database disk image is malformed", "statement-failed",
+            "A statement failed: database disk image is malformed"
+        ),
+        (
+            13, "database or disk is full", "statement-failed",
+            "A statement failed: database or disk is full"
+        ),
+        (18, "string or blob too big", "statement-failed", "A statement failed: string or blob too big"),
+        (20, "datatype mismatch", "statement-failed", "A statement failed: datatype mismatch"),
+        (
+            21, "bad parameter or other API misuse", "statement-failed",
+            "A statement failed: bad parameter or other API misuse"
+        ),
+        (
+            2067, "UNIQUE constraint failed: player.name", "constraint-failed",
+            "A statement failed: UNIQUE constraint failed: player.name"
+        ),
+        (
+            275, "CHECK constraint failed: length(name) > 1", "constraint-failed",
+            "A statement failed: CHECK constraint failed: length(name) > 1"
+        ),
+    ])
+    func anErrorThatTheMessageNamesIsCertain(
+        code: Int, text: String, kind: String, title: String
+    ) throws {
+        let sql = "SELECT ?"
+        for message in [
+            "SQLite error \(code & 0xff): \(text) - while executing `\(sql)`",
+            "caught error: \"\(text) (code: \(code & 0xff))\"", text,
+            "XCTAssertNoThrow failed: threw error \"\(text)\" - reading",
+            "Caught error: Failure(code: \(code), message: \(try JSONText.line(text)))",
+        ] {
+            let found = try findings(
+                [("SELECT name FROM player", 0), (sql, 0), ("ROLLBACK", 0)], [1: try error(code, text)],
+                message: message)
+            let finding = try #require(found.first, "\(message)")
+            #expect(finding.code.rawValue == kind && finding.confidence == .certain, "\(message)")
+            #expect(finding.title.hasPrefix(title) && found.count == 1, "\(finding.title)")
+            #expect(finding.statement?.sql == sql && finding.source?.place == "Sources/A.swift:2")
+        }
+    }
+
+    @Test func anErrorThatTheMessageDoesNotNameIsPossible() throws {
+        let found = try findings(
+            [("SELECT jsonb_foo(name) FROM player", 0)],
+            [0: try error(1, "no such function: jsonb_foo")],
+            message: "no such function: jsonb_foot")
+        #expect(found.map(\.confidence) == [.possible])
+        #expect(
+            found.map(\.explanation) == [
+                "The statement failed. The error isn't in the message, so the code may have ignored it."
+            ])
+    }
+
+    /// Of several statements with the error of the message, the last one failed the test.
+    @Test func theStatementOfTheMessageComesBeforeTheLastOne() throws {
+        let text = "UNIQUE constraint failed: player.name"
+        let inserts = ["Ann", "Bea", "Cy"].map { "INSERT INTO player (name) VALUES ('\($0)')" }
+        func statements(_ message: String) throws -> [String?] {
+            try findings(
+                inserts.map { ($0, 0) },
+                [0: try error(2067, text), 1: try error(2067, text), 2: try error(2067, text)],
+                message: message
+            ).map(\.statement?.sql)
+        }
+        #expect(try statements(text) == [inserts[2]])
+        #expect(try statements("\(text) - while executing `\(inserts[1])`") == [inserts[1]])
+        // Other errors are listed besides.
+        #expect(try statements("It went wrong").count == 3)
+    }
+
+    /// For a long statement, the log has only the general text of the code.
+    @Test func aGeneralTextIsLikely() throws {
+        let insert = "INSERT INTO player (name) VALUES ('Ann')"
+        func found(_ message: String) throws -> [Finding.Confidence] {
+            try findings([(insert, 0)], [0: try error(2067, "constraint failed")], message: message)
+                .map(\.confidence)
+        }
+        #expect(try found("UNIQUE constraint failed: player.name") == [.likely])
+        #expect(try found("UNIQUE constraint failed: player.name: \(insert)") == [.certain])
+    }
+
+    // MARK: - Errors that the log lacks
+
+    /// SQLite doesn't log that a statement would have broken a foreign key.
+    @Test func theOnlyStatementThatCanHaveBrokenAForeignKey() throws {
+        let insert = "INSERT INTO player (name, team) VALUES ('Bea', 9)"
+        let update = "UPDATE player SET name = 'Cy' WHERE id = 7"
+        let message = "FOREIGN KEY constraint failed"
+        func found(_ log: Log, statements: String? = nil, message: String = message) throws -> [Finding]
+        {
+            try findings(log, [:], statements: statements, message: message)
+        }
+        let one = try found([(insert, 0), (update, 0)])
+        #expect(one.map(\.title) == ["FOREIGN KEY constraint failed in a statement on player"])
+        #expect(one.map(\.confidence) == [.certain] && one.first?.statement?.sql == insert)
+        // An older statement may have failed, or the first of two.
+        #expect(try found([(insert, 0)], statements: #""limit": 1000"#).map(\.confidence) == [.likely])
+        #expect(try found([(insert, 0), (insert, 0)]).map(\.confidence) == [.likely])
+        #expect(try found([(update, 0)]).isEmpty)
+        let quoted = try found(
+            [(insert, 0), (insert, 1), (update, 0)], message: message + ": " + update)
+        #expect(quoted.map(\.statement?.sql) == [update] && quoted[0].confidence == .certain)
+    }
+
+    /// An application may have an error log of its own.
+    @Test func anErrorOfAStatementThatTheMessageQuotes() throws {
+        let insert = "INSERT INTO player (id) VALUES ('x')"
+        func found(_ message: String) throws -> [Finding] {
+            try findings([(insert, 0), ("SELECT 1", 0)], [:], message: message)
+        }
+        let finding = try #require(
+            try found("SQLite error 20: datatype mismatch - while executing `\(insert)`").first)
+        #expect(finding.code == .statementFailed && finding.confidence == .certain)
+        #expect(finding.title == "datatype mismatch in a statement on player")
+        #expect(try found("datatype mismatch").isEmpty)
+        // Without any log, the message still says what is missing.
+        let missing = try #require(try found("no such table: teams").first)
+        #expect(missing.code == .schemaError && missing.explanation.contains("team"))
+    }
+}
