@@ -28,6 +28,7 @@ import Testing
         (condition("a != a", part("a", "3"), part("a", "3")), "(a → 3) != (a → 3)"),
         // Calls and members. The texts of operands are also parts of other words.
         (condition("l.contains(a)", part("l", "[1]"), part("a", "3")), "(l → [1]).contains(a → 3)"),
+        (condition("l.data(a)", part("l", "[1]"), part("a", "3")), "(l → [1]).data(a → 3)"),
         (condition("l.max(a: a)", part("l", "[1]"), part("a", "3")), "(l → [1]).max(a: (a → 3))"),
         (
             condition("l.isEmpty", part("l", "[1]"), part("isEmpty", "false")),
