@@ -9,6 +9,11 @@ package struct EnvironmentReader {
         self.variables = variables
     }
 
+    /// Returns true if one of the variables has a value.
+    package func hasAny(_ names: some Sequence<String>) -> Bool {
+        names.contains { !(variables[$0] ?? "").isEmpty }
+    }
+
     /// Returns a variable's parsed value, or its default.
     ///
     /// `expected` describes the valid values and completes the sentence "… is not …". `described` formats a value as

@@ -65,7 +65,7 @@ let package = Package(
             name: "CatalogTests",
             dependencies: [
                 "Catalog",
-                .product(name: "FailureArtifactsTesting", package: "failure-artifacts"),
+                .product(name: "FailureArtifacts", package: "failure-artifacts"),
             ],
             swiftSettings: settings),
         .target(name: "Bookings", dependencies: ["CCulpritsSQLite"], swiftSettings: settings),
@@ -79,7 +79,7 @@ let package = Package(
         .testTarget(
             name: "FeedsTests",
             dependencies: [
-                "Feeds", .product(name: "FailureArtifactsTesting", package: "failure-artifacts"),
+                "Feeds", .product(name: "FailureArtifacts", package: "failure-artifacts"),
             ],
             swiftSettings: settings),
         .target(

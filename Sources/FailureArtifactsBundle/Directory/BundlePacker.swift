@@ -36,6 +36,17 @@ package enum BundlePacker {
         return path
     }
 
+    /// Returns true if a file is a bundle, according to the name of its first entry.
+    static func isBundle(_ path: String) -> Bool {
+        let start = Array("PK\u{3}\u{4}".utf8)
+        let name = Array(BundleMetadata.entryName.utf8)
+        var bytes = [UInt8](repeating: 0, count: 30 + name.count)
+        let count = try? bytes.withMutableBytes { (buffer) throws(SystemError) in
+            try File(reading: path).read(into: buffer, at: 0)
+        }
+        return count == bytes.count && bytes.starts(with: start) && bytes.suffix(name.count) == name[...]
+    }
+
     /// Returns the content of the logs in which source lines replace stacks, or that get query plans.
     private static func completedStatements(
         of metadata: BundleMetadata, in staging: StagingDirectory, by symbolizer: Symbolizer

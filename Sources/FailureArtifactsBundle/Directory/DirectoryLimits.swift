@@ -12,11 +12,17 @@ package struct DirectoryLimits: Equatable, Sendable {
     package var bundles: Int
     /// The number of bytes to leave free on the volume.
     package var freeBytes: UInt64
+    /// True if the oldest bundles are removed when a further failure would exceed ``totalBytes`` or ``bundles``.
+    ///
+    /// If false, the further failure leaves no bundle. On a CI service nothing is removed, because all bundles are of the
+    /// same run.
+    package var removesOldest: Bool
 
     package init(
         storeBytes: UInt64, bundleBytes: UInt64 = .max, totalBytes: UInt64, bundles: Int,
-        freeBytes: UInt64 = 0
+        freeBytes: UInt64 = 0, removesOldest: Bool = false
     ) {
+        self.removesOldest = removesOldest
         self.storeBytes = storeBytes
         self.bundleBytes = bundleBytes
         self.totalBytes = totalBytes
@@ -34,6 +40,7 @@ package struct DirectoryLimits: Equatable, Sendable {
         bundles = reader.number(of: Limit.bundles.rawValue, default: 200, or: "a number")
         bundleBytes = bytes(.bundleBytes, Self.ordinaryBundleBytes(forStoresOf: storeBytes))
         freeBytes = bytes(.freeBytes, 256 << 20)
+        removesOldest = !reader.hasAny(RunEnvironment.markers)
     }
 
     /// The default for ``bundleBytes``: 3 GiB, or three times the largest store, if that is more.
@@ -82,7 +89,7 @@ package struct LimitReached: Error, CustomStringConvertible {
     package var description: String {
         switch limit {
         case .bundles:
-            "'\(path)' holds \(limits.bundles) bundles, as many as it may; further failures leave none "
+            "'\(path)' holds as many bundles as it may, \(limits.bundles); further failures leave none "
                 + "(\(limit.rawValue))."
         case .totalBytes:
             "The bundles in '\(path)' have as many bytes as they may, \(limits.totalBytes); "

@@ -42,7 +42,7 @@ package struct StagingReservation: Sendable {
     package mutating func available(for bytes: UInt64) -> UInt64 {
         var room = room
         if room.bytes < bytes, room.limit == .totalBytes, !hasRecounted {
-            directory.recount()
+            directory.recount(makingRoomFor: bytes.saturatingAdd(used), within: limits)
             hasRecounted = true
             room = self.room
         }

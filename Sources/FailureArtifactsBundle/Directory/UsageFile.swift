@@ -51,6 +51,24 @@ package struct DirectoryUsage: Equatable, Sendable {
     }
 }
 
+/// A bundle's file with the time at which it was written.
+private struct DatedBundle {
+    let path: String
+    let size: UInt64
+    private let modified: Int64
+
+    /// Lists the bundles in a directory, oldest first; other files aren't included.
+    static func all(in directory: String) throws(SystemError) -> [DatedBundle] {
+        try FileSystem.contents(ofDirectory: directory).sorted().compactMap { name in
+            let path = Path.join(directory, name)
+            guard BundleName.isName(name), let file = FileSystem.regularFile(path),
+                BundlePacker.isBundle(path)
+            else { return nil }
+            return DatedBundle(path: path, size: file.size, modified: file.modified)
+        }.sorted { $0.modified < $1.modified }
+    }
+}
+
 /// The hidden file with the usage of an artifacts directory, locked as long as this value exists.
 ///
 /// The numbers are a cache of a directory listing. A missing or unreadable file is created again, and the directory is
@@ -95,16 +113,28 @@ struct UsageFile: ~Copyable {
         save()
     }
 
-    /// Checks that a directory has space for another bundle of a size in bytes, up to a maximum for all bundles.
+    /// Ensures that a directory has space for another bundle of a size in bytes, up to a maximum for all bundles.
     ///
-    /// Before it refuses a bundle by throwing ``LimitReached``, it lists the directory.
+    /// Before it refuses a bundle by throwing ``LimitReached``, it lists the directory, and removes the oldest bundles if
+    /// the limits say so.
     mutating func checkRoom(forBundleOf size: UInt64, upTo maximum: UInt64, _ limits: DirectoryLimits)
         throws
     {
         if exceededLimit(size, maximum, limits) == nil { return }
         try recount()
-        if let limit = exceededLimit(size, maximum, limits) {
-            throw LimitReached(limit: limit, path: directory, limits: limits)
+        var oldest = limits.removesOldest ? try DatedBundle.all(in: directory)[...] : []
+        while let limit = exceededLimit(size, maximum, limits) {
+            guard let bundle = oldest.popFirst(), limit == .bundles || size <= maximum else {
+                throw LimitReached(limit: limit, path: directory, limits: limits)
+            }
+            do throws(SystemError) {
+                try FileSystem.removeFile(bundle.path)
+            } catch {
+                // It can't be removed, or someone else has just done that.
+                continue
+            }
+            usage.remove(bundle: bundle.size)
+            save()
         }
     }
 
@@ -207,6 +237,13 @@ extension ArtifactsDirectory {
     package func recount() {
         guard hasUsageFile, var file = try? UsageFile(in: path) else { return }
         try? file.recount()
+    }
+
+    /// Counts the bundles again, and removes the oldest if the limits say so, until there is space for a number of bytes.
+    func recount(makingRoomFor bytes: UInt64, within limits: DirectoryLimits) {
+        guard hasUsageFile, var file = try? UsageFile(in: path) else { return }
+        try? file.recount()
+        try? file.checkRoom(forBundleOf: bytes, upTo: limits.totalContentBytes, limits)
     }
 
     /// Runs `body`, which removes bundles and returns their sizes, and subtracts them from the usage.

@@ -42,6 +42,16 @@ extension BundleName {
         name.count == stem.count + randomCount && name.hasPrefix(stem + "-") && name.hasSuffix(".zip")
     }
 
+    /// True if a name has the form of a bundle's.
+    static func isName(_ name: String) -> Bool {
+        let end = name.utf8.suffix(randomCount)
+        return end.first == UInt8(ascii: "-") && end.count < name.utf8.count && name.hasSuffix(".zip")
+            && end.dropFirst().prefix(8).allSatisfy { byte in
+                (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+                    || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte)
+            }
+    }
+
     /// True if the name belongs to the bundle of a test that passed.
     package static func isOfPassingTest(_ name: String) -> Bool {
         name.hasSuffix(".zip")

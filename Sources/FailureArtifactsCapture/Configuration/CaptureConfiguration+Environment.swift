@@ -89,6 +89,7 @@ extension CaptureConfiguration {
         maximumTotalBytes = limits.totalBytes
         maximumBundles = limits.bundles
         minimumFreeBytes = limits.freeBytes
+        removesOldestBundles = limits.removesOldest
         self.maximumStatements = maximumStatements
         self.discoversStores = discoversStores
     }
@@ -105,7 +106,8 @@ extension CaptureConfiguration {
             storeBytes: maximumStoreBytes,
             bundleBytes: maximumBundleBytes
                 ?? DirectoryLimits.ordinaryBundleBytes(forStoresOf: maximumStoreBytes),
-            totalBytes: maximumTotalBytes, bundles: maximumBundles, freeBytes: minimumFreeBytes)
+            totalBytes: maximumTotalBytes, bundles: maximumBundles, freeBytes: minimumFreeBytes,
+            removesOldest: removesOldestBundles)
     }
 }
 

@@ -71,7 +71,11 @@ public struct CaptureConfiguration: Sendable, Equatable {
     /// It applies to all processes of a run together.
     public var maximumTotalBytes: UInt64
     /// The maximum number of bundles in the directory: `FAILURE_ARTIFACTS_MAX_BUNDLES`, by default 200.
+    ///
+    /// If there are more, the oldest are removed. On a CI service, later failures leave none instead.
     public var maximumBundles: Int
+    /// True outside of CI services.
+    var removesOldestBundles = false
     /// The maximum size of a bundle, in bytes: `FAILURE_ARTIFACTS_MAX_BUNDLE_BYTES`.
     ///
     /// It also applies to the bundle's content before compression. The default is 3 GiB or three times

@@ -18,8 +18,8 @@ internal import XCTest
 /// it as its title. The test fails with each broken invariant, and with each one that can't be checked. Invariants
 /// whose tables the store doesn't have are an error, too.
 ///
-/// In a test of Swift Testing, broken invariants are issues. Link `FailureArtifactsTesting` there, and call the function in
-/// the test's task: XCTest ignores failures outside of its tests, so the function has no effect otherwise.
+/// In a test of Swift Testing, broken invariants are issues. Call the function in the test's task: elsewhere it has no
+/// effect, because XCTest ignores failures outside of its tests.
 ///
 /// - Parameters:
 ///   - store: The store, which must lend its connection and be in no transaction. The queries run on a copy of it.

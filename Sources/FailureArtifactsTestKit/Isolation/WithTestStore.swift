@@ -1,7 +1,7 @@
 /// Runs a test, or a part of it, with a store of its own.
 ///
 /// ```swift
-/// @Test(.failureArtifacts) func ripening() throws {
+/// @Test func ripening() throws {
 ///     try withTestStore(SQLiteTestStore.self, .script("CREATE TABLE fruit (name TEXT)")) { store in
 ///         try store.execute("INSERT INTO fruit VALUES ('apple')")
 ///         #expect(try store.value("SELECT count(*) FROM fruit") == 1)

@@ -11,7 +11,7 @@ internal import Foundation
 /// ```swift
 /// let stations = SharedStore<SQLiteTestStore>(.script("CREATE TABLE station (id INTEGER PRIMARY KEY, name TEXT)"))
 ///
-/// @Test(.failureArtifacts) func arrival() async throws {
+/// @Test func arrival() async throws {
 ///     try await stations.use { store in
 ///         try store.execute("INSERT INTO station (name) VALUES ('Ueno')")
 ///         #expect(try store.value("SELECT count(*) FROM station") == 1)

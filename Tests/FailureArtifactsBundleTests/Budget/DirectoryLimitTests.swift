@@ -7,11 +7,12 @@ import Testing
 /// The limits of a directory, also with concurrent captures.
 @Suite struct DirectoryLimitTests {
     private func limits(
-        total: UInt64 = 1 << 30, bundle: UInt64 = 1 << 30, bundles: Int = 1000, free: UInt64 = 0
+        total: UInt64 = 1 << 30, bundle: UInt64 = 1 << 30, bundles: Int = 1000, free: UInt64 = 0,
+        removesOldest: Bool = false
     ) -> DirectoryLimits {
         DirectoryLimits(
             storeBytes: 1 << 30, bundleBytes: bundle, totalBytes: total, bundles: bundles,
-            freeBytes: free)
+            freeBytes: free, removesOldest: removesOldest)
     }
 
     /// A bundle that had space when its capture began may be refused when it is published.
@@ -112,6 +113,57 @@ import Testing
         try FileSystem.remove(Path.join(place.root, try #require(try place.bundles.first)))
         try place.publish([1], limits: limits)
         try place.check()
+    }
+
+    /// Sets the time of a file's last change, in seconds since 1970.
+    private func date(_ name: String, _ seconds: Int, in place: borrowing Place) {
+        var times = [timespec(tv_sec: seconds, tv_nsec: 0), timespec(tv_sec: seconds, tv_nsec: 0)]
+        #expect(utimensat(AT_FDCWD, Path.join(place.root, name), &times, 0) == 0)
+    }
+
+    @Test func theOldestBundlesMakeRoomIfTheyMay() throws {
+        let place = try Place()
+        let limits = limits(bundles: 5, removesOldest: true)
+        for _ in 0..<3 { try place.publish([1], limits: limits) }
+        let bundles = try place.bundles
+        for (name, seconds) in zip(bundles, [200, 100, 300]) { date(name, seconds, in: place) }
+        // The name of a bundle doesn't make it one, and other names are never removed.
+        for name in ["photos-0123abcd.zip", "photos.zip"] {
+            try FileSystem.write([1], toNewFile: Path.join(place.root, name))
+            date(name, 1, in: place)
+        }
+        place.directory.recount()
+        for _ in 0..<2 { try place.publish([1], limits: limits) }
+        let left = try place.bundles
+        #expect(left.count == 5 && left.contains("photos-0123abcd.zip") && left.contains("photos.zip"))
+        #expect(left.contains(bundles[2]) && !left.contains(bundles[0]) && !left.contains(bundles[1]))
+        try place.check()
+    }
+
+    @Test func theOldestBundlesMakeRoomForTheBytesOfACopy() throws {
+        let place = try Place()
+        let limits = limits(total: 1 << 20, removesOldest: true)
+        for _ in 0..<6 { try place.publish(noise(200_000), limits: limits) }
+        let bundles = try place.bundles
+        #expect(bundles.count == 3)
+        for (index, name) in bundles.enumerated() { date(name, index, in: place) }
+        // Nothing is removed for what can't have room at all.
+        var room = try StagingReservation(in: place.directory, within: limits)
+        let hasTooMuch = room.take(2 << 20)
+        #expect(!hasTooMuch)
+        #expect(try place.bundles == bundles)
+        room = StagingReservation(of: room.staging, in: place.directory, within: limits)
+        let hasRoom = room.take(500_000)
+        #expect(hasRoom)
+        #expect(try place.bundles == Array(bundles.suffix(1)))
+        place.directory.discard(room.staging)
+        try place.check()
+    }
+
+    @Test(arguments: ["CI", "GITHUB_ACTIONS", "TF_BUILD"]) func nothingIsRemovedOnCI(_ name: String) {
+        var (local, service) = (EnvironmentReader([name: ""]), EnvironmentReader([name: "true"]))
+        #expect(DirectoryLimits(&local).removesOldest)
+        #expect(!DirectoryLimits(&service).removesOldest)
     }
 
     @Test func whatWasDeletedByHandIsFreeAgain() throws {

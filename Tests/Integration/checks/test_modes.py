@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 
 from harness import BUILD, ROOT, SuiteCase, clean_environment, read
+from test_crash import TOOL
 
 PLACE = BUILD / "integration" / "a user's packages"
 
@@ -26,35 +27,93 @@ let package = Package(
 )
 """
 
-SWIFT_TESTING_TESTS = """import CUserSQLite
-import FailureArtifactsTesting
+# Tests of Swift Testing of every kind. Nothing in them names this package.
+MODERN_TESTS = """import CUserSQLite
 import Foundation
 import Testing
 
-@Suite(.failureArtifacts) enum All {}
+/// Opens a store with a row, calls a closure that may fail, and adds another row.
+private func store(_ name: String, _ fails: () throws -> Void) rethrows {
+    let path = FileManager.default.temporaryDirectory.appendingPathComponent(name + ".sqlite").path
+    var handle: OpaquePointer?
+    sqlite3_open(path, &handle)
+    sqlite3_exec(handle, "CREATE TABLE fruit (name TEXT); INSERT INTO fruit VALUES ('apple')", nil, nil, nil)
+    defer { sqlite3_close(handle) }
+    try fails()
+    sqlite3_exec(handle, "INSERT INTO fruit VALUES ('pear')", nil, nil, nil)
+}
 
-extension All {
-    struct UserTests {
-        @Test func passes() throws { try fill("passes") }
+struct Wrong: Error {}
 
-        @Test func fails() throws {
-            try fill("fails")
-            Issue.record("one")
-        }
+@Test func free() { store("free") { #expect(1 == 2) } }
 
-        @Test(arguments: [1, 2]) func failsWith(number: Int) throws {
-            try fill("failsWith\\(number)")
-            #expect(number == 1)
-        }
+@Test func passes() { store("passes") {} }
 
-        private func fill(_ name: String) throws {
-            let path = FileManager.default.temporaryDirectory.appendingPathComponent(name + ".sqlite").path
-            var handle: OpaquePointer?
-            #expect(sqlite3_open(path, &handle) == SQLITE_OK)
-            let sql = "CREATE TABLE fruit (name TEXT); INSERT INTO fruit VALUES ('apple')"
-            #expect(sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK)
+@Suite struct Declared {
+    @Test func inSuite() throws { try store("inSuite") { try #require(Int("x") != nil) } }
+
+    @Suite("With a name") struct Nested {
+        @Test("a named test") func nested() { store("nested") { Issue.record("nested") } }
+    }
+}
+
+struct Undeclared {
+    @Test(arguments: 1...3) func parameterized(_ number: Int) { store("parameterized\(number)") { #expect(number == 2) } }
+
+    @Test func asynchronous() async {
+        await Task.yield()
+        store("asynchronous") { #expect(Bool(false)) }
+    }
+
+    @Test func throwing() throws { try store("throwing") { throw Wrong() } }
+
+    @MainActor @Test func onMain() { store("onMain") { #expect(Bool(false)) } }
+
+    @Test func known() { store("known") { withKnownIssue { #expect(Bool(false)) } } }
+
+    @Test func knownAndUnknown() {
+        store("knownAndUnknown") {
+            withKnownIssue { #expect(Bool(false)) }
+            #expect(Bool(false))
         }
     }
+
+    @Test(.disabled()) func disabled() { Issue.record("disabled") }
+
+    @Test(.timeLimit(.minutes(1)), .tags(.slow), .bug(id: 1)) func traits() { store("traits") { #expect(Bool(false)) } }
+}
+
+extension Tag { @Tag static var slow: Self }
+
+@Suite(.serialized) final class Serialized {
+    @Test func first() { store("first") { #expect(Bool(false)) } }
+    @Test func second() async { store("second") { #expect(Bool(false)) } }
+}
+
+/// Opens a store around each test.
+struct Opens: SuiteTrait, TestTrait, TestScoping {
+    /// The address of its connection.
+    @TaskLocal static var handle = 0
+    var isRecursive: Bool { true }
+
+    func provideScope(
+        for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
+    ) async throws {
+        var handle: OpaquePointer?
+        sqlite3_open(":memory:", &handle)
+        sqlite3_exec(handle, "CREATE TABLE fruit (name TEXT); INSERT INTO fruit VALUES ('fig')", nil, nil, nil)
+        try await Self.$handle.withValue(Int(bitPattern: handle), operation: function)
+        sqlite3_close(handle)
+    }
+}
+
+@Suite(Opens()) struct WithTrait {
+    @Test func ownTrait() {
+        sqlite3_exec(OpaquePointer(bitPattern: Opens.handle), "INSERT INTO fruit VALUES ('plum')", nil, nil, nil)
+        Issue.record("with a trait")
+    }
+
+    @Test func unused() { Issue.record("uses nothing") }
 }
 """
 
@@ -65,7 +124,7 @@ MODULE = """module CUserSQLite [system] {
 }
 """
 
-TESTS = """import CUserSQLite
+XCTESTS = """import CUserSQLite
 import XCTest
 
 final class UserTests: XCTestCase {
@@ -94,17 +153,21 @@ final class UserTests: XCTestCase {
 """
 
 
+TESTS = {"UserTests": XCTESTS, "ModernTests": MODERN_TESTS}
+
+
 class UserPackage:
     """A package on disk, with or without the product. Its build is kept between runs."""
 
-    def __init__(self, name, dependencies="", products="", tests=TESTS, built_as=None):
+    def __init__(self, name, dependencies="", products="", tests=None, built_as=None):
         self.path = PLACE / name
         # Packages that are built in one place compile their shared dependencies once.
         self.scratch = PLACE / (built_as or name) / ".build"
         self.write("Package.swift", MANIFEST.format(name=name, dependencies=dependencies, products=products))
         self.write("Sources/CUserSQLite/module.modulemap", MODULE)
         self.write("Sources/CUserSQLite/shim.h", "#include <sqlite3.h>\n")
-        self.write("Tests/UserTests/UserTests.swift", tests)
+        for file, text in (tests or TESTS).items():
+            self.write(f"Tests/UserTests/{file}.swift", text)
 
     def write(self, name, text):
         path = self.path / name
@@ -176,6 +239,7 @@ class ModesCase(SuiteCase):
         expected = plain.swift("test", "list", "--skip-build")
         self.assertEqual(expected.status, 0)
         self.assertIn("UserTests.UserTests/testFails\n", expected.output)
+        self.assertIn("UserTests.Undeclared/parameterized(_:)\n", expected.output)
         self.assertEqual((listed.status, listed.output), (expected.status, expected.output))
         self.assertEqual(listed.errors, expected.errors)
         self.assertTidy(listed, 0)
@@ -191,13 +255,13 @@ class Modes(ModesCase):
         self.runs_plainly(self.package)
 
     def test_all(self):
-        found = self.package.swift("test")
+        found = self.package.swift("test", "--disable-swift-testing")
         self.assertEqual(found.status, 1, found.output + found.errors)
         self.assertTidy(found, 2)
 
     def test_parallel(self):
         self.assertBundles(
-            self.package.swift("test", "--parallel"), testFails="fails", testFailsToo="failsToo")
+            self.package.swift("test", "--parallel", "--disable-swift-testing"), testFails="fails", testFailsToo="failsToo")
 
     def test_nothing_fails(self):
         found = self.package.swift("test", "--filter", "testPasses")
@@ -258,46 +322,108 @@ class OtherProducts(ModesCase):
 
 
 class SwiftTestingModes(SuiteCase):
-    """The product for Swift Testing alone, with one enclosing suite."""
+    """Tests of Swift Testing of every kind leave bundles in every mode, although they don't name the package."""
 
     framework = "Swift Testing"
 
+    EXPECTED = {
+        "UserTests.free": {"free": ["apple"]}, "Declared.inSuite": {"inSuite": ["apple"]},
+        "Declared.Nested.nested": {"nested": ["apple"]},
+        "Undeclared.parameterized(_:) 1": {"parameterized1": ["apple"]},
+        "Undeclared.parameterized(_:) 3": {"parameterized3": ["apple"]},
+        "Undeclared.asynchronous": {"asynchronous": ["apple"]}, "Undeclared.throwing": {"throwing": ["apple"]},
+        "Undeclared.onMain": {"onMain": ["apple"]}, "Undeclared.knownAndUnknown": {"knownAndUnknown": ["apple"]},
+        "Undeclared.traits": {"traits": ["apple"]}, "Serialized.first": {"first": ["apple"]},
+        "Serialized.second": {"second": ["apple"]}, "WithTrait.ownTrait": {"memory": ["fig", "plum"]},
+        "WithTrait.unused": {"memory": ["fig"]},
+    }
+
     @classmethod
     def setUpClass(cls):
-        cls.package = UserPackage(
-            "with Swift Testing", f'.package(name: "failure-artifacts", path: "{ROOT}")',
-            '.product(name: "FailureArtifactsTesting", package: "failure-artifacts")', tests=SWIFT_TESTING_TESTS, built_as="with")
+        cls.package = with_product("with", "FailureArtifacts")
 
-    def assertBundles(self, found):
+    def leaves_all(self, *options):
+        found = self.package.swift("test", "--disable-xctest", *options)
         self.assertEqual(found.status, 1, found.output + found.errors)
-        self.assertTidy(found, 2)
-        fails, fails_with = found.bundles
-        self.check(fails)
-        self.assertTest(fails, "All.UserTests", "fails", "one")
-        self.assertStores(fails, fails=["apple"])
-        self.check(fails_with)
-        self.assertEqual(fails_with.metadata["test"]["arguments"], ["2"])
-        # The stores are never closed, so the other case's store is still open after its end.
-        self.assertStores(fails_with, failsWith2=["apple"])
-
-    def test_plain(self):
-        self.assertBundles(self.package.swift("test"))
+        self.assertTidy(found, len(self.EXPECTED))
+        seen = []
+        for bundle in found.bundles:
+            self.check(bundle)
+            test = bundle.metadata["test"]
+            name = " ".join([f"{test['suite']}.{test['name']}", *test.get("arguments", [])])
+            seen.append(name)
+            with self.subTest(name):
+                self.assertStores(bundle, **self.EXPECTED[name])
+        self.assertEqual(sorted(seen), sorted(self.EXPECTED))
 
     def test_parallel(self):
-        self.assertBundles(self.package.swift("test", "--parallel"))
+        self.leaves_all("--parallel")
+
+    def test_no_parallel(self):
+        self.leaves_all("--no-parallel")
 
     def test_release(self):
-        self.assertBundles(self.package.swift("test", *RELEASE))
+        self.leaves_all(*RELEASE)
+
+    def test_other_build_system(self):
+        self.leaves_all("--build-system", "swiftbuild")
+
+    def test_off(self):
+        found = self.package.swift("test", "--disable-xctest", FAILURE_ARTIFACTS="off")
+        self.assertEqual(found.status, 1)
+        self.assertTidy(found, 0)
 
     def test_attachments(self):
         with tempfile.TemporaryDirectory() as directory:
-            found = self.package.swift("test", "--attachments-path", directory)
-            self.assertBundles(found)
+            found = self.package.swift("test", "--disable-xctest", "--attachments-path", directory)
+            self.assertTidy(found, len(self.EXPECTED))
             self.assertEqual(sorted(os.listdir(directory)), [bundle.path.name for bundle in found.bundles])
 
-    def test_list(self):
-        self.assertEqual(self.package.swift("build", "--build-tests").status, 0)
-        listed = self.package.swift("test", "list", "--skip-build")
-        self.assertIn("UserTests.All/UserTests/fails()\n", listed.output)
-        self.assertNotIn("failure-artifacts: ", listed.output + listed.errors)
-        self.assertTidy(listed, 0)
+
+class DynamicLibrary(SuiteCase):
+    """If the product is a part of a dynamic library, only tests that have the trait are captured."""
+
+    framework = "Swift Testing"
+
+    LIBRARY = """// swift-tools-version: 6.2
+
+import PackageDescription
+
+let package = Package(
+    name: "helpers",
+    platforms: [.macOS(.v13)],
+    products: [.library(name: "Helpers", type: .dynamic, targets: ["Helpers"])],
+    dependencies: [.package(name: "failure-artifacts", path: "{root}")],
+    targets: [
+        .target(
+            name: "Helpers", dependencies: [.product(name: "FailureArtifacts", package: "failure-artifacts")])
+    ]
+)
+"""
+
+    def test_traits_are_needed(self):
+        helpers = PLACE / "helpers"
+        (helpers / "Sources" / "Helpers").mkdir(parents=True, exist_ok=True)
+        (helpers / "Package.swift").write_text(self.LIBRARY.format(root=ROOT))
+        (helpers / "Sources" / "Helpers" / "Helpers.swift").write_text("@_exported import FailureArtifactsTesting\n")
+        tests = MODERN_TESTS.replace("import Testing", "import Helpers\nimport Testing")
+        # The other trait opens its store before the scope of this one begins.
+        tests = tests.replace("@Suite(Opens())", "@Suite(Opens(), .failureArtifacts)")
+        package = UserPackage(
+            "with a dynamic library", f'.package(path: "{helpers}")', '.product(name: "Helpers", package: "helpers")',
+            tests={"ModernTests": tests}, built_as="dynamic")
+        found = package.swift("test", "--filter", "free|WithTrait")
+        self.assertEqual(found.status, 1, found.output + found.errors)
+        self.assertTidy(found, 2)
+        for bundle, name, message, fruit in zip(
+                found.bundles, ("ownTrait", "unused"), ("with a trait", "uses nothing"), (["fig", "plum"], ["fig"])):
+            self.check(bundle)
+            self.assertTest(bundle, "WithTrait", name, message)
+            self.assertStores(bundle, memory=fruit)
+            self.assertNotIn("shared", bundle.metadata["stores"][0])
+        with tempfile.TemporaryDirectory() as directory:
+            command = ["swift", "test", "--skip-build", "--scratch-path", package.scratch, "--filter", "free|WithTrait"]
+            process = subprocess.run(
+                [TOOL, "run", "--", *command], cwd=package.path, capture_output=True, text=True,
+                env=clean_environment(directory, FAILURE_ARTIFACTS_DIR=f"{directory}/left"))
+        self.assertIn("1 failed test of Swift Testing left no bundle: UserTests.free()\n", process.stderr)

@@ -179,6 +179,33 @@ class AutomaticTrait(TestingCase):
     def test_without_the_trait(self):
         self.scenario("PlainTests", "fails", "without the trait", fruit=["apple"])
 
+    # Passing, failing, skipped and cancelled tests, with arguments, known issues, warnings, and traits of their own.
+    ALL = ("--testing-library", "swift-testing", "--filter", r"^TestingSuite\.(OuterTests|ArgumentTests|"
+           r"QuietTests/(passes|known|warning|cancelled\(|cancelledCase|disabled)|FailureTests/(expect|several|thrown))")
+
+    def test_console_is_unchanged(self):
+        for options in ((), ("--quiet",), ("--verbose",), ("--very-verbose",), ("--verbosity", "5"), ("--no-parallel",)):
+            with self.subTest(options):
+                selection = (*self.ALL, *options)
+                self.assertUnchanged(run(selection), selection)
+
+    def events(self, **variables):
+        """The records of the event stream without their times, in any order."""
+        with tempfile.TemporaryDirectory() as directory:
+            path = pathlib.Path(directory) / "events"
+            run((*self.ALL, "--event-stream-output-path", str(path)), variables)
+            records = []
+            for line in path.read_text().splitlines():
+                record = json.loads(line, object_hook=lambda value: {
+                    key: timeless(item) if isinstance(item, str) else item for key, item in value.items()
+                    if key != "instant"})
+                records.append(json.dumps(record, sort_keys=True))
+        self.assertGreater(len(records), 100)
+        return sorted(records)
+
+    def test_event_stream_is_unchanged(self):
+        self.assertEqual(self.events(), self.events(FAILURE_ARTIFACTS="off"))
+
     def test_off(self):
         """Then the function leaves the tests' traits alone."""
         found = run(only("PlainTests", "fails"), {"FAILURE_ARTIFACTS": "off"})
@@ -291,6 +318,18 @@ class Ownership(TestingCase):
         self.assertEqual(openers(used), {
             "own": (None, None), "used": (True, opener), "queue": (True, opener)})
         self.assertStores(last, last=["kiwi"])
+
+    def test_a_store_used_without_a_task_belongs_to_the_tests_of_its_suite(self):
+        used, other, unused = self.leaves(only("QueueTests") + only("StrangerTests")[2:], count=3)
+        self.assertTest(used, "QueueTests", "bFails", "uses the queue")
+        self.assertStores(used, queue=["pear", "fig"])
+        self.assertEqual(openers(used), {"queue": (True, {"suite": "QueueTests", "name": "aOpens"})})
+        self.assertTest(other, "QueueTests", "cFails", "uses the other queue")
+        self.assertStores(other, **{"of-no-test": ["plum", "kiwi"]})
+        self.assertEqual(openers(other), {"of-no-test": (True, None)})
+        self.assertTest(unused, "StrangerTests", "fails", "uses nothing")
+        # The other store was opened on a thread while this test was running.
+        self.assertLessEqual({label(store) for store in unused.metadata["stores"]}, {"of-no-test"})
 
     def test_crowd(self):
         """64 simultaneous tests, each with its own stores."""

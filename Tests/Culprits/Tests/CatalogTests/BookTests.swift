@@ -1,10 +1,9 @@
-import FailureArtifactsTesting
 import Foundation
 import Testing
 
 @testable import Catalog
 
-@Suite(.failureArtifacts) struct BookTests {
+@Suite struct BookTests {
     // Expected: pattern-outlier; book id=7
     @Test func findsBooksByNumber() throws {
         let catalog = try Town(inMemory: true).catalog

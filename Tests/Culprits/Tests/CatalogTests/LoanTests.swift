@@ -1,10 +1,9 @@
-import FailureArtifactsTesting
 import Foundation
 import Testing
 
 @testable import Catalog
 
-@Suite(.failureArtifacts) struct LoanTests {
+@Suite struct LoanTests {
     // Expected: no-effect; loan id=3
     @Test func returnedCopiesAreNoLongerOnLoan() throws {
         let catalog = try Town().catalog

@@ -1,10 +1,9 @@
-import FailureArtifactsTesting
 import Foundation
 import Testing
 
 @testable import Feeds
 
-@Suite(.failureArtifacts) struct ReaderTests {
+@Suite struct ReaderTests {
     // Expected: foreign-key-violation; entries feed_id=2 guid=n-1; entries feed_id=2 guid=n-2
     @Test func unsubscribedFeedsAreGone() async throws {
         let reader = try await Shelf.reader()

@@ -128,6 +128,59 @@ private struct EndTrait: TestTrait, TestScoping {
     }
 }
 
+/// Tests that share a queue and use it on threads without a task.
+@Suite(.serialized) struct QueueTests {
+    fileprivate static let meeting = Meeting(of: 2)
+    nonisolated(unsafe) private static var queue: DatabaseQueue?
+    nonisolated(unsafe) private static var ofNoTest: DatabaseQueue?
+
+    /// Runs a closure on a thread without a task.
+    private static func withoutTask(_ body: @escaping @Sendable () throws -> Void) async {
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global().async {
+                try? body()
+                continuation.resume()
+            }
+        }
+    }
+
+    /// Passes, and leaves two queues open.
+    ///
+    /// One of them is opened outside of the test, and used in it.
+    @Test func aOpens() async throws {
+        Self.queue = try DatabaseQueue(path: try freshPath("queue.sqlite"))
+        try Self.queue?.plant("pear")
+        await Self.withoutTask {
+            Self.ofNoTest = try DatabaseQueue(path: try freshPath("of-no-test.sqlite"))
+            try Self.ofNoTest?.plant("plum")
+        }
+        #expect(try await Self.ofNoTest?.read { try Fruit.fetchCount($0) } == 1)
+    }
+
+    /// `queue`: pear, fig.
+    @Test func bFails() async throws {
+        await Self.meeting.arrive()
+        await Self.withoutTask { try Self.queue?.add("fig") }
+        await Self.meeting.arrive()
+        Issue.record("uses the queue")
+    }
+
+    /// `of-no-test`: plum, kiwi.
+    @Test func cFails() async {
+        await Self.withoutTask { try Self.ofNoTest?.add("kiwi") }
+        Issue.record("uses the other queue")
+    }
+}
+
+/// A test that runs at the same time as ``QueueTests`` and uses no store.
+@Suite struct StrangerTests {
+    @Test func fails() async {
+        await QueueTests.meeting.arrive()
+        await QueueTests.meeting.arrive()
+        Issue.record("uses nothing")
+    }
+}
+
 /// 64 simultaneous tests with stores of all kinds.
 ///
 /// Every second one fails.
