@@ -114,7 +114,8 @@ let package = Package(
         .target(
             name: "FailureArtifactsTesting",
             dependencies: [
-                "FailureArtifactsCapture", "FailureArtifactsSystem", "CFailureArtifactsInstall",
+                "FailureArtifactsCapture", "FailureArtifactsBundle", "FailureArtifactsSystem",
+                "CFailureArtifactsInstall",
             ],
             swiftSettings: settings),
         .target(

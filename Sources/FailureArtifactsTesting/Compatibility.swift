@@ -1,9 +1,11 @@
+internal import FailureArtifactsBundle
 internal import FailureArtifactsSystem
 internal import Testing
 
 /// Undocumented behavior of Swift Testing that the trait relies on.
 ///
-/// Verified on Linux with the library that Swift 6.3.1 bundles; unverified on Apple platforms and with other versions.
+/// Verified on Linux with the library that Swift 6.3.1 bundles, and with sources of 6.4 and 6.5; unverified on Apple
+/// platforms.
 /// `FailureArtifactsTestingTests` has a test for each declaration, so that a toolchain that behaves differently is
 /// noticed.
 enum Compatibility {
@@ -21,6 +23,30 @@ enum Compatibility {
                 find("value", in: argument.value, depth: 1).map { String(describingForTest: $0) }
             }
         }
+    }
+
+    /// Returns an issue's text, such as `Expectation failed: (a → 1) == (b → 2)`.
+    ///
+    /// From 6.4 on, the description of an issue has no values. Swift Testing has no public access to them; a mirror of
+    /// the expression shows them. If it no longer does, messages have no values.
+    static func text(of kind: Issue.Kind) -> String {
+        let text = String(describing: kind)
+        guard case .expectationFailed(let expectation) = kind,
+            let expression = find("evaluatedExpression", in: expectation, depth: 0)
+        else { return text }
+        let found = self.expression(expression)
+        return text == "Expectation failed: \(found.sourceCode)"
+            ? "Expectation failed: \(found.text)" : text
+    }
+
+    static func expression(_ expression: Any) -> ExpressionText {
+        func child(_ label: String) -> Any? { find(label, in: expression, depth: 0) }
+        // An optional's mirror has one child or none.
+        let value = child("runtimeValue").flatMap { Mirror(reflecting: $0).children.first?.value }
+        let children = child("_subexpressions").map { Mirror(reflecting: $0).children.map(\.value) }
+        return ExpressionText(
+            sourceCode: String(describing: expression), value: value.map { String(describing: $0) },
+            children: (children ?? []).map(self.expression))
     }
 
     /// Returns the first child with a label, searching level by level.

@@ -15,10 +15,10 @@ enum TestName {
         return name.hasSuffix("()") ? String(name.dropLast(2)) : name
     }
 
-    /// Returns an issue's text as the console shows it, followed by its comments.
+    /// Returns an issue's text as the console of Swift 6.3 shows it, followed by its comments.
     static func message(of issue: Issue) -> String {
         let comments = issue.comments.map(\.rawValue).joined(separator: "\n")
-        let kind = String(describing: issue.kind)
+        let kind = Compatibility.text(of: issue.kind)
         if comments.isEmpty { return kind }
         // `Issue.record("…")` has no other text, and lists of failures have one line for each.
         if case .unconditional = issue.kind { return "\(kind): \(comments)" }

@@ -1,3 +1,4 @@
+import FailureArtifactsBundle
 import Testing
 
 @testable import FailureArtifactsTesting
@@ -33,6 +34,48 @@ import Testing
         }
         #expect(await task.value)
         #expect(!Compatibility.isCancellation(Rotten()))
+    }
+
+    /// An expression as Swift Testing 6.4 keeps it.
+    private struct Expression: CustomStringConvertible {
+        var description: String
+        var runtimeValue: Value?
+        var _subexpressions: [Expression] = []
+
+        struct Value: CustomStringConvertible {
+            var description: String
+            var children: [Value]?
+        }
+    }
+
+    @Test func valuesOfAnExpressionAreSeenInAMirror() {
+        let operands = [
+            Expression(description: "a", runtimeValue: .init(description: "1", children: [])),
+            Expression(description: "b", runtimeValue: .init(description: "2")),
+        ]
+        let expression = Expression(
+            description: "a == b", runtimeValue: .init(description: "false"), _subexpressions: operands)
+        #expect(Compatibility.expression(expression).text == "(a → 1) == (b → 2)")
+        #expect(Compatibility.expression(Expression(description: "a")).text == "a")
+    }
+
+    /// Returns the message of the issue that a closure records.
+    private func message(of body: @Sendable () -> Void) async throws -> String? {
+        nonisolated(unsafe) var message: String?
+        let scope = IssueHandlingTrait.compactMapIssues {
+            message = TestName.message(of: $0)
+            return nil
+        }
+        try await scope.provideScope(
+            for: try #require(Test.current), testCase: .current, performing: body)
+        return message
+    }
+
+    /// The values are in the message whatever the version of Swift Testing is.
+    @Test func messageOfAFailedExpectationHasItsValues() async throws {
+        let (apples, pears) = (1, 2)
+        let message = try await message { #expect(apples == pears, "a comment") }
+        #expect(message == "Expectation failed: (apples → 1) == (pears → 2)\na comment")
     }
 
     @Test func namesAreThoseOfTheMetadata() throws {

@@ -1,22 +1,23 @@
 /// The expression of a failed expectation of Swift Testing, or one of its operands.
 ///
-/// It is decoded from the event stream of version 6.5.
+/// The event stream of version 6.5 contains it.
 package struct ExpressionText: Decodable {
-    private let sourceCode: String
+    package let sourceCode: String
     /// Absent if the expression wasn't evaluated.
     private let value: String?
-    private let type: TypeName?
     private let children: [ExpressionText]?
 
-    private struct TypeName: Decodable {
-        let unqualifiedName: String?
+    package init(sourceCode: String, value: String?, children: [ExpressionText]) {
+        self.sourceCode = sourceCode
+        self.value = value
+        self.children = children
     }
 
     /// The source code with the values of its operands, such as `(a → 1) == (b → 2)`, as Swift 6.3 prints it.
     package var text: String {
         let operands = operands
-        // A failed condition is always false.
-        guard let value, type?.unqualifiedName != "Bool", value != operands,
+        // The value of a condition says nothing, because it has failed.
+        guard let value, !["false", "true", operands].contains(value),
             !operands.hasSuffix(" → \(value)")
         else { return operands }
         return "\(operands) → \(value)"
@@ -24,7 +25,7 @@ package struct ExpressionText: Decodable {
 
     /// The source code, with the values of the operands but not its own.
     private var operands: String {
-        // The arguments of a free function have each other's values in 6.4: the first one has that of the missing base.
+        // In 6.4, the first argument of a free function has the value (), and others have their predecessors' values.
         guard let children, children.first?.value != "()" else { return sourceCode }
         let isNegated = sourceCode.hasPrefix("!")
         var text = ""
