@@ -116,7 +116,7 @@ package struct FixturePlan {
         {
             return [Culprit(.openTransaction, last)]
         }
-        guard statement.error != nil || statement.changes == 0 else { return [] }
+        guard statement.error != nil || (statement.changes ?? 0) == 0 else { return [] }
         let earlier = store.steps.last { step in
             step.number != nil && step.statements.contains { $0.order < statement.order }
         }

@@ -82,7 +82,7 @@ extension BundleMetadata {
             /// The entry, with one line for each statement.
             package var entry: String
             package var count: Int
-            /// The maximum number of statements, if it was reached, so that older ones are missing; otherwise absent.
+            /// The number of statements, if older ones are missing; otherwise absent.
             package var limit: Int?
             /// The reason why some statements are missing, as a full sentence; absent if unknown.
             package var reason: String?

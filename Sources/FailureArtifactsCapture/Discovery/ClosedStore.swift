@@ -19,6 +19,8 @@ final class ClosedStore: Sendable {
     let lastUse: UInt64
     /// The other data saved for it; nil for most stores.
     private let kept: Draft?
+    /// The logs from before it was opened again; not changed once this object is shared.
+    private nonisolated(unsafe) var earlierLogs: KeptLogs? = KeptLogs()
     /// The WAL that its connections have used; nil for none.
     private let wal: ClosedWAL?
     /// The number of the close among the process's opens and closes.
@@ -70,6 +72,7 @@ final class ClosedStore: Sendable {
         if let log = other.log { failure_artifacts_log_retain(log) }
         log = other.log
         serial = other.serial
+        earlierLogs = other.earlierLogs
         ownerID = other.ownerID
         lastUse = other.lastUse
         var kept = other.kept
@@ -100,7 +103,19 @@ final class ClosedStore: Sendable {
     var last: SavedState? { kept?.last }
     var beforeRollback: SavedState? { kept?.beforeRollback }
     var baselines: [TestID: SavedState] { kept?.baselines ?? [:] }
-    var logs: KeptLogs { kept?.logs ?? KeptLogs(log.map { KeptLog(sharing: $0) }) }
+    var logs: KeptLogs {
+        var logs = kept?.logs ?? KeptLogs(log.map { KeptLog(sharing: $0) })
+        logs.addEarlier(earlierLogs)
+        return logs
+    }
+
+    /// The logs, for a store that was opened with the same path and identity.
+    ///
+    /// Nil if the file isn't held any more, so that another one may have its identity.
+    var logsIfHeld: KeptLogs? { files?.pointee.database.descriptor ?? -1 >= 0 ? logs : nil }
+
+    /// Takes the logs of the same store from when it was closed before; only to be called before it is shared.
+    func follow(_ earlier: ClosedStore) { earlierLogs = earlier.logsIfHeld }
 
     /// Paths that name the files while this object exists, even if they are renamed or deleted.
     ///

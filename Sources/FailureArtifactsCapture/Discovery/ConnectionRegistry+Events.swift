@@ -122,7 +122,9 @@ extension ConnectionRegistry {
                 state.closed = [store]
                 return forgotten
             }
-            state.closed.removeAll { $0.isSame(as: store) }
+            if let index = forgotten.firstIndex(where: { $0.isSame(as: store) }) {
+                store.follow(state.closed.remove(at: index))
+            }
             state.closed.append(store)
             let own = state.closed.indices.filter { state.closed[$0].owner == store.owner }
             for index in own.dropLast(Self.maximumClosedStores).reversed() {

@@ -24,9 +24,15 @@ extension ConnectionRegistry {
             UInt32(clamping: options.statements), options.values, options.stacks)
     }
 
-    /// Returns the last statements of ended connections to a store that other connections have open.
-    func logs(ofEndedConnectionsTo main: DiscoveredConnection.Main) -> KeptLogs {
-        state.withLock { $0.stores[main]?.endedConnections?.logs ?? KeptLogs() }
+    /// Returns the last statements of ended connections to the store of an open one.
+    func logs(ofEndedConnectionsBeside connection: DiscoveredConnection) -> KeptLogs {
+        state.withLock { state in
+            var logs = state.stores[connection.main]?.endedConnections?.logs ?? KeptLogs()
+            if let closed = state.closed.first(where: { $0.isSame(as: connection) }) {
+                logs.addEarlier(closed.logsIfHeld)
+            }
+            return logs
+        }
     }
 
     /// Returns the last use by those connections, in the order of all connections' statements; 0 for none.

@@ -147,7 +147,8 @@ struct DiscoveredStore: Sendable {
             }
         if let preferred { sorted.insert(sorted.remove(at: preferred), at: 0) }
         let registry = ConnectionRegistry.shared
-        let main = sorted.first { $0.schema == "main" }?.connection.main
+        let connection = sorted.first { $0.schema == "main" }?.connection
+        let main = connection?.main
         let images =
             sorted.compactMap { registry.imageBeforeRollback(of: $0.connection, $0.schema) }
             + [main.flatMap { registry.imageBeforeRollback(ofEndedConnectionsTo: $0) }].compactMap(
@@ -165,7 +166,7 @@ struct DiscoveredStore: Sendable {
             identity: database.identity, files: database.path.map { StoreFiles(path: $0) },
             accesses: sorted, last: sorted.lazy.compactMap { registry.imageAtEnd(of: $0) }.first,
             beforeRollback: isUsedSince == true ? nil : latest,
-            endedLogs: main.map { registry.logs(ofEndedConnectionsTo: $0) } ?? KeptLogs(),
+            endedLogs: connection.map { registry.logs(ofEndedConnectionsBeside: $0) } ?? KeptLogs(),
             endedUse: main.map { registry.lastUse(ofEndedConnectionsTo: $0) } ?? 0,
             baselines: main.map { registry.baselines(of: $0) } ?? [:])
     }

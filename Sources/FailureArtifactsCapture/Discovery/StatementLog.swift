@@ -69,6 +69,8 @@ struct KeptLogs: Sendable {
     private var logs: [KeptLog] = []
     /// True if there were more connections.
     private(set) var isCut = false
+    /// True if logs are missing from before the store was closed and opened again.
+    private(set) var lacksOlder = false
 
     init(_ log: KeptLog? = nil) { add(log) }
 
@@ -79,6 +81,16 @@ struct KeptLogs: Sendable {
             isCut = true
         }
         logs.append(log)
+    }
+
+    /// Adds the logs from before the store was closed and opened again, as far as there is space.
+    ///
+    /// If `earlier` is nil, they are missing.
+    mutating func addEarlier(_ earlier: KeptLogs?) {
+        let kept = earlier?.logs.suffix(Self.maximumCount - logs.count) ?? []
+        lacksOlder = earlier.map { $0.lacksOlder || kept.count < $0.logs.count } ?? true
+        isCut = isCut || earlier?.isCut == true
+        logs = kept + logs
     }
 
     var statements: [RecordedStatement] { logs.flatMap(\.statements) }
@@ -140,13 +152,16 @@ extension DiscoveredStore {
         var prefix: String?
         /// True if statements are missing because too many connections have ended, or one is in use all the time.
         var isCut = false
+        /// True if older statements are missing.
+        var lacksOlder = false
     }
 
     /// The known statements of the store; to be read on the test's thread.
     var statements: Statements {
         var seen: Set<UInt64> = []
         let connections = accesses.map(\.connection).filter { seen.insert($0.serial).inserted }
-        var result = Statements(statements: endedLogs.statements, isCut: endedLogs.isCut)
+        var result = Statements(
+            statements: endedLogs.statements, isCut: endedLogs.isCut, lacksOlder: endedLogs.lacksOlder)
         for connection in connections {
             let log = connection.log
             result.statements += log.statements

@@ -218,10 +218,11 @@ extension Capture {
                 try staging.record(images: LoadedImages.currentJSON)
             }
             try FileSystem.write(lines, toNewFile: staging.path(ofEntry: entry))
-            let maximum = configuration.maximumStatements
+            let isCut = log.lacksOlder || log.statements.count >= configuration.maximumStatements
             store.statements = .init(
                 entry: entry, count: records.count,
-                limit: log.statements.count >= maximum ? maximum : nil, reason: reason)
+                limit: isCut && !records.isEmpty ? records.count : nil,
+                reason: reason)
             if rules.concernStores { store.redactions?.append(RedactionRules.statementSummary) }
         } catch {
             warnings.add(

@@ -261,6 +261,7 @@ import Testing
         #expect(try difference(run(1, 16), passing: run(1, 15, isClosed: true))?.transaction == 3)
         let unknown = try #require(try difference(run(2, 16), passing: run(1, 15)))
         #expect(unknown.explanation.contains("a transaction changed too many rows."))
+        #expect(unknown.title.hasPrefix("At least 5"), "\(unknown.title)")
     }
 
     /// In a shared store, the test's own transactions follow those of earlier tests.

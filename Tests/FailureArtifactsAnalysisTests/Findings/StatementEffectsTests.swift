@@ -219,6 +219,35 @@ import Testing
                 + "and foreign keys.")
     }
 
+    /// The rows that a statement changed itself don't include those of triggers.
+    @Test func theOwnRowsOfAStatementAreCounted() throws {
+        let trigger =
+            "CREATE TRIGGER audit AFTER UPDATE ON account BEGIN INSERT INTO entry (n) VALUES (1); END"
+        let (begin, insert): (Log, String) = ([("BEGIN", 0)], "INSERT INTO entry (n) VALUES (1)")
+        func found(_ code: Finding.Code, _ log: Log, at index: Int, own: Int) throws -> Finding? {
+            try findings(
+                code, [Self.entries + ";" + trigger, "UPDATE account SET balance = 10 WHERE id = 1"],
+                log: log, facts: [index: "\"ownChanges\":\(own)"]
+            ).first
+        }
+        let inserted = begin + [(insert, 44)]
+        #expect(
+            try found(.rolledBack, inserted + [("ROLLBACK", 0)], at: 1, own: 10)?.title
+                == "10 changes in entry were rolled back")
+        #expect(
+            try found(.openTransaction, inserted, at: 1, own: 10)?.title
+                == "Not committed: 10 rows inserted into entry")
+        #expect(
+            try found(.broadWrite, [("UPDATE account SET balance = 0", 4)], at: 0, own: 2)?.title
+                == "A statement without WHERE updated 2 rows of account")
+        let same = log([
+            (Self.entries + ";" + trigger, 0), ("UPDATE account SET balance = 10 WHERE id = 1", 2),
+        ])
+        #expect(
+            try found(.noEffect, same, at: 4, own: 1)?.explanation
+                == "It matched 1 row of account, which had the new values already.")
+    }
+
     // MARK: - broad-write
 
     private static let cascade = """

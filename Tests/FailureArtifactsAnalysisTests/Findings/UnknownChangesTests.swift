@@ -343,8 +343,11 @@ import Testing
             "CREATE TABLE entry(id INTEGER PRIMARY KEY); INSERT INTO entry VALUES (1), (2), (3)"
         let fixture = try Fixture()
         let path = try fixture.walBundle(
-            [entries, "DELETE FROM entry WHERE id > 1"],
-            uncommitted: "DELETE FROM entry; UPDATE account SET name = randomblob(9000)",
+            [
+                entries + "; CREATE TABLE big(value PRIMARY KEY) WITHOUT ROWID",
+                "DELETE FROM entry WHERE id > 1",
+            ],
+            uncommitted: "DELETE FROM entry; INSERT INTO big VALUES (randomblob(9000))",
             log: [("SELECT * FROM entry", 0)])
         func titles(_ bytes: Int) throws -> [String] {
             try explanation(

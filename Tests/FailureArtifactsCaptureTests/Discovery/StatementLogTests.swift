@@ -1,6 +1,7 @@
 import CFailureArtifactsSQLite
 import FailureArtifactsBundle
 import FailureArtifactsSQLite
+import FailureArtifactsSystem
 import FailureArtifactsTestStores
 import Testing
 
@@ -230,6 +231,36 @@ import Testing
             #expect(
                 log.map(\.sql) == ["CREATE TABLE t(a)"] + (1...2).map { "INSERT INTO t VALUES (\($0))" })
             #expect(log.map(\.changes) == [0, 1, 1])
+        }
+    }
+
+    /// A store that is closed and opened again keeps the statements from before.
+    @Test(arguments: [2, 16, 17, 20]) func aReopenedStoreHasTheStatementsFromBefore(count: Int) throws {
+        ConnectionRegistry.shared.beginKeeping(maximumBytes: 0)
+        defer { ConnectionRegistry.shared.endKeeping() }
+        try withConnection(.init(statements: 10)) { handle in
+            let path = try #require(try handle.discovered.path)
+            try handle.run("CREATE TABLE t(a)")
+            handle.close()
+            for number in 1..<count {
+                let next = try ApplicationHandle(path)
+                try next.run("INSERT INTO t VALUES (\(number))")
+                next.close()
+            }
+            let last = try ApplicationHandle(path)
+            try last.run("SELECT a FROM t")
+            let found = try last.store.statements
+            let all =
+                ["CREATE TABLE t(a)"] + (1..<count).map { "INSERT INTO t VALUES (\($0))" }
+                + ["SELECT a FROM t"]
+            #expect(found.statements.map(\.sql) == all.suffix(KeptLogs.maximumCount + 1))
+            #expect(found.lacksOlder == (count > KeptLogs.maximumCount) && !found.isCut)
+            // Another file of the same name is another store.
+            last.close()
+            try FileSystem.remove(path)
+            let other = try ApplicationHandle(path)
+            try other.run("CREATE TABLE u(a)")
+            #expect(try statements(other).map(\.sql) == ["CREATE TABLE u(a)"])
         }
     }
 

@@ -129,6 +129,17 @@ import Testing
                 """), "\(output)")
     }
 
+    /// The log may lack the `COMMIT` if the application has set a trace of its own.
+    @Test(arguments: [nil, #""reason": "The application has set a trace of its own.""#])
+    func aTransactionWhoseEndIsNotLoggedIsNotCalledUncommitted(reason: String?) throws {
+        let fixture = try Fixture()
+        let bundle = try fixture.bundleWithoutHistory(
+            Fixture.base, log: Self.log.map { ($0.0, $0.1) }, statements: reason, message: "m")
+        let output = run("blame", bundle, "account", "1").output
+        #expect(output.contains("uncommitted transaction") == (reason == nil), "\(output)")
+        #expect(output.contains("balance = 9 WHERE id = 1"))
+    }
+
     /// Removes or adds text in a bundle's metadata.
     private func edited(_ bundle: String, _ old: String, _ new: String) throws {
         let program = """
