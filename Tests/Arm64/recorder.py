@@ -23,7 +23,7 @@ class Recorder:
         self.bytes = path.read_bytes()
         header = struct.unpack_from("<8s4I6q2Q", self.bytes)
         magic, version, journal_size, chunk_count, clock, *pairs, journal_length, self.generation = header
-        assert magic == b"FARECORD" and version == 1, "The file is not a recorder of this version."
+        assert magic == b"FARECORD" and version == 2, "The file is not a recorder of this version."
         assert journal_length <= journal_size and clock in (1, 2), "The header is wrong."
         assert PAGE + journal_size + chunk_count * CHUNK <= len(self.bytes), "The file is too short."
         self.first, self.last = pairs[:2], pairs[2 * clock:2 * clock + 2]

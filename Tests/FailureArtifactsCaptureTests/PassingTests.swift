@@ -28,6 +28,8 @@ import Testing
             directory = try FileSystem.createUniqueDirectory(
                 in: FileManager.default.temporaryDirectory.path, prefix: "passing tests ")
             configuration.mode = .firstFailure
+            // As on a CI service.
+            configuration.removesOldestBundles = false
             configuration.directory = URL(filePath: directory + "/artifacts")
             configuration.discoversStores = false
             configuration.capturesPassingTests = passing

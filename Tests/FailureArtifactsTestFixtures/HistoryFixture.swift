@@ -74,12 +74,14 @@ extension Fixture {
                 "history": {"entry": "history/ledger.wal-history", "transactions": \(summary.transactions),
                 "bytes": \(summary.bytes)\(summary.reason.map { ", \"reason\": \"\($0)\"" } ?? "")}
                 """)
-        for (name, all) in copies.map({ ($0, entries) }) {
-            entries += all.map { ($0.0.replacing("/ledger.", with: "/\(name)."), $0.1) }
-            let start = try #require(metadata.firstRange(of: "\"stores\": [")).upperBound
-            let end = try #require(metadata.firstRange(of: "], \"attachments\"")).lowerBound
-            let store = metadata[start..<end].replacing("ledger", with: name)
-            metadata.insert(contentsOf: ", " + store, at: end)
+        let start = try #require(metadata.firstRange(of: "\"stores\": [")).upperBound
+        let end = try #require(metadata.firstRange(of: "], \"attachments\"")).lowerBound
+        let store = String(metadata[start..<end])
+        let stores = ([store] + copies.map { store.replacing("ledger", with: $0) }).joined(
+            separator: ", ")
+        metadata.replaceSubrange(start..<end, with: stores)
+        entries += copies.flatMap { name in
+            entries.map { ($0.0.replacing("/ledger.", with: "/\(name)."), $0.1) }
         }
         metadata.replace("\"method\": \"serialize\"", with: "\"method\": \"\(method)\"")
         if let message {

@@ -40,6 +40,7 @@ import Testing
     private struct Expression: CustomStringConvertible {
         var description: String
         var runtimeValue: Value?
+        // swift-format-ignore: NoLeadingUnderscores
         var _subexpressions: [Expression] = []
 
         struct Value: CustomStringConvertible {

@@ -31,7 +31,12 @@ import Testing
         #expect(failure.kind == .assertion)
         #expect(failure.file?.hasSuffix("Fixtures.swift") == true)
         #expect(try bundle.texts(fruits, in: "larder") == ["apple"])
-        #expect(child.output.contains(bundle.path.split(separator: "/").last ?? "?"))
+        let line = child.output.split(separator: "\n").first { $0.hasPrefix("failure-artifacts: ") }
+        let digits = bundle.path.dropLast(4).suffix(8)
+        #expect(line?.contains("OutcomeTests.testFails failed. To find out why: ") == true)
+        #expect(
+            line?.contains("failure-artifacts explain ") == true && line?.hasSuffix("/\(digits)") == true
+        )
     }
 
     @Test func thrownErrorLeavesABundleWithoutALocation() throws {

@@ -54,8 +54,6 @@ package final class FailureEvidence {
 
     /// The root of the test's package, as far as the bundle tells it.
     package var packageRoot: PackageRoot {
-        PackageRoot(
-            files: metadata.failures.compactMap(\.file),
-            sources: stores.lazy.flatMap(\.statements).flatMap(\.record.frames))
+        PackageRoot(metadata, sources: stores.lazy.flatMap(\.statements).flatMap(\.record.frames))
     }
 }

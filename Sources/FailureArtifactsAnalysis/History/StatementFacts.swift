@@ -16,6 +16,12 @@ extension StatementRecord {
         }
     }
 
+    /// The table whose rows the statement inserts, updates or deletes, in lower case; nil for others or if uncertain.
+    package var writtenTable: String? {
+        let outline = StatementOutline(sql)
+        return outline.isWrite && !outline.isElsewhere ? outline.table : nil
+    }
+
     /// True if the statement is known to have failed.
     package var hasFailed: Bool { error != nil || leftOpen == true }
 

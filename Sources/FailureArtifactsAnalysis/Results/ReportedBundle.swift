@@ -43,7 +43,7 @@ package struct ReportedBundle: Sendable {
         outcome = metadata.outcome
         suite = metadata.test.suite
         test = metadata.test.title
-        message = Self.cut(FailureText.headline(of: metadata.failures.first))
+        message = FailureText.headline(of: metadata.failures.first).abridged(toBytes: 400)
         attempt = metadata.test.attempt
         at = metadata.capture.at
         self.bytes = bytes
@@ -63,10 +63,6 @@ package struct ReportedBundle: Sendable {
         run = runs.lazy.compactMap { variables[$0] }.first ?? ""
         let retries = variables["BUILDKITE_RETRY_COUNT"].flatMap { Int($0) }.map { $0 &+ 1 }
         runAttempt = variables["GITHUB_RUN_ATTEMPT"].flatMap { Int($0) } ?? retries ?? 1
-    }
-
-    private static func cut(_ text: String) -> String {
-        text.utf8.count > 400 ? String(text.prefix(300)) + "…" : text
     }
 
     /// Returns the name of the zip or directory that contains a bundle.

@@ -25,6 +25,7 @@ package struct ResultBundle: Sendable {
     package let stores: [String]
     /// The time of the failure, in ISO 8601.
     package let at: String
+    package let packageRoot: PackageRoot
     /// The environment variables that identify the run.
     package let variables: [String: String]
     /// The best finding above `possible`; nil without one, or if the search was skipped.
@@ -42,20 +43,16 @@ package struct ResultBundle: Sendable {
         attempt = metadata.test.attempt
         failures = metadata.failures.prefix(Self.failureLimit).map { failure in
             TestAttempt.Failure(
-                message: Self.cut(failure.message), file: failure.sourceFile,
+                message: failure.message.abridged(toBytes: TestAttempt.messageLimit),
+                file: failure.sourceFile,
                 line: failure.sourceFile == nil ? nil : failure.line)
         }
-        headline = TextWidth.shortened(FailureText.headline(of: metadata.failures.first), to: 300)
-        var stores = metadata.stores.prefix(Self.storeLimit).map { store in
-            guard store.entry != nil else { return "\(store.name): described only" }
-            let tables = store.tables.map { $0.isEmpty ? ": no tables" : ": " + $0.summary } ?? ""
-            return store.name + tables
-                + (store.committedEntry == nil
-                    ? "" : store.isBeforeRollback ? ", before a rollback" : ", in an open transaction")
-        }
+        headline = TextWidth.abridged(FailureText.headline(of: metadata.failures.first), to: 300)
+        var stores = metadata.stores.prefix(Self.storeLimit).map { $0.name + $0.contentText }
         let rest = metadata.stores.count - stores.count
         if rest > 0 { stores.append("and \(rest) more") }
         self.stores = stores
+        packageRoot = PackageRoot(metadata)
         at = metadata.failures.first?.at ?? metadata.capture.at
         variables = metadata.environment.ci?.variables ?? [:]
     }
@@ -68,11 +65,6 @@ package struct ResultBundle: Sendable {
 
     /// The first failure's message; empty if it is unknown.
     package var message: String { FailureText.essence(of: failures.first?.message ?? "") }
-
-    private static func cut(_ text: String) -> String {
-        text.utf8.count > TestAttempt.messageLimit
-            ? String(text.unicodeScalars.prefix(TestAttempt.messageLimit / 4)) + "…" : text
-    }
 }
 
 /// Bundles of one failure, which have the same fingerprint.

@@ -76,14 +76,14 @@ package enum FailureText {
     ///
     /// - Parameters:
     ///   - failure: The failure.
-    ///   - root: The root of the package, if it is known. The path of a file in the package is relative to it.
+    ///   - root: The root of the package. The path of a file in the package is relative to it.
     /// - Returns: The place.
-    package static func place(of failure: BundleMetadata.Failure, in root: PackageRoot? = nil) -> String?
-    {
+    package static func place(of failure: BundleMetadata.Failure, in root: PackageRoot) -> String? {
         guard let file = failure.sourceFile else { return nil }
         func text(_ file: String) -> String { failure.line.map { "\(file):\($0)" } ?? file }
         let parts = file.split(separator: "/", omittingEmptySubsequences: false)
-        if let path = root?.relativePath(of: file), path != file { return text(path) }
+        let path = root.relativePath(of: file)
+        if path != file { return text(path) }
         guard failure.kind == .termination, parts.count == 2, !parts[0].isEmpty else {
             return text(file)
         }
@@ -147,6 +147,14 @@ extension [BundleMetadata.Store.Table] {
 }
 
 extension BundleMetadata.Store {
+    /// The content in a few words, such as `: account (3 rows), in an open transaction`, to be added to the store's name.
+    package var contentText: String {
+        guard entry != nil else { return ": described only" }
+        return (tables.map { $0.isEmpty ? ": no tables" : ": " + $0.summary } ?? "")
+            + (committedEntry == nil
+                ? "" : isBeforeRollback ? ", before a rollback" : ", in an open transaction")
+    }
+
     /// The description of the connection whose view the copy shows.
     ///
     /// It is certain to be the test's connection only if the store is the test's own.

@@ -137,6 +137,13 @@ package enum TextWidth {
         return result + "…"
     }
 
+    /// Returns `text`, with `…` in place of its middle if it takes more than `limit` columns.
+    package static func abridged(_ text: String, to limit: Int) -> String {
+        guard columns(of: text) > limit else { return text }
+        let end = shortened(String(text.reversed()), to: limit / 3 + 1).dropLast().reversed()
+        return shortened(text, to: limit - limit / 3) + end
+    }
+
     /// Returns `text` padded with spaces to at least `width` columns.
     package static func padded(_ text: String, to width: Int, right: Bool = false) -> String {
         let spaces = String(repeating: " ", count: max(0, width - columns(of: text)))

@@ -53,6 +53,7 @@ extension BundleMetadata {
             failures[index].message = paths.shortened(failures[index].message)
             failures[index].file = failures[index].file.map(paths.shortened)
         }
+        packageRoot = packageRoot.map(paths.shortened)
         stores = stores.map { $0.shorteningHomePaths(paths) }
         snapshots = snapshots?.map { snapshot in
             var snapshot = snapshot

@@ -19,6 +19,8 @@ package struct BundleMetadata: Codable, Equatable, Sendable {
     package var stores: [Store]
     /// Further copies, one snapshot for each point in time; absent if there are none.
     package var snapshots: [Snapshot]?
+    /// The directory of the test's `Package.swift`, absolute; absent if the test isn't in a package.
+    package var packageRoot: String?
     /// The stores that were open and not captured, because they belong to a framework; absent if there are none.
     package var otherStores: [OtherStore]?
     /// The changes of the files that the test watched; absent if it watched none.

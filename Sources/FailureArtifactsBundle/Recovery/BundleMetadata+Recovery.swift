@@ -48,6 +48,11 @@ extension BundleMetadata {
             stores: copies.stores, attachments: [], environment: environment,
             capture: Capture(at: .now, duration: 0, limitsHit: copies.limitsHit.sorted()),
             warnings: copies.warnings)
+        packageRoot = PackageSources.root(
+            ofFailureIn: cause.file,
+            workingDirectory: test.images.flatMap { LoadedImages(json: Array($0.utf8)) }?
+                .workingDirectory
+                ?? "")
         end(cause)
     }
 

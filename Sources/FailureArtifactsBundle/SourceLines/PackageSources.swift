@@ -27,6 +27,19 @@ package struct PackageSources {
         self = package
     }
 
+    /// Returns the root of a test's package, with the spelling of the failure's file; nil if the test isn't in one.
+    package static func root(ofFailureIn file: String?, workingDirectory: String) -> String? {
+        guard var package = Self(ofFailureIn: file, workingDirectory: workingDirectory) else {
+            return nil
+        }
+        // The compiler may have been given a path with symbolic links.
+        guard let file, let path = package.relativePath(of: file), file.hasSuffix("/" + path) else {
+            return package.root
+        }
+        let root = file.dropLast(path.count + 1)
+        return root.isEmpty ? "/" : String(root)
+    }
+
     /// Returns the directory with `Package.swift` among an absolute path and those above it; nil without one.
     package static func root(around path: String) -> String? {
         guard path.hasPrefix("/") else { return nil }

@@ -248,6 +248,8 @@ struct Capture: Sendable {
                     + "\(FailureEvent.maximumTotalBytes) bytes.",
                 ["failures": .number(Int64(leftOut))])
         }
+        metadata.packageRoot = PackageSources.root(
+            ofFailureIn: failures.lazy.compactMap(\.file).first, workingDirectory: Path.currentDirectory)
         metadata.add(otherStores)
         if rules.shortensHomePaths { metadata.shortenHomePaths(.current) }
         return metadata

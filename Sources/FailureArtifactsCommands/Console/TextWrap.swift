@@ -41,6 +41,27 @@ enum TextWrap {
         }
     }
 
+    /// Returns the lines of a failure message, as far as they fit into a number of rows.
+    ///
+    /// - Parameters:
+    ///   - text: The message.
+    ///   - rows: The maximum number of rows of 80 columns; nil for no limit. A line tells what is left out.
+    ///   - indent: The number of spaces at the start of each line.
+    ///   - option: The option, or the command and the option, that shows all of it.
+    ///   - output: The output.
+    /// - Returns: At least one line.
+    static func excerpt(
+        of text: String, rows: Int?, indent: Int, option: String = "--all", for output: TextOutput
+    ) -> [String] {
+        guard let rows, let excerpt = TextExcerpt(of: text, rows: rows) else {
+            return message(text, indent: indent, for: output)
+        }
+        let note = "… \(Counted.bytes(UInt64(excerpt.omittedBytes))) left out (all with \(option)) …"
+        return message(excerpt.start, indent: indent, for: output)
+            + [String(repeating: " ", count: indent) + output.styled(note, .dim)]
+            + message(excerpt.end, indent: indent, for: output)
+    }
+
     /// Wraps a line of code that is too long for the terminal.
     ///
     /// Breaks at spaces and keeps all other spaces.

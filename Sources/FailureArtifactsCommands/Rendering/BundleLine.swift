@@ -20,7 +20,7 @@ struct BundleLine: Sendable {
         time = SafeText.line(String(metadata.capture.at.prefix(19)).replacing("T", with: " "))
         suite = SafeText.line(metadata.test.suite)
         test = SafeText.line(metadata.test.title)
-        message = TextWidth.shortened(FailureText.headline(of: metadata.failures.first), to: 100)
+        message = TextWidth.abridged(FailureText.headline(of: metadata.failures.first), to: 100)
         stores = Counted.items(Int64(metadata.stores.count), "store")
         size = Counted.bytes(bytes)
         name = SafeText.line(location.name)
@@ -142,7 +142,8 @@ struct BundleLine: Sendable {
             case .outcome: return output.styled(padded(outcome), style)
             case .test: return output.styled(padded(shortTest(width)), .bold)
             case .name: return output.styled(layout.isNameShort ? shortName : name, .dim)
-            case .time, .message, .stores, .size: return padded(cell(column))
+            case .message: return TextWidth.padded(TextWidth.abridged(message, to: width), to: width)
+            case .time, .stores, .size: return padded(cell(column))
             }
         }.joined(separator: "  ")
     }

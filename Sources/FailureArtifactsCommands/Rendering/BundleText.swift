@@ -17,66 +17,90 @@ struct BundleText {
         var coreData: [String: CoreDataStore] = [:]
         /// The last statements of each store, oldest first.
         var statements: [String: [StatementRecord]] = [:]
+        /// The versions of the SQLite that last wrote the stores.
+        var sqlite: [String: String] = [:]
         /// The changes of watched files.
         var changedFiles: [FileTree] = []
         /// The last lines of attached texts, by their entries.
         var attachedLines: [String: TextTail] = [:]
         /// The package root, as far as it is known; not part of the JSON form.
-        var packageRoot: PackageRoot?
+        var packageRoot: PackageRoot
 
         private enum CodingKeys: String, CodingKey {
-            case bundle, metadata, findings, uncommitted, lastTransaction, coreData, statements
+            case bundle, metadata, findings, uncommitted, lastTransaction, coreData, statements, sqlite
             case changedFiles, attachedLines
         }
     }
 
+    /// The parts that are shown in full.
+    struct Parts {
+        /// True to show everything.
+        let isAll: Bool
+        /// True to show all statements of the test.
+        let hasStatements: Bool
+        /// True to show the schemas of stores.
+        let hasSchema: Bool
+
+        init(isAll: Bool = false, hasStatements: Bool = false, hasSchema: Bool = false) {
+            self.isAll = isAll
+            self.hasStatements = isAll || hasStatements
+            self.hasSchema = isAll || hasSchema
+        }
+
+        /// Returns the first lines of a list, and a line with the number of the others if there are more.
+        func first(
+            _ count: Int, of lines: [String], _ noun: String = "line", indent: Int = 2
+        ) -> [String] {
+            // The last line takes the place of one of the list.
+            guard !isAll, lines.count > count else { return lines }
+            let more = Counted.items(Int64(lines.count - count + 1), "more \(noun)")
+            return lines.prefix(count - 1)
+                + [String(repeating: " ", count: indent) + "and \(more) (all with --all)"]
+        }
+    }
+
+    /// The default number of statements shown for a store.
+    static let standardStatements = 5
+    /// The number of lines that the output has if it isn't asked for everything, and nothing in it is unusually long.
+    private static let screen = 60
+    /// The maximum number of failures that are listed, and of rows on the screen for the message of a further one.
+    private static let (shownFailures, furtherRows) = (3, 4)
+
+    private let report: Content
+    private let parts: Parts
     private let output: TextOutput
     private let statements: StatementText
 
-    init(output: TextOutput) {
+    private var metadata: BundleMetadata { report.metadata }
+
+    init(_ report: Content, parts: Parts, output: TextOutput) {
+        self.report = report
+        self.parts = parts
         self.output = output
         statements = StatementText(output: output)
     }
 
-    /// Returns all lines.
-    ///
-    /// - Parameters:
-    ///   - report: The content to show.
-    ///   - limit: The maximum number of statements for each store; nil for all.
-    ///   - hasSchema: True to list the objects of the schema.
-    ///   - hasOtherStores: True to list the stores that are only named.
-    /// - Returns: Lines without line endings.
-    func lines(
-        _ report: Content, statements limit: Int?, hasSchema: Bool, hasOtherStores: Bool = false
-    ) -> [String] {
-        let (metadata, uncommitted) = (report.metadata, report.uncommitted)
-        var sections = [
-            heading(metadata, bundle: report.bundle), failures(metadata, in: report.packageRoot),
+    /// All lines, without line endings.
+    var lines: [String] {
+        let start = [heading, failures, findings]
+        let end = [
+            otherStores, parts.first(8, of: snapshots),
+            parts.first(16, of: FileText(output: output).lines(report.changedFiles)),
+            parts.first(16, of: attachments), parts.first(8, of: warnings),
+            parts.first(12, of: environment),
         ]
-        sections.append(findings(report.findings ?? [], hasCallers: limit == nil))
-        sections += metadata.stores.flatMap { story(of: $0, report, limit) }
-        for store in metadata.stores {
-            sections.append(
-                StoreText(output: output).lines(
-                    store, uncommitted: uncommitted[store.name], coreData: report.coreData[store.name],
-                    hasSchema: hasSchema, in: metadata))
-        }
-        sections.append(otherStores(metadata, areListed: hasOtherStores))
-        sections.append(snapshots(metadata))
-        sections.append(FileText(output: output).lines(report.changedFiles))
-        sections.append(attachments(report))
-        sections.append(warnings(metadata))
-        sections.append(environment(metadata))
+        let used = (start + end).reduce(0) { $0 + $1.count + ($1.isEmpty ? 0 : 1) }
+        let sections = start + stores(in: Self.screen - used) + end
         return Array(sections.filter { !$0.isEmpty }.joined(separator: [""]))
     }
 
-    private func heading(_ metadata: BundleMetadata, bundle: String) -> [String] {
+    private var heading: [String] {
         let test = metadata.test
         var facts = "\(test.framework), \(MetadataTime.text(metadata.capture.at))"
         if test.attempt > 1 { facts += ", attempt \(test.attempt)" }
         return [
             Self.title(test.title, metadata.outcome, for: output),
-            SafeText.line(facts), output.styled(SafeText.line(bundle), .dim),
+            SafeText.line(facts), output.styled(SafeText.line(report.bundle), .dim),
         ]
     }
 
@@ -87,40 +111,107 @@ struct BundleText {
         output.styled(SafeText.line(test), .bold) + " " + output.styled(outcome.label, outcome.style)
     }
 
-    private func failures(_ metadata: BundleMetadata, in root: PackageRoot?) -> [String] {
-        guard !metadata.failures.isEmpty else { return [] }
-        var lines = [output.styled(metadata.failures.count == 1 ? "Failure" : "Failures", .heading)]
-        for failure in metadata.failures {
-            let place = FailureText.place(of: failure, in: root).map(SafeText.line)
+    private var failures: [String] {
+        let failures = metadata.failures
+        guard !failures.isEmpty else { return [] }
+        var lines = [output.styled(failures.count == 1 ? "Failure" : "Failures", .heading)]
+        let shown = parts.isAll ? failures[...] : failures.prefix(Self.shownFailures)
+        for (index, failure) in shown.enumerated() {
+            let place = FailureText.place(of: failure, in: report.packageRoot).map(SafeText.line)
             lines.append("  " + (place ?? "at an unknown place"))
-            lines += TextWrap.message(
-                FailureText.essence(of: failure.message), indent: 4, for: output)
+            let rows = index == 0 ? FindingText.messageRows : Self.furtherRows
+            lines += TextWrap.excerpt(
+                of: FailureText.essence(of: failure.message), rows: parts.isAll ? nil : rows, indent: 4,
+                for: output)
+        }
+        let rest = failures.count - shown.count
+        if rest > 0 {
+            lines.append("  and \(Counted.items(Int64(rest), "more failure")) (all with --all)")
         }
         return lines
     }
 
-    private func findings(_ findings: [Finding], hasCallers: Bool) -> [String] {
-        guard let first = findings.first else { return [] }
-        let text = FindingText(output: output.narrowed(by: 2), hasCallers: hasCallers)
+    private var findings: [String] {
+        let findings = report.findings ?? []
+        guard !findings.isEmpty else { return [] }
+        let text = FindingText(
+            isAll: parts.isAll, output: output.narrowed(by: 2), hasCallers: parts.hasStatements)
         var lines = [output.styled("Findings", .heading)]
-        lines += text.lines(first, number: 1).map { "  " + $0 }
-        for (index, finding) in findings.enumerated().dropFirst() {
-            lines += text.title(finding, number: index + 1).map { "  " + $0 }
+        let shown = findings.prefix(parts.isAll ? .max : Explanation.standardCount)
+        for (index, finding) in shown.enumerated() {
+            let isWhole = parts.isAll || index == 0
+            lines += (isWhole ? text.lines : text.title)(finding, index + 1).map { "  " + $0 }
         }
-        if findings.count > 1 {
+        let rest = findings.count - shown.count
+        if rest > 0 {
+            lines.append("  and \(Counted.items(Int64(rest), "more finding")) (all with --all)")
+        }
+        if findings.count > 1, !parts.isAll {
             lines.append(output.styled("  See 'explain' for their rows and lines.", .dim))
         }
         return lines
     }
 
+    // MARK: Stores
+
+    /// Returns the sections of the stores that matter most, as far as they fit, and one with a line for each other
+    /// store.
+    ///
+    /// - Parameter room: The number of lines for all sections. One store is always described.
+    /// - Returns: The sections.
+    private func stores(in room: Int) -> [[String]] {
+        let stores = metadata.stores
+        let details = stores.map { (story: story(of: $0), description: description(of: $0)) }
+        var room = room
+        var shown: Set<Int> = []
+        for index in byImportance(stores) {
+            let sections = details[index].story + [details[index].description]
+            let count = sections.reduce(0) { $0 + $1.count + ($1.isEmpty ? 0 : 1) }
+            guard parts.hasStatements || parts.hasSchema || shown.isEmpty || count <= room else {
+                break
+            }
+            shown.insert(index)
+            room -= count
+        }
+        let indices = shown.sorted()
+        let rest = stores.indices.filter { !shown.contains($0) }.map { index in
+            let name = "  " + SafeText.line(stores[index].name)
+            return TextWidth.shortened(
+                name + stores[index].contentText, to: output.terminal?.width ?? 120)
+        }
+        let title = output.styled("Other stores", .heading) + " (described with --all)"
+        return indices.flatMap { details[$0].story } + indices.map { details[$0].description }
+            + [rest.isEmpty ? [] : [title] + parts.first(8, of: rest, "store")]
+    }
+
+    /// Returns the indices of stores: first those of findings, and then those that the test used last.
+    private func byImportance(_ stores: [BundleMetadata.Store]) -> [Int] {
+        let names = (report.findings ?? []).map(\.store)
+        let ranks = stores.map { store in
+            (
+                names.firstIndex(of: store.name) ?? .max,
+                report.statements[store.name]?.last { $0.phase == .test }?.order ?? 0
+            )
+        }
+        return stores.indices.sorted { first, second in
+            let (a, b) = (ranks[first], ranks[second])
+            return a.0 != b.0 ? a.0 < b.0 : a.1 != b.1 ? a.1 > b.1 : first < second
+        }
+    }
+
+    private func description(of store: BundleMetadata.Store) -> [String] {
+        StoreText(parts: parts, output: output, packageRoot: report.packageRoot).lines(
+            store, uncommitted: report.uncommitted[store.name], coreData: report.coreData[store.name],
+            sqlite: report.sqlite[store.name], in: metadata)
+    }
+
     /// Returns the sections with the last transaction before the failure and with the last statements.
-    private func story(
-        of store: BundleMetadata.Store, _ report: Content, _ limit: Int?
-    ) -> [[String]] {
-        let name = report.metadata.stores.count > 1 ? " of \(SafeText.line(store.name))" : ""
+    private func story(of store: BundleMetadata.Store) -> [[String]] {
+        let name = metadata.stores.count > 1 ? " of \(SafeText.line(store.name))" : ""
         var sections: [[String]] = []
+        let limit = parts.hasStatements ? .max : Self.standardStatements
         if let last = report.lastTransaction[store.name] {
-            let end = report.metadata.outcome == .passed ? "end" : "failure"
+            let end = metadata.outcome == .passed ? "end" : "failure"
             let title = "Last transaction\(name) before the \(end)"
             let coreData = report.coreData[store.name]
             let text = last.changes.text(after: title) { coreData?.title(ofTable: $0) ?? $0 }
@@ -128,27 +219,32 @@ struct BundleText {
             if let rest = lines.first?.dropFirst(title.count), lines[0].hasPrefix(title) {
                 lines[0] = output.styled(title, .heading) + rest
             }
-            let shown = last.statements.suffix(limit ?? last.statements.count)
+            let shown = last.statements.suffix(limit)
             if shown.count < last.statements.count {
                 let count = Int64(last.statements.count - shown.count)
                 lines.append("  \(Counted.items(count, "more statement")), then")
             }
             sections.append(lines + statements.lines(shown, after: "  "))
         }
-        var lines: [String] = []
         let log = report.statements[store.name] ?? []
-        if !log.isEmpty {
-            let shown = log.suffix(limit ?? log.count)
-            let title = output.styled("Last statements\(name)", .heading)
-            let isPart = shown.count < log.count
+        let earlier = log.filter { $0.phase == .earlier }
+        if !earlier.isEmpty, parts.isAll {
+            let title = output.styled("Statements\(name) before the test", .heading)
+            sections.append([title] + earlier.flatMap { self.lines($0) })
+        }
+        let own = log.filter { $0.phase == .test }
+        let shown = own.suffix(limit)
+        var lines: [String] = []
+        if !own.isEmpty {
+            let isPart = shown.count < own.count
             lines.append(
-                title + (isPart ? ", \(shown.count) of \(log.count) (all with --statements)" : "")
-            )
-            lines += shown.flatMap {
-                statements.lines(
-                    $0, after: "  \(StatementText.time($0))  ",
-                    isWhole: limit == nil || $0.order == log.last?.order, hasCaller: limit == nil)
-            }
+                output.styled("Last statements\(name)", .heading)
+                    + (isPart ? ", \(shown.count) of \(own.count) (all with --statements)" : ""))
+            lines += shown.flatMap { self.lines($0, isWhole: $0.order == own.last?.order) }
+        }
+        if !earlier.isEmpty, !parts.isAll {
+            let count = Counted.items(Int64(earlier.count), "earlier statement")
+            lines.append("\(count)\(own.isEmpty ? name : ""), from before the test (shown with --all)")
         }
         if let reason = store.statements?.reason {
             lines.append(output.styled(SafeText.line("Statements\(name): \(reason)"), .yellow))
@@ -156,7 +252,13 @@ struct BundleText {
         return sections + [lines]
     }
 
-    private func snapshots(_ metadata: BundleMetadata) -> [String] {
+    private func lines(_ statement: StatementRecord, isWhole: Bool = false) -> [String] {
+        statements.lines(
+            statement, after: "  \(StatementText.time(statement))  ",
+            isWhole: isWhole || parts.hasStatements, hasCaller: parts.hasStatements)
+    }
+
+    private var snapshots: [String] {
         guard let snapshots = metadata.snapshots, !snapshots.isEmpty else { return [] }
         var lines = [output.styled("Snapshots", .heading)]
         for snapshot in snapshots {
@@ -169,9 +271,9 @@ struct BundleText {
         return lines
     }
 
-    private func otherStores(_ metadata: BundleMetadata, areListed: Bool) -> [String] {
+    private var otherStores: [String] {
         guard let others = metadata.otherStores, !others.isEmpty else { return [] }
-        guard areListed else {
+        guard parts.isAll else {
             let count = Counted.items(Int64(others.count), "other store")
             return [
                 "Not captured: \(count) that the process had open (--all lists them)"
@@ -179,15 +281,15 @@ struct BundleText {
         }
         return [output.styled("Not captured", .heading)]
             + others.flatMap { store in
-                TextWrap.message(store.path, indent: 2, for: output)
+                TextWrap.message(report.packageRoot.relativePath(of: store.path), indent: 2, for: output)
                     + TextWrap.message(store.reason, indent: 4, for: output)
             }
     }
 
-    private func attachments(_ report: Content) -> [String] {
-        guard !report.metadata.attachments.isEmpty else { return [] }
+    private var attachments: [String] {
+        guard !metadata.attachments.isEmpty else { return [] }
         var lines = [output.styled("Attachments", .heading)]
-        for attachment in report.metadata.attachments {
+        for attachment in metadata.attachments {
             lines.append(
                 "  "
                     + SafeText.line(
@@ -204,14 +306,14 @@ struct BundleText {
         return lines
     }
 
-    private func warnings(_ metadata: BundleMetadata) -> [String] {
+    private var warnings: [String] {
         guard !metadata.warnings.isEmpty else { return [] }
         return [output.styled("Warnings", .heading)]
             + metadata.warnings.flatMap { TextWrap.message($0.text, indent: 2, for: output) }
             .map { output.styled($0, .yellow) }
     }
 
-    private func environment(_ metadata: BundleMetadata) -> [String] {
+    private var environment: [String] {
         let environment = metadata.environment
         var lines = [
             output.styled("Environment", .heading),

@@ -5,7 +5,10 @@ internal import FailureArtifactsBundle
 struct FindingText {
     /// The maximum number of rows shown for a finding.
     private static let maximumRows = 5
+    /// The maximum number of rows on the screen for a message.
+    static let messageRows = 12
 
+    private let isAll: Bool
     private let output: TextOutput
     private let statements: StatementText
     private let hasCallers: Bool
@@ -13,9 +16,11 @@ struct FindingText {
     /// Creates the text.
     ///
     /// - Parameters:
+    ///   - isAll: True to show the whole message, and all rows of the findings.
     ///   - output: The output.
     ///   - hasCallers: True to add the callers of the statements' lines.
-    init(output: TextOutput, hasCallers: Bool = true) {
+    init(isAll: Bool = false, output: TextOutput, hasCallers: Bool = true) {
+        self.isAll = isAll
         self.output = output
         self.hasCallers = hasCallers
         statements = StatementText(output: output)
@@ -34,7 +39,9 @@ struct FindingText {
             lines += TextWrap.message(SafeText.line(place), indent: 0, for: output)
         }
         if let failure = explanation.failure {
-            lines += TextWrap.message(FailureText.essence(of: failure.message), indent: 0, for: output)
+            lines += TextWrap.excerpt(
+                of: FailureText.essence(of: failure.message), rows: isAll ? nil : Self.messageRows,
+                indent: 0, for: output)
         }
         if explanation.findings.isEmpty {
             lines += ["", "No cause was found in the stores."]
@@ -54,7 +61,8 @@ struct FindingText {
         let rest = count - explanation.findings.count
         if rest > 0 {
             lines += [
-                "", output.styled("\(Counted.items(Int64(rest), "further finding")); see --all", .dim),
+                "",
+                output.styled("\(Counted.items(Int64(rest), "further finding")) (all with --all)", .dim),
             ]
         }
         if !explanation.incomplete.isEmpty {
@@ -121,12 +129,10 @@ struct FindingText {
     func lines(_ finding: Finding, number: Int) -> [String] {
         var lines = title(finding, number: number)
         lines += TextWrap.message(finding.explanation, indent: 3, for: output)
-        for row in finding.rows.prefix(Self.maximumRows) {
-            lines += TextWrap.message(row.text, indent: 3, for: output)
-        }
-        if finding.rows.count > Self.maximumRows {
-            lines.append(
-                "   and \(Counted.items(Int64(finding.rows.count - Self.maximumRows), "more row"))")
+        let rows = isAll ? finding.rows[...] : finding.rows.prefix(Self.maximumRows)
+        lines += rows.flatMap { TextWrap.message($0.text, indent: 3, for: output) }
+        if rows.count < finding.rows.count {
+            lines.append("   and \(Counted.items(Int64(finding.rows.count - rows.count), "more row"))")
         }
         let transaction = finding.transaction.map { "transaction \($0)  " } ?? ""
         if let statement = finding.statement {

@@ -5,11 +5,12 @@ internal import FailureArtifactsSQLite
 
 /// A store's description as readable text.
 struct StoreText {
-    private let output: TextOutput
+    /// The maximum number of lines for tables, and for a Core Data model.
+    private static let (maximumTables, maximumModelLines) = (10, 14)
 
-    init(output: TextOutput) {
-        self.output = output
-    }
+    let parts: BundleText.Parts
+    let output: TextOutput
+    let packageRoot: PackageRoot
 
     /// Returns the lines of `show`: state, tables with their row counts, schema.
     ///
@@ -17,15 +18,15 @@ struct StoreText {
     ///   - store: The store's metadata.
     ///   - uncommitted: The changes of its open transaction; nil if they aren't known.
     ///   - coreData: The store's Core Data description; nil if it isn't a Core Data store.
-    ///   - hasSchema: True to list the objects of the schema.
+    ///   - sqlite: The version of the SQLite that last wrote the store; nil if it isn't known.
     ///   - metadata: The bundle's metadata, which names entries that are stored in another bundle.
     /// - Returns: Lines without line endings.
     func lines(
-        _ store: BundleMetadata.Store, uncommitted: UncommittedChanges?, coreData: CoreDataStore? = nil,
-        hasSchema: Bool, in metadata: BundleMetadata
+        _ store: BundleMetadata.Store, uncommitted: UncommittedChanges?, coreData: CoreDataStore?,
+        sqlite: String?, in metadata: BundleMetadata
     ) -> [String] {
         var lines = [output.styled("Store \(SafeText.line(store.name))", .heading)]
-        lines += Self.state(of: store, in: metadata).flatMap {
+        lines += state(of: store, sqlite, in: metadata).flatMap {
             TextWrap.message(SafeText.line($0), indent: 2, for: output)
         }
         if let uncommitted {
@@ -33,12 +34,19 @@ struct StoreText {
             let text = uncommitted.text(after: title) { coreData?.title(ofTable: $0) ?? $0 }
             lines += TextWrap.message(text, indent: 2, for: output)
         }
-        if let coreData { lines += [""] + CoreDataText.lines(coreData, output: output) }
+        if let coreData {
+            let model = CoreDataText.lines(coreData, hasAttributes: parts.hasSchema, output: output)
+            lines +=
+                [""]
+                + (parts.hasSchema ? model : parts.first(Self.maximumModelLines, of: model, indent: 4))
+            if !parts.hasSchema { lines.append("  Attributes and relationships: see --schema") }
+        }
         if let tables = store.tables, !tables.isEmpty {
             lines += ["", "  " + output.styled("Tables", .bold)]
-            lines += Self.rows(of: tables).map { "    " + $0 }
+            let rows = Self.rows(of: tables).map { "    " + $0 }
+            lines += parts.first(Self.maximumTables, of: rows, "table", indent: 4)
         }
-        if let schema = store.schema, !schema.isEmpty, !hasSchema {
+        if let schema = store.schema, !schema.isEmpty, !parts.hasSchema {
             let count = schema.count + (store.schemaOmitted ?? 0)
             lines += ["", "  Schema: \(Counted.items(Int64(count), "object")) (all with --schema)"]
         } else if let schema = store.schema, !schema.isEmpty {
@@ -56,7 +64,9 @@ struct StoreText {
     }
 
     /// Returns the state, about one sentence per line.
-    private static func state(of store: BundleMetadata.Store, in metadata: BundleMetadata) -> [String] {
+    private func state(
+        of store: BundleMetadata.Store, _ sqlite: String?, in metadata: BundleMetadata
+    ) -> [String] {
         var lines: [String] = []
         func place(_ entry: String) -> String {
             metadata.sharedEntry(named: entry).map {
@@ -70,7 +80,7 @@ struct StoreText {
                 isCommitted
                 ? "what was committed"
                 : "what \(store.connection) saw" + (store.isBeforeRollback ? " before the rollback" : "")
-            lines.append("\(entry)\(size(store.bytes.copy)), \(view)\(place(entry))")
+            lines.append("\(entry)\(Self.size(store.bytes.copy)), \(view)\(place(entry))")
         } else {
             lines.append("Described only. \(store.capture.reason ?? "")")
         }
@@ -83,7 +93,9 @@ struct StoreText {
             lines.append("shared with other tests")
         }
         switch store.storage {
-        case .file: lines.append("was \(store.originalPath ?? "a file")\(size(store.bytes.original))")
+        case .file:
+            let path = store.originalPath.map(packageRoot.relativePath) ?? "a file"
+            lines.append("was \(path)\(Self.size(store.bytes.original))")
         case .memory: lines.append("was in memory")
         case .temporary: lines.append("was a temporary database")
         }
@@ -94,7 +106,7 @@ struct StoreText {
             facts.append("a transaction was rolled back")
         } else if store.transactionOpen == true {
             facts.append("a transaction was open")
-        } else if let writer = otherWriter(of: store, in: metadata) {
+        } else if let writer = Self.otherWriter(of: store, in: metadata) {
             facts.append("a transaction of another \(writer) was open")
         } else if store.transactionOpen == false {
             facts.append("no transaction open")
@@ -102,6 +114,9 @@ struct StoreText {
         if let version = store.userVersion, version != 0 { facts.append("user_version \(version)") }
         if let identifier = store.applicationID, identifier != 0 {
             facts.append("application_id \(identifier)")
+        }
+        if let sqlite, sqlite != metadata.environment.sqlite {
+            facts.append("last written by SQLite \(sqlite)")
         }
         if !facts.isEmpty { lines.append(facts.joined(separator: ", ")) }
         if let history = store.history {
@@ -161,7 +176,9 @@ enum CoreDataText {
     private static let limit = 60
 
     /// Returns the lines of `show`.
-    static func lines(_ store: CoreDataStore, output: TextOutput) -> [String] {
+    static func lines(
+        _ store: CoreDataStore, hasAttributes: Bool, output: TextOutput
+    ) -> [String] {
         var title = "Core Data"
         if let uuid = store.uuid { title += " " + uuid }
         if !store.modelIdentifiers.isEmpty {
@@ -169,9 +186,9 @@ enum CoreDataText {
         }
         var lines = ["  " + output.styled(SafeText.line(title), .bold)]
         for entity in store.entities where entity.superentity == nil {
-            lines += self.lines(entity, of: store, indent: 4)
+            lines += self.lines(entity, of: store, hasAttributes: hasAttributes, indent: 4)
         }
-        if !store.modelHashes.isEmpty {
+        if hasAttributes, !store.modelHashes.isEmpty {
             lines += ["", "  " + output.styled("Model hashes", .bold)]
             lines += store.modelHashes.sorted { $0.key < $1.key }.map { name, hash in
                 "    " + SafeText.line("\(name) \(hash)")
@@ -181,7 +198,7 @@ enum CoreDataText {
     }
 
     private static func lines(
-        _ entity: CoreDataStore.Entity, of store: CoreDataStore, indent: Int
+        _ entity: CoreDataStore.Entity, of store: CoreDataStore, hasAttributes: Bool, indent: Int
     ) -> [String] {
         let heirs = store.entities.filter { $0.superentity == entity.name }
         var heading = entity.name
@@ -200,10 +217,12 @@ enum CoreDataText {
         }
         parts += entity.toMany.map { "\($0.name) →→ \($0.entity)" }
         if parts.count > limit { parts = parts.prefix(limit) + ["\(parts.count - limit) more"] }
-        if !parts.isEmpty { lines += parts.map { margin + "  " + SafeText.line($0) } }
+        if hasAttributes { lines += parts.map { margin + "  " + SafeText.line($0) } }
         // The depth is limited. Entities that inherit from each other in a circle have no root and aren't listed.
         if indent < 40 {
-            for heir in heirs { lines += self.lines(heir, of: store, indent: indent + 4) }
+            for heir in heirs {
+                lines += self.lines(heir, of: store, hasAttributes: hasAttributes, indent: indent + 4)
+            }
         }
         return lines
     }

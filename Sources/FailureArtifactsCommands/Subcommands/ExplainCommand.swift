@@ -13,7 +13,11 @@ struct ExplainCommand: Command {
         positionals: [.bundle],
         options: [
             Syntax.Option(
-                "--all", help: "Show all findings. By default, the first \(Explanation.standardCount)."),
+                "--all",
+                help:
+                    "Show all findings with all of their rows, and the whole message. By default, the first "
+                    + "\(Explanation.standardCount) findings, and the start and the end of a long message."
+            ),
             .json(
                 "Print a JSON object: bundle, test, failure, findings and, if there are any, last (without findings: "
                     + "the last query, and the last transaction that changed what it read), files (the changes of "
@@ -85,11 +89,11 @@ struct ExplainCommand: Command {
             }
             var explanation = Explanation(evidence, bundle: bundle.location.description)
             let count = explanation.findings.count
-            if !showsAll { explanation.keepFirst(Explanation.standardCount) }
             if isJSON {
                 try console.output.writeLine(JSONText.pretty(explanation))
                 return .done
             }
+            if !showsAll { explanation.keepFirst(Explanation.standardCount) }
             if isMarkdown {
                 let markdown = FindingMarkdown(
                     explanation, count: count, path: path, maximumTokens: maximumTokens)
@@ -97,7 +101,7 @@ struct ExplainCommand: Command {
                 for note in explanation.notes { try console.warn(note) }
                 return .done
             }
-            let text = FindingText(output: console.output)
+            let text = FindingText(isAll: showsAll, output: console.output)
             let files = FileText(output: console.output).lines(explanation.files)
             let lines = text.lines(explanation, of: count, path: path)
             for line in lines + (files.isEmpty ? [] : [""] + files) {

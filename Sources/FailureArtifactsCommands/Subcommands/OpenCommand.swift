@@ -76,9 +76,12 @@ struct OpenCommand: Command {
                 + output.styled(metadata.outcome.label, metadata.outcome == .passed ? .green : .red)
         ]
         if let failure = metadata.failures.first {
-            if let place = FailureText.place(of: failure) { lines.append("  " + SafeText.line(place)) }
-            lines += TextWrap.message(
-                FailureText.essence(of: failure.message), indent: 2, for: output)
+            if let place = FailureText.place(of: failure, in: PackageRoot(metadata)) {
+                lines.append("  " + SafeText.line(place))
+            }
+            lines += TextWrap.excerpt(
+                of: FailureText.essence(of: failure.message), rows: 6, indent: 2,
+                option: "'show --all'", for: output)
         }
         let others = metadata.storeChoices.map(\.name).filter { $0 != choice.name }
         let size = try FileSystem.status(of: file.path)?.size ?? 0

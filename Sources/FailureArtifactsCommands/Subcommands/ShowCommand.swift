@@ -11,42 +11,45 @@ struct ShowCommand: Command {
         positionals: [.bundle],
         options: [
             Syntax.Option(
-                "--all", help: "Also list databases of frameworks that were open but not captured."),
+                "--all",
+                help:
+                    "Show everything. By default, the output fits on a screen: long messages lack their middle, one "
+                    + "store is described, or more if there is room, and some lists are cut."),
             Syntax.Option(
                 "--statements",
                 help:
-                    "Show all recorded statements. By default, the last \(standardStatements) of each store."
+                    "Show all recorded statements of the test. By default, the last \(BundleText.standardStatements) of a store."
             ),
             Syntax.Option(
-                "--schema", help: "Show the SQL that creates tables, indexes, triggers and views."),
+                "--schema",
+                help:
+                    "Show the SQL that creates tables, indexes, triggers and views, and the attributes of Core Data's "
+                    + "entities."),
             .json(
-                "Print a JSON object. It has the bundle's path (bundle), its metadata, the first findings as in "
+                "Print a JSON object. It has the bundle's path (bundle), its metadata, the findings as in "
                     + "'explain' (findings), and the changes of watched files with the lines that differ "
                     + "(changedFiles). By the name of the store, it has the changes of the open transaction "
                     + "(uncommitted), those of the last one (lastTransaction: changes, statements), the entities of a "
-                    + "Core Data store (coreData), and the statements (statements). By entry, it has the last lines of "
+                    + "Core Data store (coreData), the statements (statements), and the version of the SQLite that "
+                    + "last wrote it (sqlite). By entry, it has the last lines of "
                     + "attached texts (attachedLines: lines, earlierLines)."),
             .timeLimit, .noLimits,
         ])
 
-    /// The default number of statements shown for a store.
-    static let standardStatements = 5
     /// The maximum number of attached texts whose last lines are shown, and of these lines.
     private static let shownTexts = 5
     private static let shownLines = 5
 
     private let path: String
     private let isJSON: Bool
-    private let showsAllStatements: Bool
-    private let showsOtherStores: Bool
-    private let showsSchema: Bool
+    private let parts: BundleText.Parts
 
     init(_ arguments: ParsedArguments) {
         path = arguments.positionals[0]
         isJSON = arguments.has("--json")
-        showsOtherStores = arguments.has("--all")
-        showsAllStatements = arguments.has("--statements")
-        showsSchema = arguments.has("--schema")
+        parts = BundleText.Parts(
+            isAll: arguments.has("--all"), hasStatements: arguments.has("--statements"),
+            hasSchema: arguments.has("--schema"))
     }
 
     func run(_ console: Console) throws -> ExitCode {
@@ -55,12 +58,8 @@ struct ShowCommand: Command {
             if isJSON {
                 try console.output.writeLine(JSONText.pretty(content))
             } else {
-                let rendering = BundleText(output: console.output)
-                let lines = rendering.lines(
-                    content,
-                    statements: showsAllStatements ? nil : Self.standardStatements,
-                    hasSchema: showsSchema, hasOtherStores: showsOtherStores)
-                for line in lines { try console.output.writeLine(line) }
+                let text = BundleText(content, parts: parts, output: console.output)
+                for line in text.lines { try console.output.writeLine(line) }
             }
             return .done
         }
@@ -72,7 +71,8 @@ struct ShowCommand: Command {
     ) throws -> BundleText.Content {
         var content = BundleText.Content(
             bundle: bundle.location.description,
-            metadata: try withSchemas(bundle, scratch: scratch, console))
+            metadata: try withSchemas(bundle, scratch: scratch, console),
+            packageRoot: PackageRoot(bundle.metadata))
         let choices = bundle.metadata.storeChoices
         let copies = Dictionary(
             choices.filter { !$0.isCommitted }.map { ($0.name, $0) },
@@ -81,6 +81,7 @@ struct ShowCommand: Command {
             try checkTime(console)
             let log = try statements(of: store, in: bundle, console)
             if !log.isEmpty { content.statements[store.name] = log }
+            content.sqlite[store.name] = bundle.writerVersion(of: store)
             content.lastTransaction[store.name] = try lastTransaction(
                 of: store, copy: copies[store.name], log, in: bundle, scratch, console)
         }
@@ -105,8 +106,7 @@ struct ShowCommand: Command {
             try checkTime(console)
             let evidence = FailureEvidence(bundle, scratch: scratch, limits: console.limits.store)
             content.packageRoot = evidence.packageRoot
-            var explanation = Explanation(evidence, bundle: bundle.location.description)
-            explanation.keepFirst(Explanation.standardCount)
+            let explanation = Explanation(evidence, bundle: bundle.location.description)
             if !explanation.findings.isEmpty { content.findings = explanation.findings }
             content.changedFiles = explanation.files
         }

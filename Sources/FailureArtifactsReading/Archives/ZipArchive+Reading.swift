@@ -49,6 +49,38 @@ extension ZipArchive {
         }
     }
 
+    /// Reads the start of an entry's content.
+    ///
+    /// Neither the size nor the CRC-32 of the content is verified.
+    ///
+    /// - Parameters:
+    ///   - count: The maximum number of bytes, at most 4 KiB.
+    ///   - entry: A file of this archive.
+    /// - Returns: The first bytes, or the whole content if it is shorter.
+    /// - Throws: An error as ``read(_:_:)`` throws it.
+    package func firstBytes(_ count: Int, of entry: ZipEntry) throws(ZipError) -> [UInt8] {
+        do throws(ZipError.Reason) {
+            let content = try source.part(try contentRange(of: entry))
+            // A compressed block begins with at most some 300 bytes that describe it.
+            let start = try content.bytes(Int(min(content.size, 16 << 10)), at: 0)
+            switch entry.method {
+            case .stored: return Array(start.prefix(count))
+            case .other(let number): throw .unsupported("compression method \(number)")
+            case .deflated:
+                var inflater = try Inflater()
+                var bytes = [UInt8](repeating: 0, count: count)
+                let step = try start.withBytes { (start) throws(ZipError.Reason) in
+                    try bytes.withMutableBytes { (bytes) throws(ZipError.Reason) in
+                        try inflater.step(start, into: bytes)
+                    }
+                }
+                return Array(bytes.prefix(step.produced))
+            }
+        } catch {
+            throw ZipError(archive: path, entry: entry.name, reason: error)
+        }
+    }
+
     /// Returns the range of an entry's content in the source, after comparing the local header with the
     /// directory.
     func contentRange(of entry: ZipEntry) throws(ZipError.Reason) -> Range<UInt64> {

@@ -1,4 +1,5 @@
 package import FailureArtifactsBundle
+internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 internal import FailureArtifactsZip
 
@@ -24,6 +25,19 @@ extension BundleReader {
             throw BundleError(path, .storeNotCaptured(name, described.capture.reason))
         }
         throw BundleError(path, .noSuchStore(name, choices.map(\.name)))
+    }
+
+    /// Returns the version of the SQLite that last wrote a store, such as `3.46.1`; nil if it is unknown.
+    ///
+    /// The header has it (<https://www.sqlite.org/fileformat2.html#the_database_header>). A redaction writes the copy.
+    package func writerVersion(of store: BundleMetadata.Store) -> String? {
+        guard store.redactions == nil, let entry = store.entry.flatMap(archive.entry),
+            let header = try? archive.firstBytes(100, of: entry), header.count == 100,
+            header.starts(with: DatabaseHeader.magic)
+        else { return nil }
+        let number = header.withBytes { Int($0.bigEndianUInt32(at: 96)) }
+        guard number / 1_000_000 == 3 else { return nil }
+        return "3.\(number / 1000 % 1000).\(number % 1000)"
     }
 
     /// The maximum size of a statement log, in bytes.

@@ -83,7 +83,9 @@ struct AttemptComparison: Sendable {
             Row(
                 label: "Message",
                 values: attempts.map { $0.cause == nil ? nil : $0.first.message }))
-        add("Place") { $0.failures.first.flatMap { FailureText.place(of: $0) } }
+        add("Place") { metadata in
+            metadata.failures.first.flatMap { FailureText.place(of: $0, in: PackageRoot(metadata)) }
+        }
         rows.append(Row(label: "Bundles", values: attempts.map { String($0.reportedBundles.count) }))
         rows.append(Row(label: "From", values: attempts.map { Self.names($0.reportedBundles) }))
         rows.append(Row(label: "Captured", values: attempts.map { MetadataTime.text($0.first.at) }))

@@ -20,19 +20,23 @@ extension FailureDetail {
         defer { try? FileSystem.remove(directory) }
         let bundle = try BundleReader(
             location, scratchDirectory: directory, limits: archive)
-        self.init(location: location, metadata: bundle.metadata)
+        self.init(
+            location: location, metadata: bundle.metadata, packageRoot: PackageRoot(bundle.metadata))
         excerpt = metadata.failures.first.flatMap {
             SourceExcerpt($0, below: Path.currentDirectory)
         }
         readAttachments(of: bundle, limits)
         files = FileTree.all(in: bundle)
         let evidence = evidence(of: bundle, scratch: directory, limits)
-        if let evidence, metadata.outcome != .passed { addFindings(evidence, limits) }
+        if let evidence {
+            packageRoot = evidence.packageRoot
+            if metadata.outcome != .passed { addFindings(evidence, limits) }
+        }
         let rows = ReadingBudget(limits, bytes: limits.rowBytes)
         omittedStores = max(0, metadata.stores.count - limits.stores)
         let choices = metadata.storeChoices
         for store in metadata.stores.prefix(limits.stores) {
-            var detail = StoreDetail(store)
+            var detail = StoreDetail(store, sqlite: bundle.writerVersion(of: store))
             let choice = choices.first { !$0.isCommitted && $0.name == store.name }
             if let known = evidence?.stores.first(where: { $0.name == store.name }) {
                 detail.read(known.path, known, rows)
@@ -65,7 +69,6 @@ extension FailureDetail {
             evidence, bundle: location.description, seconds: limits.seconds / 20)
         explanation.keepFirst(Explanation.standardCount)
         findings = explanation.findings
-        packageRoot = evidence.packageRoot
     }
 
     private mutating func readAttachments(of bundle: BundleReader, _ limits: ReportLimits) {

@@ -10,7 +10,7 @@ struct FailureDetail: Sendable {
     /// The lines around the assertion; nil if the source isn't here.
     var excerpt: SourceExcerpt?
     /// The root of the test's package, as far as the bundle tells it.
-    var packageRoot: PackageRoot?
+    var packageRoot: PackageRoot
     /// The first findings, best first.
     var findings: [Finding] = []
     /// The changes of watched files.
@@ -22,6 +22,11 @@ struct FailureDetail: Sendable {
     var omittedStores = 0
     /// The parts that could not be read or were cut, as full sentences.
     var notes: [String] = []
+
+    /// The place of the first failure; nil if it is unknown.
+    var place: String? {
+        metadata.failures.first.flatMap { FailureText.place(of: $0, in: packageRoot) }
+    }
 }
 
 /// The content of a small attachment, or the end of a text.
@@ -46,9 +51,12 @@ struct StoreDetail: Sendable {
     var notes: [String] = []
     /// Nil if the store was not created by Core Data.
     var coreData: CoreDataStore?
+    /// The version of the SQLite that last wrote the store; nil if it isn't known.
+    let sqlite: String?
 
-    init(_ store: BundleMetadata.Store) {
+    init(_ store: BundleMetadata.Store, sqlite: String? = nil) {
         self.store = store
+        self.sqlite = sqlite
     }
 
     /// Returns the statements of a step.

@@ -10,6 +10,8 @@ package struct ReportLimits: Sendable {
     static let reportedBundles = 100
     /// The maximum number of arguments listed for a cause, and the width of one, in columns.
     static let (arguments, argumentColumns) = (20, 80)
+    /// The maximum size of a message, in bytes.
+    static let messageBytes = 8000
     /// The size of the page without the data of stores, in bytes, from which on causes are described without their
     /// stores.
     static let pageBytes = 6 << 20

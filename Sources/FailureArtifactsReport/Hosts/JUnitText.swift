@@ -11,7 +11,7 @@ internal import FailureArtifactsSystem
 /// `system-out`, where [GitLab](https://docs.gitlab.com/ci/testing/unit_test_reports/) and Jenkins' attachments plugin
 /// look for them.
 package struct JUnitText: WrittenText {
-    /// The maximum number of characters of an attribute.
+    /// The maximum size of an attribute, in bytes.
     private static let attributeLimit = 1000
     /// The maximum number of bytes of a failure's text.
     private static let textLimit = 64 << 10
@@ -60,7 +60,8 @@ package struct JUnitText: WrittenText {
         }
         if test.isSkipped {
             let reason = test.runs[test.runs.count - 1].attempt.reason ?? ""
-            content += "      <skipped message=\"\(XMLText.attribute(Self.cut(reason)))\"/>\n"
+            content +=
+                "      <skipped message=\"\(XMLText.attribute(reason.abridged(toBytes: Self.attributeLimit)))\"/>\n"
         }
         let bundles = test.runs.flatMap(\.bundles).map { "[[ATTACHMENT|\(attachment($0.path))]]" }
         if !bundles.isEmpty {
@@ -77,15 +78,13 @@ package struct JUnitText: WrittenText {
         let failures = run.failures
         let first = failures.first?.message.prefix { !$0.isNewline } ?? ""
         let head =
-            "      <\(name) message=\"\(XMLText.attribute(Self.cut(String(first))))\" "
+            "      <\(name) message=\"\(XMLText.attribute(String(first).abridged(toBytes: Self.attributeLimit)))\" "
             + "type=\"\(XMLText.attribute(Self.type(of: run)))\">"
         var text = failures.map { failure in
             guard let file = failure.file else { return failure.message }
             return file + (failure.line.map { ":\($0)" } ?? "") + ": " + failure.message
         }.joined(separator: "\n")
-        if text.utf8.count > Self.textLimit {
-            text = String(text.unicodeScalars.prefix(Self.textLimit / 4)) + "…"
-        }
+        text = text.abridged(toBytes: Self.textLimit)
         if let finding = run.bundles.lazy.compactMap(\.finding).first {
             text += "\nCause (\(finding.confidence.rawValue)): " + finding.line
         }
@@ -105,11 +104,6 @@ package struct JUnitText: WrittenText {
         let name = message.prefix { $0.isASCII && ($0.isLetter || $0.isNumber) }
         return name.hasPrefix("XCT") && message.dropFirst(name.count).hasPrefix(" failed")
             ? String(name) : "failed"
-    }
-
-    private static func cut(_ text: String) -> String {
-        text.unicodeScalars.count > attributeLimit
-            ? String(text.unicodeScalars.prefix(attributeLimit)) + "…" : text
     }
 
     /// Returns seconds with three decimals: the schema does not allow more.

@@ -15,7 +15,7 @@ package struct SummaryMarkdown {
     private static let fullLimit = 25
     /// The maximum number of failures that have a line.
     private static let lineLimit = 1000
-    /// The maximum number of characters of one message.
+    /// The maximum size of one message, in bytes.
     private static let messageLimit = 6000
     /// The bytes reserved for the sentences about omitted failures.
     private static let reserve = 1024
@@ -92,8 +92,10 @@ package struct SummaryMarkdown {
         let bundle = cause.first
         var text = "\n### \(cause.heading(Markdown.code))\n\n"
         for failure in bundle.failures.prefix(5) {
-            if let place = place(of: failure, bundle.variables) { text += place + "\n\n" }
-            text += Markdown.block(cut(FailureText.essence(of: failure.message))) + "\n"
+            if let place = place(of: failure, in: bundle) { text += place + "\n\n" }
+            text +=
+                Markdown.block(
+                    FailureText.essence(of: failure.message).abridged(toBytes: messageLimit)) + "\n"
         }
         if bundle.failures.count > 5 {
             text += "\(bundle.failures.count - 5) more failures of this test.\n\n"
@@ -113,24 +115,20 @@ package struct SummaryMarkdown {
     /// Returns a failure in one line.
     private static func line(_ cause: BundleCause) -> String {
         let bundle = cause.first
-        let message = TextWidth.shortened(bundle.headline, to: 120)
+        let message = TextWidth.abridged(bundle.headline, to: 120)
         return "- " + cause.heading(Markdown.code)
             + (message.isEmpty ? "" : ": " + Markdown.code(message)) + "\n"
     }
 
-    private static func place(of failure: TestAttempt.Failure, _ variables: [String: String]) -> String?
-    {
+    private static func place(of failure: TestAttempt.Failure, in bundle: ResultBundle) -> String? {
         guard let file = failure.file else { return nil }
-        let text = Markdown.code(file + (failure.line.map { ":\($0)" } ?? ""))
-        guard let url = SourceLink.url(file: file, line: failure.line, variables: variables) else {
+        let path = bundle.packageRoot.relativePath(of: file)
+        let text = Markdown.code(path + (failure.line.map { ":\($0)" } ?? ""))
+        guard let url = SourceLink.url(file: file, line: failure.line, variables: bundle.variables)
+        else {
             return text
         }
         return "[\(text)](<\(url)>)"
-    }
-
-    private static func cut(_ text: String) -> String {
-        text.unicodeScalars.count > messageLimit
-            ? String(String.UnicodeScalarView(text.unicodeScalars.prefix(messageLimit))) + "…" : text
     }
 
     /// Appends the text to the file of a step, as far as it fits.

@@ -6,7 +6,7 @@ internal import FailureArtifactsBundle
 package enum WorkflowCommand {
     /// The maximum number of annotations that GitHub shows for a step.
     private static let annotationLimit = 10
-    /// The maximum number of characters of a message; GitHub cuts at 4,096.
+    /// The maximum size of a message, in bytes; GitHub cuts at 4,096 characters.
     private static let messageLimit = 4000
 
     /// True if GitHub's runner reads the output.
@@ -64,10 +64,7 @@ package enum WorkflowCommand {
     private static func command(
         _ name: String, _ message: String, _ properties: [(String, String)]
     ) -> String {
-        let cut =
-            message.unicodeScalars.count > messageLimit
-            ? String(String.UnicodeScalarView(message.unicodeScalars.prefix(messageLimit))) + "…"
-            : message
+        let cut = message.abridged(toBytes: messageLimit)
         let list = properties.map { "\($0)=\(escaped($1, isProperty: true))" }.joined(separator: ",")
         return "::\(name)" + (list.isEmpty ? "" : " " + list) + "::" + escaped(cut, isProperty: false)
     }

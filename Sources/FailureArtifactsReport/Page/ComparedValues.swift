@@ -33,7 +33,10 @@ struct ComparedValues {
         guard a.count > 12, b.count > 12,
             first.utf8.count <= limit, second.utf8.count <= limit
         else {
-            return (HTMLText.lines(cut(first)), HTMLText.lines(cut(second)))
+            return (
+                HTMLText.lines(first.abridged(toBytes: limit)),
+                HTMLText.lines(second.abridged(toBytes: limit))
+            )
         }
         let (x, y) = (Array(first), Array(second))
         var start = 0
@@ -49,10 +52,6 @@ struct ComparedValues {
                 + HTMLText.lines(String(value[(value.count - end)...]))
         }
         return start + end == 0 ? (HTMLText.lines(first), HTMLText.lines(second)) : (html(x), html(y))
-    }
-
-    private static func cut(_ text: String) -> String {
-        text.utf8.count > limit ? String(text.prefix(limit / 4)) + "…" : text
     }
 }
 

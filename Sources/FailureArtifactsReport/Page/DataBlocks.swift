@@ -119,6 +119,7 @@ struct StoreData {
                 ("name", CellJSON.string(name)),
                 ("open", CellJSON.string("failure-artifacts open \(path)\(option)")),
                 ("tables", JSONObject.array(layout.tables.map { table($0, layout) })),
+                ("firstTable", String(layout.firstTable)),
                 ("steps", fixed[index].steps),
                 ("total", String(layout.store.transactionCount)),
                 (

@@ -45,7 +45,7 @@ struct FailureSection {
         for (index, store) in detail.stores.enumerated() {
             text +=
                 StoreSection(
-                    detail: store, failure: detail.metadata.failures.first,
+                    detail: store, failure: detail,
                     bundle: folder.location(of: detail.location),
                     isBesideThePage: folder.holds(detail.location), isFirst: index == 0,
                     variables: variables
@@ -57,7 +57,7 @@ struct FailureSection {
                 + "not shown here: see 'failure-artifacts show'.</p>\n"
         }
         return text + snapshots(of: detail.metadata) + attachments(of: detail) + reportedBundles
-            + otherStores(of: detail.metadata) + environment(of: detail.metadata)
+            + otherStores(of: detail) + environment(of: detail.metadata)
             + "</div>\n</article>\n"
     }
 
@@ -102,7 +102,7 @@ struct FailureSection {
 
     /// Returns the place of a failure, linked to its line; nil if it is unknown.
     private func linkedPlace(of failure: BundleMetadata.Failure) -> String? {
-        FailureText.place(of: failure, in: detail?.packageRoot).map { place in
+        detail.flatMap { FailureText.place(of: failure, in: $0.packageRoot) }.map { place in
             let url = failure.file.flatMap {
                 SourceLink.url(file: $0, line: failure.line, variables: variables)
             }
@@ -115,17 +115,15 @@ struct FailureSection {
         guard let failure = detail.metadata.failures.first else { return "" }
         var text =
             "<section class=\"message\" aria-label=\"Message\"><p class=\"text\">"
-            + HTMLText.lines(Self.cut(FailureText.essence(of: failure.message))) + "</p>\n"
+            + HTMLText.lines(
+                FailureText.essence(of: failure.message).abridged(toBytes: ReportLimits.messageBytes))
+            + "</p>\n"
         if let values = ComparedValues(failure.message) { text += values.html }
         if let excerpt = detail.excerpt { text += excerpt.html }
         if failure.kind != .assertion {
             text += "<p class=\"dim\">\(HTMLText.line(failure.kind.rawValue))</p>\n"
         }
         return text + "</section>\n"
-    }
-
-    private static func cut(_ message: String) -> String {
-        message.utf8.count > 8000 ? String(message.prefix(6000)) + "…" : message
     }
 
     /// The newest step of the first store that has one, for readers without the page's script.
@@ -167,7 +165,8 @@ struct FailureSection {
             "<details class=\"part\"><summary><h3>\(Counted.items(Int64(failures.count), "further failure"))"
             + " of the test</h3></summary>\n"
         for failure in shown {
-            text += "<figure><pre>\(HTMLText.lines(Self.cut(failure.message)))</pre><figcaption>"
+            text +=
+                "<figure><pre>\(HTMLText.lines(failure.message.abridged(toBytes: ReportLimits.messageBytes)))</pre><figcaption>"
             text += linkedPlace(of: failure) ?? "at an unknown place"
             text +=
                 " <span class=\"dim\">\(failure.kind.rawValue), \(HTMLText.line(MetadataTime.text(failure.at)))</span>"
@@ -261,10 +260,11 @@ struct FailureSection {
     }
 
     /// The stores that are only named.
-    private func otherStores(of metadata: BundleMetadata) -> String {
-        guard let others = metadata.otherStores, !others.isEmpty else { return "" }
+    private func otherStores(of detail: FailureDetail) -> String {
+        guard let others = detail.metadata.otherStores, !others.isEmpty else { return "" }
+        let root = detail.packageRoot
         let items = others.prefix(50).map { store in
-            "<li><code>\(HTMLText.line(store.path))</code> "
+            "<li><code>\(HTMLText.line(root.relativePath(of: store.path)))</code> "
                 + "<span class=\"dim\">\(HTMLText.line(store.reason))</span></li>"
         }
         return "<details class=\"part\"><summary><h3>"

@@ -25,10 +25,9 @@ struct FindingsSection {
         guard let store = stores.firstIndex(where: { $0.store.name == finding.store }) else { return "" }
         var text = " data-store=\"\(store)\""
         if let transaction = finding.transaction { text += " data-transaction=\"\(transaction)\"" }
-        guard let name = finding.rows.first?.table,
-            let table = stores[store].tables.firstIndex(where: {
-                folded($0.source ?? $0.name) == folded(name)
-            })
+        let statement = finding.statement ?? finding.statements.last
+        guard let name = finding.rows.first?.table ?? statement?.writtenTable,
+            let table = StoreLayout(stores[store]).index(ofTable: name)
         else { return text }
         let keys = finding.rows.filter { $0.table == name }.prefix(20).map { row in
             "[" + row.key.map { CellJSON.text(of: $0.value) }.joined(separator: ",") + "]"

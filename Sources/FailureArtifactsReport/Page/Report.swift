@@ -80,7 +80,7 @@ package struct Report: WrittenText {
                     comparison: comparison)
                 return DescribedCause(
                     number: number + 1, cause: cause, findings: detail?.findings ?? [],
-                    place: detail?.metadata.failures.first.flatMap { FailureText.place(of: $0) },
+                    place: detail?.place,
                     html: section.html, blocks: blocks.html)
             }
             size += new.reduce(0) { $0 + $1.html.utf8.count }

@@ -9,15 +9,19 @@ struct StatementTimeline {
     private let statements: [StatementRecord]
     private let total: Int
     private let failure: BundleMetadata.Failure?
+    /// The place of the failure; nil if it is unknown.
+    private let place: String?
     /// The environment variables that identify the CI's run.
     private let variables: [String: String]
 
     init(
-        _ detail: StoreDetail, _ failure: BundleMetadata.Failure?, variables: [String: String] = [:]
+        _ detail: StoreDetail, _ failure: BundleMetadata.Failure?, at place: String? = nil,
+        variables: [String: String] = [:]
     ) {
         statements = detail.statements.suffix(Self.maximumStatements)
         total = detail.store.statements?.count ?? 0
         self.failure = failure
+        self.place = place
         self.variables = variables
     }
 
@@ -48,7 +52,7 @@ struct StatementTimeline {
             let columns = 1 + (hasRows ? 1 : 0) + (hasDurations ? 1 : 0)
             text +=
                 "<tr class=\"end\"><td>\(Self.time(failure.at))</td><td></td><td colspan=\"\(columns)\">"
-                + "\(HTMLText.line(FailureText.place(of: failure) ?? "The failure"))</td></tr>\n"
+                + "\(HTMLText.line(place ?? "The failure"))</td></tr>\n"
         }
         return text + "</tbody></table></div>\n"
     }

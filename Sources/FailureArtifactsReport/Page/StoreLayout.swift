@@ -47,7 +47,21 @@ struct StoreLayout {
     }
 
     /// Returns the index of a changed table; nil if the page doesn't have it.
-    func index(of change: ChangeDetail.Table) -> Int? { indices[folded(change.source)] }
+    func index(of change: ChangeDetail.Table) -> Int? { index(ofTable: change.source) }
+
+    /// Returns the index of a table by its name in the store; nil if the page doesn't have it.
+    func index(ofTable name: String) -> Int? { indices[folded(name)] }
+
+    /// The index of the table to open if nothing names another one: the last changed one, or else the first with rows.
+    var firstTable: Int {
+        let changes = store.steps.reversed().lazy.flatMap { $0.change.tables.map(\.source) }
+        let written = store.statements.reversed().lazy.filter { $0.changedRows ?? 0 > 0 }
+            .compactMap(\.writtenTable)
+        func isOpened(_ index: Int) -> Bool { !tables[index].detail.isQuiet && !tables[index].isDropped }
+        return changes.compactMap(index).first(where: isOpened)
+            ?? written.compactMap(index).first(where: isOpened)
+            ?? tables.indices.first { isOpened($0) && tables[$0].detail.count > 0 } ?? 0
+    }
 
     /// Returns the only column of a table's key; nil if the key has several columns.
     func keyColumn(of table: String) -> String? {

@@ -8,7 +8,7 @@ internal import FailureArtifactsSystem
 struct StoreSection {
     let detail: StoreDetail
     /// The failure at which the store was captured.
-    let failure: BundleMetadata.Failure?
+    let failure: FailureDetail
     /// The bundle's location, as the page names it.
     let bundle: BundleLocation
     /// True if the location is relative to the page's directory.
@@ -20,7 +20,8 @@ struct StoreSection {
 
     private var store: BundleMetadata.Store { detail.store }
     private var timeline: StatementTimeline {
-        StatementTimeline(detail, failure, variables: variables)
+        StatementTimeline(
+            detail, failure.metadata.failures.first, at: failure.place, variables: variables)
     }
 
     var html: String {
@@ -32,13 +33,18 @@ struct StoreSection {
     private var facts: String {
         var items: [String] = []
         if let path = store.originalPath {
-            items.append("\(path)\(store.deleted == true ? " (deleted)" : "")")
+            items.append(
+                "\(failure.packageRoot.relativePath(of: path))\(store.deleted == true ? " (deleted)" : "")"
+            )
         } else {
             items.append(store.storage == .memory ? "in memory" : "without a file")
         }
         if let mode = store.journalMode { items.append("journal mode \(mode)") }
         if let bytes = store.bytes.copy { items.append(Counted.bytes(bytes)) }
         if let version = store.userVersion, version != 0 { items.append("user version \(version)") }
+        if let sqlite = detail.sqlite, sqlite != failure.metadata.environment.sqlite {
+            items.append("last written by SQLite \(sqlite)")
+        }
         if let integrity = store.integrity { items.append("integrity \(integrity)") }
         if store.transactionOpen == true {
             items.append(

@@ -35,7 +35,10 @@ class Story {
       if (place.step === undefined && place.table === undefined) continue;
       (item.querySelector("details") ?? item)
         .append(button(
-          "link show", place.step === undefined ? "Show the row" : "Show it in the timeline",
+          "link show",
+          place.step !== undefined ? "Show it in the timeline" :
+            place.keys.length      ? "Show the row" :
+                                     "Show the table",
           () => this.open(place, true)
         ));
     }
@@ -62,8 +65,8 @@ class Story {
   /**
    * Opens a place.
    *
-   * @param place `store`; `step`, the last one by default; `table`, the first changed one by default; `keys` of rows to
-   *   mark; `row`, the key of a row to choose.
+   * @param place `store`; `step`, the last one by default; `table`, one that the step changed by default; `keys` of
+   *   rows to mark; `row`, the key of a row to choose.
    * @param scrolls True to scroll to the explorer.
    */
   async open(place, scrolls = false) {
@@ -71,7 +74,8 @@ class Story {
     if (store !== this.store) this.build(store);
     this.keys = {table: place.table, keys: place.keys ?? []};
     const step = place.step ?? store.last;
-    await this.go(step, place.table ?? this.changedTable(step) ?? this.table?.index ?? 0, place.row ?? place.keys?.[0]);
+    const table = place.table ?? this.changedTable(step) ?? this.table?.index ?? store.firstTable;
+    await this.go(step, table, place.row ?? place.keys?.[0]);
     if (scrolls) this.content.scrollIntoView({block: "start"});
   }
 

@@ -166,7 +166,7 @@ import Testing
         _ file: String?, _ line: Int?, _ kind: BundleMetadata.Failure.Kind, _ expected: String?
     ) {
         let failure = BundleMetadata.Failure(message: "m", file: file, line: line, kind: kind, at: .now)
-        #expect(FailureText.place(of: failure) == expected)
+        #expect(FailureText.place(of: failure, in: PackageRoot(.failed(in: []))) == expected)
     }
 
     @Test(arguments: [

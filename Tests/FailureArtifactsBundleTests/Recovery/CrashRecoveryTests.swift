@@ -31,7 +31,7 @@ import Testing
 
         /// Writes a journal of a process that died in the middle of a test.
         func leaveJournal(
-            taker: ProcessIdentity? = nil, stores: [JournalRecord] = [],
+            taker: ProcessIdentity? = nil, first: [JournalRecord] = [], stores: [JournalRecord] = [],
             others: [BundleMetadata.Test] = []
         ) throws {
             let file = try File(creating: path(HiddenName("recorder", of: dead, taker: taker)))
@@ -40,7 +40,7 @@ import Testing
             let parallel = others.enumerated().map { index, other in
                 JournalRecord.began(.init(index + 2), other, at: .now)
             }
-            let records = [JournalRecord.began(1, test, at: .now)] + parallel + stores
+            let records = first + [JournalRecord.began(1, test, at: .now)] + parallel + stores
             let lines = records.flatMap { Array($0.line.utf8) }
             #expect(failure_artifacts_journal_write(recorder, 0, lines, lines.count))
         }
@@ -169,6 +169,16 @@ import Testing
         let world = try World()
         try world.leaveJournal()
         #expect(try kinds(world.sweep()) == [[.termination]])
+    }
+
+    /// The journal has the working directory of the process, and the cause may have a file.
+    @Test func aTestInFlightHasItsPackage() throws {
+        let world = try World()
+        try FileSystem.createDirectory(world.root + "/app/Tests")
+        try FileSystem.write([], toNewFile: world.root + "/app/Package.swift")
+        let images = LoadedImages(images: [], workingDirectory: world.root + "/app/Tests")
+        try world.leaveJournal(first: [.images(images.json)])
+        #expect(try world.sweep().first?.packageRoot == world.root + "/app")
     }
 
     /// It isn't known whether an earlier test opened one and left it open.

@@ -111,7 +111,9 @@ import Testing
         #expect(metadata.otherStores == nil)
         metadata.add([.init(path: "/home/me/b", reason: "R."), .init(path: "/a", reason: "R.")])
         metadata.add([.init(path: "/home/me/b", reason: "R.")])
+        metadata.packageRoot = "/home/me/app"
         metadata.shortenHomePaths(HomePaths(home: "/home/me"))
+        #expect(metadata.packageRoot == "~/app")
         #expect(metadata.otherStores?.map(\.path) == ["/a", "~/b"])
     }
 }

@@ -208,4 +208,23 @@ import Testing
             #expect(try copied(directory) == "open")
         }
     }
+
+    /// The header of a copy tells which SQLite last wrote the store, such as another copy in the process.
+    @Test(arguments: ["delete", "wal"]) func theVersionOfTheWriterStays(mode: String) throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/shop.sqlite"
+            _ = try sqlite3Program(path, "PRAGMA journal_mode = \(mode); CREATE TABLE t(a)")
+            let version: [UInt8] = [0x00, 0x2e, 0x7a, 0x71]  // 3.46.1
+            let file = try FileHandle(forUpdating: URL(filePath: path))
+            try file.seek(toOffset: 96)
+            try file.write(contentsOf: version)
+            try file.close()
+
+            let snapshot = capture(DiscoveredStore(path: path), in: directory)
+
+            #expect(snapshot.method == .fileCopy && snapshot.journalMode == mode)
+            let copy = try FileSystem.contents(ofFile: directory + "/copy.sqlite")
+            #expect(copy[96..<100] == version[...] && copy[18] == 1)
+        }
+    }
 }

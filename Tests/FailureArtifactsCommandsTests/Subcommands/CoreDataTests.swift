@@ -80,7 +80,10 @@ private func bundle(
     @Test func showTellsEntities() throws {
         let fixture = try Fixture()
         let path = try bundle(fixture)
-        let text = run("show", path).output
+        let short = run("show", path).output
+        #expect(short.contains("        Citrus  2 objects\n    Person  "), "\(short)")
+        #expect(short.contains("\n  Attributes and relationships: see --schema\n"))
+        let text = run("show", path, "--schema").output
         for line in [
             "  Core Data 5E1B4F0C-8A3E-4B5E-9C57-2B7A1C0D9E11, model Fruits V2",
             "    Fruit  1 object of its own  (ZFRUIT)", "        Citrus  2 objects",
@@ -266,7 +269,7 @@ private func bundle(
     @Test func showTellsTheModel() throws {
         let fixture = try Fixture()
         let path = try bundle(fixture)
-        let text = run("show", path).output
+        let text = run("show", path, "--schema").output
         for line in [
             "      photoCount Integer 64, derived", "      lastChange Date, derived",
             "      cover → Cover", "      photos →→ Photo", "      webPage URI", "      identifier UUID",

@@ -89,6 +89,63 @@ import Testing
         #expect(run("show", path).output.contains("stores/s.sqlite, \(view)\n"))
     }
 
+    /// A process may have several copies of SQLite, and a store may come from elsewhere.
+    @Test(
+        arguments: [
+            (3_046_001, "", "3.46.1"), (3_040_001, "", nil), (0, "", nil), (2_008_017, "", nil),
+            (3_046_001, "\"redactions\": [\"statements\"], ", nil),
+        ] as [(UInt32, String, String?)])
+    func theSQLiteThatWroteAStore(number: UInt32, keys: String, version: String?) throws {
+        let fixture = try Fixture()
+        let metadata = Metadata.store("s").replacing(
+            "\"bytes\": {}", with: "\(keys)\"journalMode\": \"wal\", \"bytes\": {}")
+        var store = try fixture.store("CREATE TABLE t(a)")
+        store.replaceSubrange(
+            96..<100, with: (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * $0)) })
+        let bundle = try fixture.zip(
+            "a.zip", [("metadata.json", Array(metadata.utf8)), ("stores/s.sqlite", store)])
+        let text = run("show", bundle).output
+        let line = version.map { "  journal mode wal, last written by SQLite \($0)\n" }
+        #expect(text.contains(line ?? "  journal mode wal\n"), "\(text)")
+        #expect(text.contains("SQLite 3.40.1, process"))
+        let page = run("report", bundle, "-o", "-").output
+        #expect(page.contains("last written by SQLite") == (version != nil))
+        #expect(
+            page.contains("<span>last written by SQLite \(version ?? "")</span>") == (version != nil))
+    }
+
+    /// Failures and stores have paths relative to the package, whether or not it has run statements.
+    @Test func paths() throws {
+        let fixture = try Fixture()
+        let metadata = Metadata.ledger
+            .replacing("\"Tests/LedgerTests.swift\"", with: "\"/ci/app/Tests/LedgerTests.swift\"")
+            .replacing("\"/tmp/ledger.sqlite\"", with: "\"/ci/app/Tests/ledger.sqlite\"")
+            .replacing("{\"formatVersion\"", with: "{\"packageRoot\": \"/ci/app\", \"formatVersion\"")
+        let bundle = try fixture.zip(
+            "LedgerTests.testTransfer-1a2b3c4d.zip",
+            [
+                ("metadata.json", Array(metadata.utf8)),
+                ("stores/ledger.sqlite", try fixture.store(Metadata.ledgerSQL)),
+                ("stores/ledger.committed.sqlite", try fixture.store("CREATE TABLE account(id)")),
+            ])
+        let opened = try Program.tool("open", bundle, "--", "SELECT 1").error
+        let page = run("report", bundle, "-o", "-").output
+        for text in [
+            run("show", bundle).output, run("explain", bundle).output, opened, page,
+            run("explain", bundle, "--markdown").output, run("summary", bundle).output,
+        ] {
+            #expect(
+                text.contains("Tests/LedgerTests.swift:42") && !text.contains("/ci/app/Tests"), "\(text)"
+            )
+        }
+        #expect(run("show", bundle).output.contains("\n  was Tests/ledger.sqlite (4 KB)\n"))
+        #expect(page.contains("<span>Tests/ledger.sqlite</span>"))
+        // A store outside of the package.
+        #expect(run("show", bundle).output.contains("\n  was /tmp/vanished.sqlite\n"))
+        let json = run("explain", bundle, "--json").output
+        #expect(json.contains("\"file\" : \"Tests/LedgerTests.swift\""))
+    }
+
     /// The copy shows one connection's view, and a warning is about another one.
     @Test(arguments: [
         ("", "no transaction open"),
@@ -191,7 +248,7 @@ import Testing
             """, outcome.output)
         #expect(
             read
-                == "['attachedLines', 'bundle', 'changedFiles', 'coreData', 'findings', 'lastTransaction', 'metadata', 'statements', 'uncommitted'] {} 1.0 "
+                == "['attachedLines', 'bundle', 'changedFiles', 'coreData', 'findings', 'lastTransaction', 'metadata', 'sqlite', 'statements', 'uncommitted'] {} 1.0 "
                 + "['account', 'rich'] 42 False\n"
                 + "{'ledger': {'complete': True, 'schema': ['table account changed', 'view rich added'], "
                 + "'tables': [{'deleted': 0, 'inserted': 3, 'name': 'account', 'updated': 0}]}}\n")

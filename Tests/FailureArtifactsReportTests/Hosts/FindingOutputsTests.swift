@@ -150,7 +150,7 @@ import Testing
                 To look further:
 
                 ```text
-                failure-artifacts explain --all --json 'a b.zip'
+                failure-artifacts explain --json 'a b.zip'
                 failure-artifacts show 'a b.zip'
                 failure-artifacts history --store ledger 'a b.zip'
                 failure-artifacts query --store ledger --at 6 'a b.zip' 'SELECT * FROM "posting" LIMIT 20'

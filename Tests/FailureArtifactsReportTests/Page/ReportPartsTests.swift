@@ -362,6 +362,44 @@ struct ReportPartsTests {
         return record
     }
 
+    /// Tables are `audit`, which is empty, `booking`, `customer` and SQLite's own; another one was dropped.
+    @Test(
+        arguments: [
+            ([], [], 1), ([["customer"], ["booking"]], [], 1),
+            ([["Booking"], ["customer", "booking"]], [], 2),
+            ([["audit"], ["sqlite_sequence"]], [], 0), ([["customer"], ["old"], []], [], 2),
+            ([], ["INSERT INTO customer VALUES (1)", "SELECT * FROM booking"], 2),
+            (
+                [],
+                [
+                    "DELETE FROM Audit", "INSERT INTO aux.customer VALUES (1)",
+                    "INSERT INTO x VALUES (1)",
+                ], 0
+            ),
+            // The steps tell more than the statements.
+            ([["customer"]], ["INSERT INTO booking VALUES (1)"], 2),
+        ] as [([[String]], [String], Int)])
+    func `The first table is the last changed one, or has rows`(
+        _ steps: [[String]], _ statements: [String], _ expected: Int
+    ) throws {
+        let metadata = try BundleMetadata(json: Array(Metadata.store("a").utf8), of: "a.zip")
+        var detail = StoreDetail(try #require(metadata.stores.first))
+        detail.tables = [("audit", 0), ("booking", 2), ("customer", 1), ("sqlite_sequence", 1)].map {
+            var table = TableDetail(name: $0)
+            (table.count, table.isQuiet) = (Int64($1), $0.hasPrefix("sqlite_"))
+            return table
+        }
+        detail.steps = steps.enumerated().map { index, tables in
+            var step = StepDetail(kind: .transaction, number: index + 1)
+            step.change.tables = tables.map {
+                .init(name: $0, source: $0, counts: RowCounts(inserted: 1))
+            }
+            return step
+        }
+        detail.statements = statements.map { sql in Self.record(sql) { $0.changes = 1 } }
+        #expect(StoreLayout(detail).firstTable == expected)
+    }
+
     private static func timeline(_ statements: [StatementRecord]) throws -> StatementTimeline {
         let metadata = try BundleMetadata(json: Array(Metadata.store("a").utf8), of: "a.zip")
         var detail = StoreDetail(try #require(metadata.stores.first))

@@ -351,7 +351,7 @@ class SuiteCase(unittest.TestCase):
             sum(len(bundle.metadata["warnings"]) for bundle in with_capture.bundles), warnings)
         for bundle in with_capture.bundles:
             # The tool, the directory, and the end of the bundle's name.
-            end = f"failure-artifacts{'' if bundle.metadata['outcome'] == 'passed' else ' explain'} .*{bundle.path.stem[-8:]}"
+            end = f"failure-artifacts{'' if bundle.metadata['outcome'] == 'passed' else ' explain'} .*{bundle.path.stem[-8:]}'?"
             self.assertEqual(sum(bool(re.search(end + "$", line)) for line in with_capture.said), 1, with_capture.said)
             self.check(bundle)
         return with_capture.bundles[0] if count == 1 else with_capture.bundles
@@ -393,6 +393,9 @@ class SuiteCase(unittest.TestCase):
         self.assertEqual(metadata["formatVersion"], "1.1")
         self.assertEqual(metadata["test"]["framework"], self.framework)
         self.assertEqual(metadata["outcome"], outcome)
+        # The package of the suites, as the paths of the failures tell.
+        if any(failure.get("file", "").startswith(str(SUITES)) for failure in metadata["failures"]):
+            self.assertEqual(metadata["packageRoot"], str(SUITES))
         # In seconds. How long a capture takes is for the benchmarks, because it depends on the machine's load.
         self.assertTrue(0 <= metadata["capture"]["duration"] < 60, metadata["capture"])
         mentioned = []

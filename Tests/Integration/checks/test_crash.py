@@ -219,7 +219,7 @@ class OrderlyEnds(CrashCase):
         self.assertEqual(code, 0)
         self.assertEqual(place.in_flight, [])
         (bundle,) = place.bundles()
-        self.assertIn(bundle.path.name, errors)
+        self.assertTrue(errors.endswith(f"failure-artifacts explain failure-artifacts/{bundle.path.stem[-8:]}\n"), errors)
         self.check(bundle, outcome="terminated")
         self.assertEqual(place.sweep(), [])
         return bundle

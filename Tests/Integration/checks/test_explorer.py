@@ -167,6 +167,60 @@ class ManySteps(SuiteCase):
 
 
 @needs(browser.executable(), "Chromium")
+class FirstTable(unittest.TestCase):
+    """The table that is open at first, in a store without a history whose first table is empty."""
+
+    SUM = "XCTAssertEqual failed: (\"9435\") is not equal to (\"9434\")"
+    CASES = {
+        # By test: the message, the statements with the numbers of changed rows, and the table.
+        "testRows": (
+            "XCTAssertEqual failed: (\"7777\") is not equal to (\"1\")",
+            (("INSERT INTO booking VALUES (?, ?)", 1), ("INSERT INTO customer VALUES (?)", 1)), "booking"),
+        # The finding has no rows.
+        "testStatement": (
+            SUM, (("UPDATE booking SET cents = cents + 1", 1), ("INSERT INTO customer VALUES (?)", 1)), "booking"),
+        "testLastChange": (
+            "failed - m", (("INSERT INTO booking VALUES (?, ?)", 1), ("INSERT INTO customer VALUES (?)", 1),
+                           ("DELETE FROM audit", 0), ("SELECT * FROM booking", 0)), "customer"),
+        "testNothing": ("failed - m", (), "booking"),
+    }
+
+    def test_the_table_that_matters(self):
+        with tempfile.TemporaryDirectory(prefix="explorer ") as name, browser.page() as page:
+            directory = pathlib.Path(name)
+            content = store(
+                directory / "shop.sqlite",
+                "CREATE TABLE audit (note); CREATE TABLE booking (id INTEGER PRIMARY KEY, cents INTEGER);"
+                "CREATE TABLE customer (name)",
+                ("INSERT INTO booking VALUES (?, ?)", [(1, 1000), (2, 7777), (3, 658)]),
+                ("INSERT INTO customer VALUES (?)", [("a",)]))
+            paths = []
+            for number, (test, (message, statements, _)) in enumerate(self.CASES.items()):
+                log = "".join(json.dumps({
+                    "at": f"2026-11-21T07:08:09.{order:06}Z", "changes": changes, "connection": 1, "order": order,
+                    "phase": "test", "sql": sql, "thread": "7f"}) + "\n" for order, (sql, changes) in enumerate(statements, 1))
+                described_store = described(
+                    "shop", "stores/shop.sqlite", statements={"entry": "statements/shop.jsonl", "count": len(statements)})
+                paths.append(bundle(
+                    directory / f"T.{test}-0000000{number}.zip",
+                    metadata("T", test, message, f"f{number}", stores=[described_store], attachments=[]),
+                    **{"stores/shop.sqlite": content, "statements/shop.jsonl": log}))
+            page.show(1440, 1000, "light")
+            page.open(report(directory, *paths).as_uri())
+            for test, (_, _, table) in self.CASES.items():
+                with self.subTest(test):
+                    page.run(f"[...document.querySelectorAll('#list a')].find(a => a.textContent.includes('{test}')).click()")
+                    page.wait("!!document.querySelector('article:not([hidden]) .grid td')")
+                    self.assertEqual(page.run("document.querySelector('article:not([hidden]) h2').textContent"), f"T.{test}")
+                    self.assertEqual(
+                        page.run("document.querySelector('article:not([hidden]) .grid').ariaLabel"), f"Rows of {table}")
+                    buttons = page.run("[...document.querySelectorAll('article:not([hidden]) .show')].map(b => b.textContent)")
+                    expected = {"testRows": "Show the row", "testStatement": "Show the table"}.get(test)
+                    self.assertEqual(buttons[:1], [expected] if expected else [])
+            self.assertEqual(page.complaints, [])
+
+
+@needs(browser.executable(), "Chromium")
 class LargeTable(unittest.TestCase):
     def test_a_table_of_ten_thousand_rows_and_two_hundred_columns(self):
         """Scrolling keeps the document small, and a filter finds the rows that SQLite finds."""

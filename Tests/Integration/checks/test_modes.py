@@ -58,7 +58,7 @@ struct Wrong: Error {}
 }
 
 struct Undeclared {
-    @Test(arguments: 1...3) func parameterized(_ number: Int) { store("parameterized\(number)") { #expect(number == 2) } }
+    @Test(arguments: 1...3) func parameterized(_ number: Int) { store("parameterized\\(number)") { #expect(number == 2) } }
 
     @Test func asynchronous() async {
         await Task.yield()
@@ -385,7 +385,7 @@ class DynamicLibrary(SuiteCase):
 
     framework = "Swift Testing"
 
-    LIBRARY = """// swift-tools-version: 6.2
+    LIBRARY = """// swift-tools-version: 6.3
 
 import PackageDescription
 

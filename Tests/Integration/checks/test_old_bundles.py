@@ -73,8 +73,10 @@ class Commands(OldBundles):
             text = self.tool("show", path)
             for failure in metadata["failures"]:
                 self.assertIn(failure["message"].removeprefix("XCTAssertEqual failed: "), text)
+            everything = self.tool("show", path, "--all")
             for store in metadata["stores"]:
-                self.assertIn(f"Store {store['name']}", text)
+                self.assertIn(f"Store {store['name']}\n", everything)
+                self.assertRegex(text, rf"\n(Store |  ){re.escape(store['name'])}[:\n]")
         text = self.tool("show", ORDINARY, "--statements")
         self.assertIn("DELETE FROM account WHERE id = 2", text)
         self.assertIn("UPDATE account SET cents = 400 WHERE id = 1", text)

@@ -117,9 +117,12 @@ enum RunSummary {
         }
         var text = SafeText.line(metadata.test.title)
         let message = FailureText.headline(of: metadata.failures.first)
-        if !message.isEmpty { text += ": " + message }
         let label = metadata.outcome.label
         let room = (output.terminal?.width ?? width) - 2 - TextWidth.columns(of: label) - 1
+        if !message.isEmpty {
+            text += ": "
+            text += TextWidth.abridged(message, to: max(room - TextWidth.columns(of: text), 20))
+        }
         return "  " + output.styled(label, metadata.outcome.style) + " "
             + TextWidth.shortened(text, to: room)
     }

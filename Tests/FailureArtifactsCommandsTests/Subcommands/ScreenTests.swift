@@ -1,0 +1,212 @@
+import FailureArtifactsTestFixtures
+import Foundation
+import Testing
+
+@testable import FailureArtifactsCommands
+
+/// What is shown fits on a screen, and an option shows the rest.
+@Suite struct ScreenTests {
+    /// A message of 60 KB, whose values are at the end.
+    private static let long =
+        "The pages differ: " + String(repeating: "0123456789 ", count: 5500)
+        + "(\\\"1\\\") is not (\\\"2\\\")"
+
+    /// Each command shows the message's beginning and its end.
+    @Test(arguments: [nil, 80] as [Int?]) func longMessages(_ width: Int?) throws {
+        let fixture = try Fixture()
+        let bundle = try fixture.plain("a.zip", message: Self.long)
+        for command in ["show", "explain"] {
+            let text = run(command, bundle, width: width).output
+            #expect(text.split(separator: "\n").count < 40)
+            #expect(text.contains("The pages differ: 0123456789"))
+            #expect(text.contains("… 58 KB left out (all with --all) …"), "\(text)")
+            #expect(text.contains("(\"1\") is not (\"2\")\n"))
+            let all = run(command, bundle, "--all", width: width).output
+            #expect(all.ranges(of: "0123456789").count == 5500)
+            #expect(!all.contains("left out"))
+            #expect(run(command, bundle, "--json").output.ranges(of: "0123456789").count == 5500)
+        }
+        let listed = run("list", bundle, width: width).output
+        #expect(listed.contains("The pag") && listed.contains("…"), "\(listed)")
+        #expect(listed.contains("is not (\"2\")  "), "\(listed)")
+        #expect(listed.utf8.count < 400)
+    }
+
+    @Test func longMessagesElsewhere() throws {
+        let fixture = try Fixture()
+        let bundle = try fixture.zip(
+            "a.zip",
+            [
+                (
+                    "metadata.json",
+                    Array(Metadata.store("s").replacing("\"m\"", with: "\"\(Self.long)\"").utf8)
+                ),
+                ("stores/s.sqlite", try fixture.store("CREATE TABLE t(a)")),
+            ])
+        let opened = try Program.tool("open", bundle, "--", "SELECT 1")
+        let others = [
+            run("explain", bundle, "--markdown").output, run("summary", bundle).output,
+            run("report", bundle, "-o", "-").output.replacing("&quot;", with: "\""),
+            run("junit", bundle, "-o", "-").output.replacing("&quot;", with: "\""), opened.error,
+        ]
+        for (index, text) in others.enumerated() {
+            #expect(text.contains("The pages differ: 0123456789"), "\(index)")
+            #expect(text.contains("(\"1\") is not (\"2\")"), "\(index): \(text.prefix(3000))")
+        }
+        #expect(opened.error.utf8.count < 1200)
+    }
+
+    /// A bundle has the stores in the order of their names; the finding is about the last one.
+    @Test func manyStores() throws {
+        let fixture = try Fixture()
+        let names = (10..<50).map { "copy\($0)" }
+        let bundle = try fixture.walBundle(log: StoryTests.log, copies: names)
+        let text = run("show", bundle).output
+        #expect(text.split(separator: "\n", omittingEmptySubsequences: false).count <= 62, "\(text)")
+        #expect(text.ranges(of: "\nStore ").count == 1)
+        #expect(text.contains("\nOther stores (described with --all)\n  copy10\n"), "\(text)")
+        #expect(text.contains("\n  and 33 more stores (all with --all)\n"))
+        #expect(text.contains("and 77 more findings"), "\(text)")
+        let all = run("show", bundle, "--all").output
+        #expect(all.ranges(of: "\nStore ").count == 41 && !all.contains("--all"))
+        // The statements of all stores.
+        #expect(
+            run("show", bundle, "--statements").output.ranges(of: "\nLast statements of ").count == 41)
+    }
+
+    /// The store of the best finding is described, or else the one that the test used last.
+    @Test func theStoreThatMattersIsDescribed() throws {
+        let fixture = try Fixture()
+        func bundle(_ name: String, message: String) throws -> String {
+            let stores = (1...9).map { number in
+                """
+                {"name": "s\(number)", "entry": "stores/s\(number).sqlite", "storage": "memory", "bytes": {},
+                 "statements": {"entry": "statements/s\(number).jsonl", "count": 1},
+                 "tables": [\((0..<9).map { "{\"name\": \"t\($0)\", \"rows\": 1, \"exact\": true}" }.joined(separator: ","))],
+                 "capture": {"method": "serialize", "consistent": true, "duration": 0, "checkpoint": "none"}}
+                """
+            }
+            let metadata = Metadata.plain(test: "t", message: message).replacing(
+                "\"stores\": []", with: "\"stores\": [\(stores.joined(separator: ","))]")
+            var entries = [("metadata.json", Array(metadata.utf8))]
+            for number in 1...9 {
+                entries.append(
+                    (
+                        "stores/s\(number).sqlite",
+                        try fixture.store("CREATE TABLE t0(a); INSERT INTO t0 VALUES (\(number * 1111))")
+                    ))
+                // The last statement of all ran before the test.
+                let (order, phase) = number == 9 ? (99, "earlier") : (number == 4 ? 50 : number, "test")
+                entries.append(
+                    (
+                        "statements/s\(number).jsonl",
+                        Array(
+                            """
+                            {"at":"2026-11-21T07:08:09.100Z","connection":1,"order":\(order),"phase":"\(phase)",\
+                            "changes":1,"sql":"INSERT INTO t0 VALUES (?)","thread":"7f"}\n
+                            """.utf8)
+                    ))
+            }
+            return try fixture.zip(name, entries)
+        }
+        let last = run("show", try bundle("a.zip", message: "m")).output
+        #expect(last.contains("\nStore s4\n") && !last.contains("\nStore s9\n"), "\(last)")
+        let found = run(
+            "show",
+            try bundle(
+                "b.zip", message: "XCTAssertEqual failed: (\\\"7777\\\") is not equal to (\\\"1\\\")")
+        ).output
+        #expect(found.contains("possible, message-values, store s7"))
+        #expect(found.contains("\nStore s7\n") && !found.contains("\nStore s9\n"), "\(found)")
+    }
+
+    @Test func longLists() throws {
+        let fixture = try Fixture()
+        let tables = (1...40).map { "{\"name\": \"t\($0)\", \"rows\": 1, \"exact\": true}" }
+        let metadata = Metadata.store("s")
+            .replacing(
+                "\"bytes\": {}", with: "\"bytes\": {}, \"tables\": [\(tables.joined(separator: ","))]"
+            )
+            .replacing(
+                "\"warnings\": []",
+                with: "\"warnings\": [\((1...30).map { "\"Warning \($0).\"" }.joined(separator: ","))]"
+            ).replacing(
+                "\"attachments\": []",
+                with: "\"attachments\": ["
+                    + (1...30).map { "{\"name\": \"a\($0)\", \"bytes\": 1}" }.joined(separator: ",")
+                    + "]"
+            ).replacing(
+                "\"failures\": [",
+                with: "\"failures\": ["
+                    + String(
+                        repeating:
+                            "{\"message\": \"e\", \"kind\": \"error\", \"at\": \"2026-11-21T07:08:09.120Z\"},",
+                        count: 30))
+        let bundle = try fixture.zip(
+            "a.zip",
+            [
+                ("metadata.json", Array(metadata.utf8)),
+                ("stores/s.sqlite", try fixture.store("CREATE TABLE t(a)")),
+            ])
+        let text = run("show", bundle).output
+        #expect(text.split(separator: "\n", omittingEmptySubsequences: false).count <= 70)
+        for line in [
+            "  and 28 more failures (all with --all)", "    and 31 more tables (all with --all)",
+            "  and 16 more lines (all with --all)", "  and 24 more lines (all with --all)",
+        ] {
+            #expect(text.contains("\n" + line + "\n"), "\(line)\n\(text)")
+        }
+        let all = run("show", bundle, "--all").output
+        #expect(!all.contains("--all") && all.contains("Warning 30.") && all.contains("  a30 "))
+        #expect(all.contains("    t40  1 row\n") && all.ranges(of: "    e\n").count == 30)
+    }
+
+    /// A store that an earlier test opened has that test's statements, too.
+    @Test func statementsFromBeforeTheTest() throws {
+        let fixture = try Fixture()
+        let earlier = Dictionary(uniqueKeysWithValues: (0..<11).map { ($0, "\"phase\":\"earlier\"") })
+        let bundle = try fixture.walBundle(log: StoryTests.log, facts: earlier)
+        let text = run("show", bundle).output
+        #expect(
+            text.contains(
+                """
+                Last statements, 5 of 8 (all with --statements)
+                  07:08:09.114  BEGIN
+                  07:08:09.115  DELETE FROM account WHERE id > 1  (2 rows)
+                  07:08:09.116  DROP TABLE entry
+                  07:08:09.117  COMMIT
+                  07:08:09.118  SELECT count(*) FROM account
+                11 earlier statements, from before the test (shown with --all)
+
+                """), "\(text)")
+        let own = run("show", bundle, "--statements").output
+        #expect(own.contains("\nLast statements\n  07:08:09.111  BEGIN\n"), "\(own)")
+        #expect(!own.contains("CREATE TABLE entry(") && own.contains("11 earlier statements"))
+        let all = run("show", bundle, "--all").output
+        #expect(
+            all.contains("\n\nStatements before the test\n  07:08:09.100  PRAGMA journal_mode = wal\n"))
+        #expect(all.contains("\n  07:08:09.110  COMMIT\n\nLast statements\n  07:08:09.111  BEGIN\n"))
+        #expect(!all.contains("earlier statements"))
+        #expect(run("show", bundle, "--json").output.ranges(of: "\"phase\" : \"earlier\"").count >= 11)
+        let none = try fixture.walBundle(
+            log: [("SELECT 1", 0)], facts: [0: "\"phase\":\"earlier\""], passed: true)
+        #expect(
+            run("show", none).output.contains(
+                "\n\n1 earlier statement, from before the test (shown with --all)\n\nStore"))
+    }
+
+    @Test func allFindingsAreInTheJSON() throws {
+        let fixture = try Fixture()
+        let bundle = try fixture.walBundle(log: StoryTests.log, copies: ["b", "c", "d", "e"])
+        let text = run("explain", bundle).output
+        #expect(text.ranges(of: "\n5. ").count == 1 && !text.contains("\n6. "), "\(text)")
+        #expect(text.contains(" further findings (all with --all)"))
+        let all = run("explain", bundle, "--all").output
+        let count = all.ranges(of: #/\n\d+\. /#).count
+        #expect(count > 5 && !all.contains("--all"))
+        for command in ["explain", "show"] {
+            let json = run(command, bundle, "--json").output
+            #expect(json.ranges(of: "\"confidence\" : ").count == count, "\(command)")
+        }
+    }
+}
