@@ -86,8 +86,11 @@ enum StatementFailed: FindingRule {
         guard let error = (kinds + general).first(where: { text.contains($0.message) }) else {
             return nil
         }
-        if let quoted { return try finding(error, quoted, .named, in: store, failure) }
-        guard error.code == 19 else { return nil }
+        if let quoted, quoted.writes || error.code != 19 {
+            return try finding(error, quoted, .named, in: store, failure)
+        }
+        // If a COMMIT failed, the row that made it fail is another finding, and tells more.
+        guard error.code == 19, quoted == nil else { return nil }
         let isReference = error.message.hasPrefix("FOREIGN")
         let candidates = store.testStatements.filter {
             $0.writes && $0.record.error == nil && $0.record.changes ?? 0 == 0
