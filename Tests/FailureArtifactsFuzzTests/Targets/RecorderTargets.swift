@@ -77,7 +77,7 @@ private enum RecorderImage {
         ]
         let journal = records.flatMap { Array($0.line.utf8) }
         var bytes = Array("FARECORD".utf8)
-        for number: UInt32 in [1, UInt32(page), 4, 1] { bytes.append(number) }
+        for number: UInt32 in [2, UInt32(page), 4, 1] { bytes.append(number) }
         for ticks: UInt64 in [1000, 2000, 3000] {
             bytes.append(ticks)
             bytes.append(1_700_000_000_000_000_000 + ticks)
@@ -112,7 +112,8 @@ private enum RecorderImage {
             _ = add(
                 4,
                 content(
-                    order, 1500 + order, UInt64(7), Int64(order), text, stack, UInt32(order), UInt32(0),
+                    order, 1500 + order, UInt64(7), UInt32(order), UInt32(1), text, stack, UInt32(order),
+                    UInt32(0),
                     UInt32(order),
                     UInt32(0)))
         }
