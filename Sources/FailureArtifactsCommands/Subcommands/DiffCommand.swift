@@ -205,7 +205,9 @@ extension DiffCommand {
                     "There is nothing else to compare, so this is the last transaction of \(last.name)."
                 )
             }
-            if let new = (choice.map { [$0] } ?? choices).first(where: { $0.start(among: choices) != nil }) {
+            if let new = (choice.map { [$0] } ?? choices).first(where: {
+                $0.start(among: choices) != nil
+            }) {
                 let names = ["start/\(new.name)", new.name].map { "--store \(ShellWord.quoted($0))" }
                 throw CommandError(
                     .usage,

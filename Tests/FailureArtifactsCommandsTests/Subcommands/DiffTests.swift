@@ -301,11 +301,15 @@ import Testing
                     "metadata.json",
                     Array(Metadata.store("s").replacing("\"attachments\"", with: snapshot).utf8)
                 ),
-                ("stores/s.sqlite", try fixture.store("CREATE TABLE t(a); INSERT INTO t VALUES (1), (2)")),
+                (
+                    "stores/s.sqlite",
+                    try fixture.store("CREATE TABLE t(a); INSERT INTO t VALUES (1), (2)")
+                ),
                 (
                     "snapshots/start/s.sqlite",
                     try fixture.store(
-                        isEmpty ? "PRAGMA user_version = 1" : "CREATE TABLE t(a); INSERT INTO t VALUES (1)")
+                        isEmpty
+                            ? "PRAGMA user_version = 1" : "CREATE TABLE t(a); INSERT INTO t VALUES (1)")
                 ),
             ])
         let stores = "--store start/s --store s"
@@ -318,7 +322,8 @@ import Testing
             #expect(found.error.hasPrefix(message) == isEmpty, "\(found)")
         }
         let all = run(["diff", bundle] + stores.split(separator: " ").map(String.init))
-        #expect(all.output.contains("+ rowid 2: a 2") && all.output.contains("rowid 1") == isEmpty, "\(all)")
+        #expect(
+            all.output.contains("+ rowid 2: a 2") && all.output.contains("rowid 1") == isEmpty, "\(all)")
     }
 
     @Test func whatCannotBeComparedIsSaid() throws {

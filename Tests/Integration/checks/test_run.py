@@ -169,6 +169,20 @@ class Running(RunCase):
         self.assertEqual(bundle.store("crash").rows(), ["apple", "pear"])
         self.assertIn("time limit of 3s", bundle.messages[0])
 
+    def test_hang_inside_a_transaction(self):
+        """The test's own process holds the lock, and not another one."""
+        place = self.place()
+        process = self.supervise(
+            place, EXECUTABLE, "RawSuite.CrashTests/testHangsInsideATransaction", options=["--timeout", "3s"])
+        status, _, errors = self.ends(process)
+        self.assertEqual(status, 124)
+        (bundle,) = place.bundles()
+        self.assertEqual(bundle.store("crash").rows(), ["apple", "pear"])
+        (warning,) = [warning for warning in bundle.metadata["warnings"] if warning["code"] == "other-writer"]
+        number = bundle.metadata["environment"]["processID"]
+        self.assertEqual(warning["process"], number)
+        self.assertTrue(warning["text"].startswith(f"The test's own process ({number}) had a write transaction"), warning)
+
     def hanging(self, place, **dispositions):
         """A supervised test that hangs, with the given signal dispositions instead of this process's."""
         def set_dispositions():
