@@ -39,7 +39,7 @@ class Running(RunCase):
         self.assertEqual(place.in_flight, [])
         (bundle,) = place.bundles()
         self.check(bundle, outcome=outcome)
-        self.assertIn("failure-artifacts open", errors)
+        self.assertIn("failure-artifacts explain", errors)
         self.assertIn(bundle.path.name, errors)
         summary = errors[errors.index("failure-artifacts: 1 bundle in "):]
         self.assertLessEqual(len(summary.splitlines()), 10, errors)
@@ -267,7 +267,7 @@ class Running(RunCase):
         self.assertEqual(status, 0)
         (bundle,) = place.bundles()
         self.assertEqual(bundle.metadata["outcome"], "crashed")
-        self.assertNotIn("failure-artifacts open", errors)
+        self.assertNotIn("failure-artifacts explain", errors)
 
     def test_the_bundle_of_a_crash_in_memory(self):
         place = self.place()
