@@ -129,12 +129,6 @@ final class CrashTests: XCTestCase {
         say("hanging")
         while try database.integer("SELECT 1") == 1 { pause() }
     }
-
-    func testHangsInsideATransaction() throws {
-        let database = try openStore()
-        try database.execute("BEGIN; DELETE FROM fruit")
-        while try database.integer("SELECT 1") == 1 { pause() }
-    }
 }
 
 /// A shared store that the first test opens and the second one has open when its process dies.
