@@ -1,6 +1,6 @@
 internal import FailureArtifactsBundle
 
-/// What failures with one cause have in common.
+/// The reason that failures of one cause have in common.
 package struct CauseReason {
     /// Equal for failures with one cause.
     package let key: String
