@@ -38,6 +38,17 @@ import Testing
         try writer.finish()
     }
 
+    /// A CI's client unpacks each artifact into a directory of its own.
+    @Test(arguments: ["two-", "22222222", "two-22222222.zip"])
+    func aPartOfANameIsFoundInDirectoriesBelow(_ part: String) throws {
+        try withFolder { (folder) throws in
+            #expect(
+                try BundleLocator.single(at: "\(folder)/in/\(part)").path == folder
+                    + "/in/deep/two-22222222.zip")
+            #expect(throws: BundleError.self) { try BundleLocator.single(at: folder + "/in/33333333") }
+        }
+    }
+
     @Test func bundlesAreFoundInDirectoriesAndZips() throws {
         try withFolder { (folder) throws in
             #expect(

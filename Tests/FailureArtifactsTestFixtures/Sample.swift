@@ -18,7 +18,7 @@ package enum Sample {
     package static func bundle(
         _ name: String, _ messages: String..., at second: Int = 0, arguments: [String]? = nil,
         outcome: BundleMetadata.Outcome = .failed, fingerprint: String = "",
-        file: String? = "/p/A.swift",
+        file: String? = "/p/A.swift", line: Int = 3, variables: [String: String] = [:],
         framework: String = TestIdentity.xctest, path: String? = nil
     ) throws -> ResultBundle {
         var metadata = try BundleMetadata(
@@ -28,12 +28,13 @@ package enum Sample {
         metadata.test.arguments = arguments
         metadata.outcome = outcome
         metadata.fingerprint = fingerprint
+        metadata.environment.ci?.variables = variables
         let first = try #require(metadata.failures.first)
         metadata.failures = messages.map { message in
             var failure = first
             failure.message = message
             failure.file = file
-            failure.line = file == nil ? nil : 3
+            failure.line = file == nil ? nil : line
             failure.at = "2026-11-21T07:08:\(10 + second).000Z"
             return failure
         }

@@ -201,8 +201,8 @@ extension Blame {
         let fitting = own.indices.filter { fits($0, changes) }
         var choices = [fitting.map { own[$0] }, own]
         // A trigger or a foreign key may have set other columns than the statement, or other values.
-        if linked?.isSetDirectly(table) == true {
-            let writes = TableWrites(own)
+        if let linked, linked.isSetDirectly(table) {
+            let writes = TableWrites(own, columns: linked.columns(of: table))
             let possible = fitting.filter { index in
                 (columns.isEmpty || mayUpdate(columns, own[index].record, own[index].outline))
                     && (rows.isEmpty

@@ -6,6 +6,44 @@ extension StoreEvidence {
     /// The maximum number of statements that are kept for a finding.
     static let maximumCandidates = 5
 
+    /// Removes the statement of a finding if its text shows that it wrote other rows of the table, and adds those that
+    /// can have written the finding's rows.
+    ///
+    /// - Parameter finding: A finding about this store.
+    func checkStatement(of finding: inout Finding) {
+        // A finding with more rows may lack some, and those of an error are in the statement's way.
+        guard finding.rows.count < Finding.smallestRowLimit, let statement = finding.statement,
+            statement.error == nil, let table = StatementOutline(statement.sql).table, let linked,
+            linked.isSetDirectly(table)
+        else { return }
+        let rows = finding.rows.filter { folded($0.table) == table }
+        let step = finding.transaction.flatMap { number in steps.first { $0.number == number } }
+        let own = (step?.statements ?? statements).filter {
+            $0.outline.table == table && $0.hasChangedRows
+        }
+        let writes = TableWrites(own.outlined, columns: linked.columns(of: table))
+        let columns = Set(rows.flatMap(\.columns).map { folded($0.column) })
+        let possible = own.indices.filter { index in
+            rows.contains {
+                ($0.change == .deleted) == (own[index].outline.kind == .delete)
+                    && writes.mayHaveChanged($0, at: index)
+            }
+        }
+        guard !rows.isEmpty, own.contains(where: { $0.order == statement.order }),
+            !possible.contains(where: { own[$0].order == statement.order })
+        else { return }
+        // A statement that has certainly set the columns comes after all that matter no more.
+        let last = possible.last { index in
+            rows.allSatisfy { writes.hasSet(columns, of: $0, at: index) }
+        }
+        var seen: Set<String> = []
+        let found = possible.drop { $0 < last ?? 0 }.map { own[$0].record }.filter {
+            seen.insert("\($0.source?.place ?? "")\n\($0.sql)").inserted
+        }
+        finding.statement = found.count == 1 ? found[0] : nil
+        finding.statements = (2...Self.maximumCandidates).contains(found.count) ? found : []
+    }
+
     /// Adds the statements that can have changed the rows of a finding, if it names a transaction and no statement.
     ///
     /// They are those that ``Blame`` lists. If there is just one, it is the finding's statement.
@@ -15,7 +53,7 @@ extension StoreEvidence {
         if steps.isEmpty, finding.code == .differenceFromPass, finding.statement == nil {
             finding.statement = onlyWriter(of: finding.rows)
         }
-        guard finding.statement == nil, let number = finding.transaction,
+        guard finding.statement == nil, finding.statements.isEmpty, let number = finding.transaction,
             let step = steps.first(where: { $0.number == number }), !step.statements.isEmpty
         else { return }
         var rows: [Finding.Row] = []

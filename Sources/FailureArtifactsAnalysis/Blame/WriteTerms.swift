@@ -2,7 +2,7 @@ internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 
-/// The parts of an `UPDATE` or `DELETE` that tell which rows it can have changed, as far as its text has them.
+/// The parts of a statement that tell which rows it can have changed, as far as its text has them.
 ///
 /// The log has no bound values, so most statements leave it open.
 struct WriteTerms {
@@ -13,18 +13,30 @@ struct WriteTerms {
     private var assigned: Literals = [:]
     /// The literals that columns must be equal to.
     private var required: Literals = [:]
+    /// The literals of each row that an `INSERT` lists; nil if it may insert other rows.
+    private var inserted: [Literals]?
     /// True if the statement changes each row of its table that ``required`` fits.
     private var isExact = false
     /// The columns that it sets; nil if they are unknown.
     let columns: Set<String>?
 
-    init(_ record: StatementRecord, _ outline: StatementOutline) {
+    /// Creates the parts of a statement.
+    ///
+    /// - Parameters:
+    ///   - record: The statement.
+    ///   - outline: Its kind and table.
+    ///   - tableColumns: The folded names of the table's columns, in order; empty if they are unknown.
+    init(_ record: StatementRecord, _ outline: StatementOutline, tableColumns: [String] = []) {
         let isWhole =
             record.cut != true && record.sql.utf8.count <= StatementOutline.maximumLength
         let tokens = StatementOutline.tokens(
             of: record.sql, limit: StatementOutline.Parts.maximumWords)
         let parts = StatementOutline.Parts(record.sql)
-        guard isWhole, tokens.count < StatementOutline.Parts.maximumWords,
+        let isComplete = isWhole && tokens.count < StatementOutline.Parts.maximumWords
+        if isComplete, outline.kind == .insert, !outline.mayHaveNoEffect {
+            inserted = Self.insertedRows(tokens, tableColumns)
+        }
+        guard isComplete,
             outline.kind == .delete || !parts.hasRowAssignment && !parts.assigned.isEmpty
         else {
             columns = nil
@@ -80,6 +92,36 @@ struct WriteTerms {
         guard let column = words.popFirst(), !column.isLiteral, words.popFirst()?.text == "=" else {
             return nil
         }
+        return literal(words).map { (column.text, $0) }
+    }
+
+    /// Returns the literals of the rows of `INSERT INTO t (a, b) VALUES (1, 'x'), …`, by column; nil for other forms.
+    private static func insertedRows(
+        _ tokens: [StatementOutline.Word], _ tableColumns: [String]
+    ) -> [Literals]? {
+        let names = tokens.map { $0.isText ? "" : $0.text }
+        guard let values = names.firstIndex(of: "values"), !names.contains("select") else { return nil }
+        var columns = tableColumns
+        if let start = names[..<values].firstIndex(of: "("),
+            let end = names[start..<values].firstIndex(of: ")")
+        {
+            columns = terms(of: tokens[(start + 1)..<end], separator: ",").compactMap(\.first?.text)
+        }
+        let end = names.firstIndex { ["returning", ";"].contains($0) } ?? tokens.count
+        return terms(of: tokens[(values + 1)..<max(end, values + 1)], separator: ",").map { row in
+            let terms = terms(of: row.dropFirst().dropLast(), separator: ",")
+            // Without the names of the columns, nothing is known about the row.
+            guard terms.count == columns.count else { return [:] }
+            let pairs = zip(columns, terms).compactMap { column, term in
+                literal(term).map { (column, $0) }
+            }
+            return Literals(pairs, uniquingKeysWith: { first, _ in first })
+        }
+    }
+
+    /// Returns a literal, with its sign; nil for other expressions.
+    private static func literal(_ words: ArraySlice<StatementOutline.Word>) -> String? {
+        var words = words
         let isNegative = words.first == .init(text: "-", isText: false)
         if isNegative { words = words.dropFirst() }
         guard let value = words.first, value.isLiteral else { return nil }
@@ -91,7 +133,7 @@ struct WriteTerms {
             return nil
         }
         guard value.isText ? !isNegative : Double(text) != nil else { return nil }
-        return (column.text, text)
+        return text
     }
 
     /// The columns whose values the condition names.
@@ -113,7 +155,8 @@ struct WriteTerms {
                 return Self.isOther(literal, value)
             }
         }
-        return !isOther(required, others) && !isOther(assigned, later)
+        let isListed = inserted?.contains { !isOther($0, later) } ?? true
+        return !isOther(required, others) && !isOther(assigned, later) && isListed
     }
 
     /// True if the statement has certainly set columns of a row, and not by adding to their values.
@@ -165,10 +208,14 @@ struct TableWrites {
     private let statements: [(record: StatementRecord, outline: StatementOutline)]
     private let terms: [WriteTerms]
 
-    /// - Parameter statements: The statements that insert, update or delete rows of the table.
-    init(_ statements: [(record: StatementRecord, outline: StatementOutline)]) {
+    /// - Parameters:
+    ///   - statements: The statements that insert, update or delete rows of the table.
+    ///   - columns: The folded names of the table's columns, in order; empty if they are unknown.
+    init(
+        _ statements: [(record: StatementRecord, outline: StatementOutline)], columns: [String] = []
+    ) {
         self.statements = statements
-        terms = statements.map { WriteTerms($0.record, $0.outline) }
+        terms = statements.map { WriteTerms($0.record, $0.outline, tableColumns: columns) }
     }
 
     /// Returns the columns that statements set; nil if they are unknown.
@@ -189,8 +236,7 @@ struct TableWrites {
 
     /// True unless the text of a statement shows that it didn't change a row.
     func mayHaveChanged(_ row: Finding.Row, at index: Int) -> Bool {
-        guard statements[index].outline.kind != .insert,
-            let others = columns(setBy: statements.indices),
+        guard let others = columns(setBy: statements.indices),
             let later = columns(setBy: index + 1..<statements.count)
         else { return true }
         return terms[index].mayHaveChanged(row, others: others, later: later)

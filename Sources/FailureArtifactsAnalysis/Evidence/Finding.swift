@@ -281,15 +281,21 @@ extension Finding {
         }
         if let source {
             let function = source.function.map { SafeText.line($0) + " " } ?? ""
-            let file = source.file.split(separator: "/").last.map(String.init) ?? source.file
-            parts.append(function + SafeText.line(file) + ":\(source.line)")
+            parts.append(function + SafeText.line(source.place))
         }
         return parts.joined(separator: ", ")
     }
 
-    /// One line such as `posting 31 has no transfer, transaction 6, Ledger.remove(_:) Ledger.swift:42`.
+    /// One line such as `posting 31 has no transfer, transaction 6, Ledger.remove(_:) Sources/Ledger.swift:42`.
     package var line: String {
         let title = TextWidth.shortened(SafeText.line(title), to: 300)
-        return place.isEmpty ? title : title + ", " + TextWidth.shortened(place, to: 300)
+        return place.isEmpty ? title : title + ", " + TextWidth.abridged(place, to: 300)
+    }
+
+    /// The words before ``line`` where it stands beside a failure.
+    ///
+    /// Weak evidence is said to be weak.
+    package var label: String {
+        confidence == .possible ? "Weak hint (possible)" : "Cause (\(confidence.rawValue))"
     }
 }

@@ -4,8 +4,8 @@ internal import FailureArtifactsSQLite
 ///
 /// These are tables with triggers, tables that foreign keys refer to, virtual tables and views.
 struct LinkedTables {
-    /// The folded names of the tables, except for virtual ones.
-    private var tables: Set<String> = []
+    /// The folded names of the tables, except for virtual ones, with those of their columns that a statement can set.
+    private var tables: [String: [String]] = [:]
     /// The folded names of the tables with triggers.
     private var triggering: Set<String> = []
     /// The folded names of the tables that foreign keys refer to.
@@ -20,7 +20,8 @@ struct LinkedTables {
     /// Triggers and foreign keys of all states count, because each may have existed when a statement ran. Tables are
     /// taken from the last state only.
     mutating func add(_ schema: DatabaseSchema) {
-        tables = Set(schema.tables.filter { $0.value.kind != .virtual }.keys)
+        tables = schema.tables.filter { $0.value.kind != .virtual }
+            .mapValues { $0.columns.filter { !$0.isVirtual }.map { folded($0.name) } }
         for object in schema.objects {
             if object.type == "trigger" { triggering.insert(folded(object.table)) }
             guard object.type == "table" else { continue }
@@ -38,9 +39,12 @@ struct LinkedTables {
         }
     }
 
+    /// Returns the folded names of a table's columns, in order; empty if they are unknown.
+    func columns(of table: String) -> [String] { tables[table] ?? [] }
+
     /// True if the table has or had triggers, or if that is unknown.
     func hasTriggers(_ table: String) -> Bool {
-        !tables.contains(table) || triggering.contains(table)
+        tables[table] == nil || triggering.contains(table)
     }
 
     /// True if only statements that name a table change its columns.

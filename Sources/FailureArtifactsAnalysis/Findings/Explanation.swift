@@ -133,6 +133,7 @@ package struct Explanation: Encodable {
                 store.deadline = Instant.now.advanced(bySeconds: seconds)
                 do {
                     for var finding in try rule.findings(in: store, of: evidence) {
+                        store.checkStatement(of: &finding)
                         finding.relate(to: relevance)
                         finding.isOneOfSeveralStores = metadata.stores.count > 1
                         finding.countRows(in: store)
@@ -170,11 +171,18 @@ package struct Explanation: Encodable {
             last = findings.isEmpty || activity.result != nil ? activity : nil
         }
         if findings.isEmpty, !evidence.stores.isEmpty, histories.isEmpty, evidence.passing == nil {
-            let reason = evidence.stores.count == 1 ? evidence.stores[0].store.missingHistory : nil
+            // The stores with the same reason are named once, and only if others have another one.
+            let reasons = Dictionary(grouping: evidence.stores, by: \.store.missingHistory)
+            let sentences = reasons.compactMap { reason, stores in
+                reason.map { reason in
+                    let names = stores.map { "'\($0.name)'" }.joined(separator: ", ")
+                    return (reasons.count == 1 ? "" : "Of \(names): ") + reason
+                }
+            }
             hint =
-                "No store has a history of its transactions"
-                + (reason.map { ". " + $0 } ?? ", which needs a WAL (PRAGMA journal_mode = wal).")
-                + " With FAILURE_ARTIFACTS_PASSING=always, a run that passed leaves its stores for comparison."
+                (["No store has a history of its transactions."] + sentences.sorted() + [
+                    "With FAILURE_ARTIFACTS_PASSING=always, a run that passed leaves its stores for comparison."
+                ]).joined(separator: " ")
         }
     }
 
@@ -288,7 +296,7 @@ extension Finding {
     }
 
     /// The smallest of the rules' limits on the number of rows.
-    private static let smallestRowLimit = 5
+    static let smallestRowLimit = 5
 
     /// Counts the rows that the transaction changed if the finding may have only the first ones.
     fileprivate mutating func countRows(in store: StoreEvidence) {

@@ -84,6 +84,9 @@ extension StoreChoice {
     package func start(among choices: [StoreChoice]) -> StoreChoice? {
         isCommitted ? nil : choices.first { $0.name == "start/\(name)" }
     }
+
+    /// True if the store is known to have had no tables yet.
+    package var isEmpty: Bool { store.tables?.isEmpty == true }
 }
 
 /// A scratch file that contains a store: a copy from the bundle or a rebuilt state.

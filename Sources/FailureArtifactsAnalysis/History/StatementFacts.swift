@@ -57,13 +57,28 @@ extension StatementRecord {
         return facts
     }
 
-    /// True if the statement only begins or ends a transaction, or is a `PRAGMA`.
+    /// True if the statement only begins or ends a transaction, is a `PRAGMA`, or reads only the schema.
     package var isQuiet: Bool {
-        switch StatementOutline(sql).kind {
-        case .begin, .commit, .savepoint, .release, .walMode: true
-        default: sql.drop(while: \.isWhitespace).prefix(6).lowercased() == "pragma"
+        let outline = StatementOutline(sql)
+        switch outline.kind {
+        case .begin, .commit, .savepoint, .release, .walMode: return true
+        default: break
         }
+        let words = StatementOutline.tokens(of: sql, limit: StatementOutline.Parts.maximumWords)
+            .map { $0.isText ? "" : $0.text }
+        if words.first == "pragma" { return true }
+        // A subquery begins with a parenthesis, and has a FROM of its own.
+        let sources = zip(words, words.dropFirst()).filter {
+            ["from", "join"].contains($0) && $1 != "("
+        }
+        return outline.isQuery && !sources.isEmpty
+            && sources.allSatisfy { Self.schemaTables.contains($1) || $1.hasPrefix("pragma_") }
     }
+
+    /// The folded names of SQLite's tables with the schema.
+    private static let schemaTables: Set = [
+        "sqlite_master", "sqlite_schema", "sqlite_temp_master", "sqlite_temp_schema",
+    ]
 
     /// The lines of the query plan, as many as the packer writes.
     package var shownPlan: ArraySlice<String> { (queryPlan ?? []).prefix(QueryPlan.maximumLines) }

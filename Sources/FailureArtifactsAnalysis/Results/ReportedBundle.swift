@@ -89,7 +89,7 @@ package struct ReportedBundle: Sendable {
 /// Bundles of one failure, which have the same fingerprint.
 package struct FailureCause: Sendable {
     /// The bundles, in the order they were read; never empty.
-    package private(set) var reportedBundles: [ReportedBundle]
+    package let reportedBundles: [ReportedBundle]
 
     /// The bundle whose stores are shown.
     package var first: ReportedBundle { reportedBundles[0] }
@@ -110,18 +110,9 @@ package struct FailureCause: Sendable {
 
     /// Groups bundles of failures by cause, the most frequent cause first.
     package static func causes(of reportedBundles: [ReportedBundle]) -> [FailureCause] {
-        var causes: [FailureCause] = []
-        var places: [String: Int] = [:]
-        for reportedBundle in reportedBundles where reportedBundle.outcome != .passed {
-            // A bundle without a fingerprint is a separate cause.
-            let key = reportedBundle.fingerprint
-            if !key.isEmpty, let place = places[key] {
-                causes[place].reportedBundles.append(reportedBundle)
-            } else {
-                places[key] = causes.count
-                causes.append(FailureCause(reportedBundles: [reportedBundle]))
-            }
-        }
+        let causes = reportedBundles.filter { $0.outcome != .passed }
+            .grouped { $0.fingerprint.isEmpty ? nil : $0.fingerprint }
+            .map(FailureCause.init)
         let order = causes.indices.sorted {
             (-causes[$0].reportedBundles.count, $0) < (-causes[$1].reportedBundles.count, $1)
         }

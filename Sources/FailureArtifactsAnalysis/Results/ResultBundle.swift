@@ -28,7 +28,12 @@ package struct ResultBundle: Sendable {
     package let packageRoot: PackageRoot
     /// The environment variables that identify the run.
     package let variables: [String: String]
-    /// The best finding above `possible`; nil without one, or if the search was skipped.
+    /// The place of the first failure, relative to the package; nil if it is unknown.
+    package let place: String?
+    /// The place in an overview: 0 if the test crashed, hung or was terminated, 1 if another test crashed its process,
+    /// and 2 if it failed.
+    package let rank: Int
+    /// The best finding; nil without one, or if the search was skipped.
     package var finding: Finding?
 
     package init(_ metadata: BundleMetadata, path: String) {
@@ -52,7 +57,11 @@ package struct ResultBundle: Sendable {
         let rest = metadata.stores.count - stores.count
         if rest > 0 { stores.append("and \(rest) more") }
         self.stores = stores
-        packageRoot = PackageRoot(metadata)
+        let root = PackageRoot(metadata)
+        packageRoot = root
+        place = metadata.failures.first.flatMap { FailureText.place(of: $0, in: root) }
+        let isOfOtherTest = metadata.failures.contains { $0.suspects?.includesTest == false }
+        rank = metadata.outcome == .failed ? 2 : isOfOtherTest ? 1 : 0
         at = metadata.failures.first?.at ?? metadata.capture.at
         variables = metadata.environment.ci?.variables ?? [:]
     }
@@ -68,32 +77,64 @@ package struct ResultBundle: Sendable {
 }
 
 /// Bundles of one failure, which have the same fingerprint.
-package struct BundleCause: Sendable {
+package struct ResultFailure: Sendable {
     /// The bundles, in the order given; never empty.
-    package private(set) var bundles: [ResultBundle]
+    package let bundles: [ResultBundle]
 
-    /// The bundle that represents the cause.
+    /// The bundle that represents the failure.
     package var first: ResultBundle { bundles[0] }
 
     /// The arguments of a parameterised test that failed with several ones, as readable texts; otherwise empty.
     package var arguments: [String] { bundles.map(\.arguments).argumentTexts }
 
-    /// The finding of the first bundle that has one.
-    package var finding: Finding? { bundles.lazy.compactMap(\.finding).first }
+    /// The best finding of the bundles; nil without one.
+    package var finding: Finding? {
+        bundles.compactMap(\.finding).min { $0.confidence > $1.confidence }
+    }
 
-    /// Groups bundles by cause, in the order of each cause's first bundle.
+    /// Groups bundles by failure, in the order of each failure's first bundle.
+    package static func failures(of bundles: [ResultBundle]) -> [ResultFailure] {
+        // A bundle without a fingerprint is a separate failure.
+        bundles.grouped { $0.fingerprint.isEmpty ? nil : $0.fingerprint }.map(ResultFailure.init)
+    }
+
+    /// True if it comes before another one: crashes and hangs, which end other tests, and then the best findings.
+    fileprivate func comes(before other: ResultFailure) -> Bool {
+        if first.rank != other.first.rank { return first.rank < other.first.rank }
+        guard let confidence = finding?.confidence else { return false }
+        return other.finding.map { confidence > $0.confidence } ?? true
+    }
+}
+
+/// Failures that have one cause.
+package struct BundleCause: Sendable {
+    /// The failures, the one with the best finding first; never empty.
+    package let failures: [ResultFailure]
+
+    /// The bundle that represents the cause.
+    package var first: ResultBundle { failures[0].first }
+    package var finding: Finding? { failures[0].finding }
+    package var bundles: [ResultBundle] { failures.flatMap(\.bundles) }
+
+    /// Groups bundles by cause: crashes and hangs first, and then the causes with the best findings.
+    ///
+    /// Causes of equal rank are in the order of their first bundles.
     package static func causes(of bundles: [ResultBundle]) -> [BundleCause] {
-        var causes: [BundleCause] = []
-        var places: [String: Int] = [:]
-        for bundle in bundles {
-            // A bundle without a fingerprint is a separate cause.
-            if !bundle.fingerprint.isEmpty, let place = places[bundle.fingerprint] {
-                causes[place].bundles.append(bundle)
-            } else {
-                places[bundle.fingerprint] = causes.count
-                causes.append(BundleCause(bundles: [bundle]))
-            }
+        let causes = ResultFailure.failures(of: bundles).grouped { failure in
+            CauseReason(
+                failure.finding, place: failure.first.place, message: failure.first.headline)?.key
         }
-        return causes
+        return causes.map { BundleCause(failures: $0.sortedStably { $0.comes(before: $1) }) }
+            .sortedStably { $0.failures[0].comes(before: $1.failures[0]) }
+    }
+}
+
+extension Array {
+    /// Returns the elements in order, those of equal rank in the order that they had.
+    fileprivate func sortedStably(by comesBefore: (Element, Element) -> Bool) -> [Element] {
+        enumerated().sorted { first, second in
+            if comesBefore(first.element, second.element) { return true }
+            return !comesBefore(second.element, first.element) && first.offset < second.offset
+        }.map(\.element)
     }
 }

@@ -28,7 +28,7 @@ struct RecoveredCopies: Sendable {
         // The journal doesn't tell whether an earlier test opened a shared store, so databases of frameworks are copied, too.
         for path in test.paths {
             let name = names.claim(Path.stem(of: Path.name(of: path.path)))
-            stores.append(copy(path, named: name, limits, rules))
+            stores.append(copy(path, of: test.process.number, named: name, limits, rules))
             if let statements {
                 stage(
                     statements.log(of: path.path, testStartedAfter: test.order),
@@ -48,7 +48,7 @@ struct RecoveredCopies: Sendable {
     }
 
     private mutating func copy(
-        _ path: InFlightTest.Path, named name: String, _ limits: DirectoryLimits,
+        _ path: InFlightTest.Path, of process: Int32, named name: String, _ limits: DirectoryLimits,
         _ rules: RedactionRules
     ) -> BundleMetadata.Store {
         let start = Instant.now
@@ -70,7 +70,8 @@ struct RecoveredCopies: Sendable {
                 snapshot.reason = RedactionRules.reasonForNoContent
             } else {
                 snapshot = ForkGuard.withForksDelayed {
-                    snapshotter.capture(StoreSource(path: path.path), to: targets)
+                    snapshotter.capture(
+                        StoreSource(path: path.path, process: process), to: targets)
                 }
                 removed.add(snapshot.redaction?.removed ?? RemovedValues())
             }

@@ -141,7 +141,8 @@ public struct CaptureConfiguration: Sendable, Equatable {
     /// A Boolean value that indicates whether a store's content is kept as it was when a test began to use it.
     ///
     /// If the test fails, this content is in the bundle's `snapshots/start`. The default is false. The content shows
-    /// the test's changes, with any journal mode and also for stores in memory.
+    /// the test's changes, with any journal mode and also for stores in memory. A store that the test itself creates
+    /// is empty at this time, so it has no earlier content to compare with.
     ///
     /// Each test reads each of its stores once, in its first statement. A file is read by a connection opened for this
     /// purpose. During this read, writers are locked out of a store with a rollback journal.

@@ -21,7 +21,7 @@ extension Console {
                 if let bundle = $0 { bundles.append(bundle) }
             }
             bundles.sort { ($0.at, $0.path) < ($1.at, $1.path) }
-            let findings = bestFindings(of: BundleCause.causes(of: bundles).map(\.first.path))
+            let findings = bestFindings(of: ResultFailure.failures(of: bundles).map(\.first.path))
             for index in bundles.indices { bundles[index].finding = findings[bundles[index].path] }
             return (bundles, code)
         }

@@ -20,7 +20,7 @@ enum FindingSearch {
 }
 
 extension Console {
-    /// Returns the best finding above `possible` of each of the first bundles.
+    /// Returns the best finding of each of the first bundles.
     ///
     /// A bundle that can't be read, or that exceeds the limits of ``FindingSearch``, has none.
     ///
@@ -53,9 +53,7 @@ extension Console {
                         $0, scratch: other, limits: limits.store, seconds: FindingSearch.historySeconds)
                 }
             }
-            let explanation = Explanation(
-                evidence, bundle: path, seconds: FindingSearch.ruleSeconds)
-            return explanation.findings.first.flatMap { $0.confidence > .possible ? $0 : nil }
+            return Explanation(evidence, bundle: path, seconds: FindingSearch.ruleSeconds).findings.first
         }
     }
 }

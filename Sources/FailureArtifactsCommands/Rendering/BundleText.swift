@@ -219,7 +219,7 @@ struct BundleText {
             if let rest = lines.first?.dropFirst(title.count), lines[0].hasPrefix(title) {
                 lines[0] = output.styled(title, .heading) + rest
             }
-            let shown = last.statements.suffix(limit)
+            let shown = visible(last.statements).suffix(limit)
             if shown.count < last.statements.count {
                 let count = Int64(last.statements.count - shown.count)
                 lines.append("  \(Counted.items(count, "more statement")), then")
@@ -233,14 +233,14 @@ struct BundleText {
             sections.append([title] + earlier.flatMap { self.lines($0) })
         }
         let own = log.filter { $0.phase == .test }
-        let shown = own.suffix(limit)
+        let shown = visible(own).suffix(limit)
         var lines: [String] = []
         if !own.isEmpty {
             let isPart = shown.count < own.count
             lines.append(
                 output.styled("Last statements\(name)", .heading)
                     + (isPart ? ", \(shown.count) of \(own.count) (all with --statements)" : ""))
-            lines += shown.flatMap { self.lines($0, isWhole: $0.order == own.last?.order) }
+            lines += shown.flatMap { self.lines($0, isWhole: $0.order == shown.last?.order) }
         }
         if !earlier.isEmpty, !parts.isAll {
             let count = Counted.items(Int64(earlier.count), "earlier statement")
@@ -250,6 +250,13 @@ struct BundleText {
             lines.append(output.styled(SafeText.line("Statements\(name): \(reason)"), .yellow))
         }
         return sections + [lines]
+    }
+
+    /// Returns statements without those that say little about the data, unless a finding is about them or they failed.
+    private func visible(_ statements: [StatementRecord]) -> [StatementRecord] {
+        if parts.hasStatements { return statements }
+        let named = Set((report.findings ?? []).compactMap(\.statement?.order))
+        return statements.filter { !$0.isQuiet || $0.hasFailed || named.contains($0.order) }
     }
 
     private func lines(_ statement: StatementRecord, isWhole: Bool = false) -> [String] {

@@ -107,7 +107,7 @@ struct StoreText {
         } else if store.transactionOpen == true {
             facts.append("a transaction was open")
         } else if let writer = Self.otherWriter(of: store, in: metadata) {
-            facts.append("a transaction of another \(writer) was open")
+            facts.append("a transaction of \(writer) was open")
         } else if store.transactionOpen == false {
             facts.append("no transaction open")
         }
@@ -141,7 +141,7 @@ struct StoreText {
         return lines
     }
 
-    /// Returns `connection` or `process`, if a warning says that another one was writing to the store.
+    /// Returns words for the connection or process that was writing to the store, if a warning says so.
     private static func otherWriter(
         of store: BundleMetadata.Store, in metadata: BundleMetadata
     ) -> String? {
@@ -149,7 +149,13 @@ struct StoreText {
             $0.code == CaptureWarning.Code.otherWriter.rawValue && store.originalPath != nil
                 && $0.parameters["path"] == store.originalPath.map { .text($0) }
         }
-        return warning.map { $0.parameters["process"] == nil ? "connection" : "process" }
+        return warning.map { warning in
+            switch warning.parameters["process"] {
+            case nil: "another connection"
+            case .number(Int64(metadata.environment.processID)): "the test's process"
+            default: "another process"
+            }
+        }
     }
 
     /// Returns lines such as `account  3 rows`, with aligned numbers.

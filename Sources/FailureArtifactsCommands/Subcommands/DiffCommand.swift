@@ -2,6 +2,7 @@ internal import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
 
 /// `diff`: compares two stores.
 struct DiffCommand: Command {
@@ -187,12 +188,14 @@ extension DiffCommand {
     ) throws -> (a: ComparedSide, b: ComparedSide, note: String?) {
         let choices = bundle.metadata.storeChoices
         let choice = try name.map { try bundle.store(named: $0) }
+        // From an empty store, all rows would be new.
+        func start(of choice: StoreChoice) -> StoreChoice? {
+            choice.start(among: choices).flatMap { $0.isEmpty ? nil : $0 }
+        }
         let seen =
             choice ?? choices.first { $0.committed(among: choices) != nil }
-            ?? choices.first { $0.start(among: choices) != nil }
-        guard let seen,
-            let before = seen.committed(among: choices) ?? seen.start(among: choices)
-        else {
+            ?? choices.first { start(of: $0) != nil }
+        guard let seen, let before = seen.committed(among: choices) ?? start(of: seen) else {
             let last = (choice.map { [$0] } ?? choices).first { $0.store.history?.entry != nil }
             if let last, let before = CommitReference("-2"),
                 let a = try? source.side(last.name, at: before, scratch: scratch)
@@ -200,6 +203,16 @@ extension DiffCommand {
                 return (
                     a, try source.side(last.name, at: .last, scratch: scratch),
                     "There is nothing else to compare, so this is the last transaction of \(last.name)."
+                )
+            }
+            if let new = (choice.map { [$0] } ?? choices).first(where: {
+                $0.start(among: choices) != nil
+            }) {
+                let names = ["start/\(new.name)", new.name].map { "--store \(ShellWord.quoted($0))" }
+                throw CommandError(
+                    .usage,
+                    "'\(source.path)' has nothing to compare: the store '\(new.name)' was empty when the test began "
+                        + "to use it, so all of its content is new. To list that, add \(names.joined(separator: " "))."
                 )
             }
             throw CommandError(

@@ -21,9 +21,9 @@ struct SummaryCommand: Command {
                     + "source."),
         ],
         discussion: """
-            Failures with the same fingerprint are listed once. The first are described in full, the next get one \
-            line each, and the rest are counted, so that the text has at most 1 MiB, including what GitHub's file \
-            contains already.
+            Failures with one cause are listed together, and the causes with the best findings come first. The first \
+            are described in full, the next get one line each, and the rest are counted, so that the text has at \
+            most 1 MiB, including what GitHub's file contains already.
 
             On GitHub, 'failure-artifacts run' does all this by itself.
             """)

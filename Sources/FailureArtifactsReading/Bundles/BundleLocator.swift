@@ -144,14 +144,10 @@ package enum BundleLocator {
         let name = String(path.dropFirst(outer.count + 1))
         let candidates: [BundleLocation]
         if status.kind == .directory {
-            var names: [String] = []
-            do {
-                names = try FileSystem.contents(ofDirectory: outer)
-            } catch {
-                throw BundleError(outer, .system(error))
-            }
-            candidates = names.filter { isZipName($0) && !isHidden($0) }
-                .map { BundleLocation(path: Path.join(outer, $0)) }
+            var files: [String] = []
+            var visited: Set<FileStatus.Identity> = []
+            try collect(from: outer, depth: 0, visited: &visited, into: &files)
+            candidates = files.map { BundleLocation(path: $0) }
         } else {
             candidates = try BundleSource(path: outer).locations.filter { $0.inner != nil }
         }

@@ -68,9 +68,24 @@ package enum CodeQualityText {
     }
 
     private static func entries(of cause: BundleCause, _ files: RepositoryFiles) -> [Entry] {
-        let bundle = cause.first
+        var entries = cause.failures.flatMap { Self.entries(of: $0.first, files) }
+        if let finding = cause.finding, let source = finding.source, source.isInPackage,
+            let (path, line) = place(source.file, source.line, files)
+        {
+            let severities: [Finding.Confidence: String] = [.certain: "major", .likely: "minor"]
+            entries.append(
+                Entry(
+                    finding.code.rawValue, "\(finding.label): \(finding.line)",
+                    severity: severities[finding.confidence] ?? "info", path: path, line: line,
+                    identity: finding.line))
+        }
+        return entries
+    }
+
+    /// Returns the entries of a test's failures.
+    private static func entries(of bundle: ResultBundle, _ files: RepositoryFiles) -> [Entry] {
         let title = "\(bundle.title) \(bundle.outcome.label)"
-        var entries = bundle.failures.enumerated().compactMap { index, failure -> Entry? in
+        return bundle.failures.enumerated().compactMap { index, failure -> Entry? in
             guard let (path, line) = place(failure.file, failure.line, files) else { return nil }
             let message = FailureText.essence(of: failure.message)
             let identity =
@@ -80,16 +95,6 @@ package enum CodeQualityText {
                 severity: bundle.outcome == .failed ? "major" : "critical", path: path, line: line,
                 identity: "\(identity)\u{0}\(index)")
         }
-        if let finding = cause.finding, let source = finding.source, source.isInPackage,
-            let (path, line) = place(source.file, source.line, files)
-        {
-            entries.append(
-                Entry(
-                    finding.code.rawValue, "Cause (\(finding.confidence.rawValue)): \(finding.line)",
-                    severity: finding.confidence == .certain ? "major" : "minor", path: path, line: line,
-                    identity: finding.line))
-        }
-        return entries
     }
 
     /// Returns a place in the repository; nil if it is unknown or elsewhere.

@@ -86,7 +86,7 @@ package struct JUnitText: WrittenText {
         }.joined(separator: "\n")
         text = text.abridged(toBytes: Self.textLimit)
         if let finding = run.bundles.lazy.compactMap(\.finding).first {
-            text += "\nCause (\(finding.confidence.rawValue)): " + finding.line
+            text += "\n\(finding.label): " + finding.line
         }
         let content = XMLText.content(text)
         // A repeated run has its text one level lower: see `rerunType` of the schema.

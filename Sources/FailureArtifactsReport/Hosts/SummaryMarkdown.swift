@@ -17,6 +17,8 @@ package struct SummaryMarkdown {
     private static let lineLimit = 1000
     /// The maximum size of one message, in bytes.
     private static let messageLimit = 6000
+    /// The maximum number of further failures that are listed for a cause.
+    private static let otherLimit = 20
     /// The bytes reserved for the sentences about omitted failures.
     private static let reserve = 1024
 
@@ -50,6 +52,9 @@ package struct SummaryMarkdown {
         head += "\n"
         if isPart { head += "\nSome bundles could not be read: the tool said which.\n" }
         if let report { head += "\nThe report: \(Markdown.code(report))\n" }
+        if let first = causes.first?.first, let download = BundleDownload(of: first) {
+            head += "\n" + download.sentence(Markdown.code) + "\n"
+        }
         var room = limit - Self.reserve
         guard head.utf8.count <= room else { return head.utf8.count <= limit ? head : "" }
         var end = hint?.markdown(heading: "###") ?? ""
@@ -67,7 +72,7 @@ package struct SummaryMarkdown {
         var size = text.utf8.count
         var listed = 0
         for cause in causes.dropFirst(told).prefix(Self.lineLimit) {
-            let line = Self.line(cause)
+            let line = "- " + cause.heading(Markdown.code) + Self.message(of: cause.first)
             guard size + line.utf8.count <= room - 64 else { break }
             list += line
             size += line.utf8.count
@@ -103,21 +108,27 @@ package struct SummaryMarkdown {
         if let finding = cause.finding {
             let line = Markdown.code(finding.line)
             let url = finding.source.flatMap { SourceLink.url(of: $0, variables: bundle.variables) }
-            text +=
-                "Cause (\(finding.confidence.rawValue)): "
-                + (url.map { "[\(line)](<\($0)>)" } ?? line) + "\n\n"
+            text += "\(finding.label): " + (url.map { "[\(line)](<\($0)>)" } ?? line) + "\n\n"
+        }
+        let others = cause.failures.dropFirst()
+        if !others.isEmpty {
+            text += "The same cause:\n\n" + others.prefix(otherLimit).map(Self.line).joined()
+            if others.count > otherLimit { text += "- and \(others.count - otherLimit) more\n" }
+            text += "\n"
         }
         for store in bundle.stores { text += "- Store \(Markdown.code(store))\n" }
         text += bundle.stores.isEmpty ? "" : "\n"
-        return text + Markdown.block("failure-artifacts show \(ShellWord.quoted(bundle.path))")
+        return text + Markdown.block(bundle.explainCommand)
     }
 
     /// Returns a failure in one line.
-    private static func line(_ cause: BundleCause) -> String {
-        let bundle = cause.first
+    private static func line(_ failure: ResultFailure) -> String {
+        "- " + failure.heading(Markdown.code) + message(of: failure.first)
+    }
+
+    private static func message(of bundle: ResultBundle) -> String {
         let message = TextWidth.abridged(bundle.headline, to: 120)
-        return "- " + cause.heading(Markdown.code)
-            + (message.isEmpty ? "" : ": " + Markdown.code(message)) + "\n"
+        return (message.isEmpty ? "" : ": " + Markdown.code(message)) + "\n"
     }
 
     private static func place(of failure: TestAttempt.Failure, in bundle: ResultBundle) -> String? {
@@ -141,6 +152,19 @@ package struct SummaryMarkdown {
 }
 
 extension BundleCause {
+    /// Returns the first test and its outcome, and the number of other failures.
+    ///
+    /// - Parameter code: The form of names and values.
+    /// - Returns: One line.
+    func heading(_ code: (String) -> String) -> String {
+        let others = failures.count - 1
+        return failures[0].heading(code)
+            + (others > 0
+                ? ", and " + Counted.items(Int64(others), "other failure") + " with this cause" : "")
+    }
+}
+
+extension ResultFailure {
     /// The maximum number of arguments listed for a failure.
     private static let argumentLimit = 5
 

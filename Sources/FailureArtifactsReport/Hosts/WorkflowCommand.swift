@@ -27,12 +27,13 @@ package enum WorkflowCommand {
             let failure = bundle.failures.first
             var properties: [(String, String)] = []
             if let file = failure?.file, let line = failure?.line, line > 0, file != "<EXPR>" {
-                properties = [("file", files.path(of: file) ?? file), ("line", String(line))]
+                let path = files.path(of: file) ?? bundle.packageRoot.relativePath(of: file)
+                properties = [("file", path), ("line", String(line))]
             }
             properties.append(("title", SafeText.line(cause.heading { $0 })))
             let message = bundle.message.isEmpty ? "The test \(bundle.outcome.label)." : bundle.message
             var text = SafeText.lines(message)
-            if let finding = cause.finding { text.append(finding.line) }
+            if let finding = cause.finding { text.append("\(finding.label): \(finding.line)") }
             return error(text.joined(separator: "\n"), properties)
         }
         lines += causes.prefix(shown).compactMap { culprit(of: $0, in: files) }
@@ -44,15 +45,17 @@ package enum WorkflowCommand {
     }
 
     /// Returns the line that marks the culprit in the source; nil if its line is unknown.
+    ///
+    /// Weak evidence is a notice.
     private static func culprit(of cause: BundleCause, in files: RepositoryFiles) -> String? {
         guard let finding = cause.finding, let source = finding.source, source.isInPackage,
             source.line > 0
         else { return nil }
         return command(
-            "warning", finding.line,
+            finding.confidence == .possible ? "notice" : "warning", "\(finding.label): \(finding.line)",
             [
                 ("file", files.path(of: source.file) ?? source.file), ("line", String(source.line)),
-                ("title", SafeText.line("\(finding.confidence.rawValue) cause of \(cause.first.title)")),
+                ("title", SafeText.line(cause.heading { $0 })),
             ])
     }
 

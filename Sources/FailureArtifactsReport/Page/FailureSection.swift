@@ -29,7 +29,7 @@ struct FailureSection {
             "<article class=\"failure\" id=\"f\(number)\""
             + (outline.map { " data-outline=\"\($0)\"" } ?? "")
             + " aria-labelledby=\"f\(number)-title\">\n<header>"
-            + "<h2 id=\"f\(number)-title\">\(HTMLText.line(cause.title))</h2>\(place)\(arguments)</header>\n"
+            + "<h2 id=\"f\(number)-title\">\(HTMLText.name(cause.title))</h2>\(place)\(arguments)</header>\n"
         guard let detail else {
             return text + (problem.map { ReportPage.warnings([$0]) } ?? "") + "<div class=\"more\">"
                 + reportedBundles + "</div></article>\n"
@@ -74,10 +74,10 @@ struct FailureSection {
             parts.append("attempt \(first.attempt)")
         }
         if cause.reportedBundles.count > 1 {
-            parts.append("\(cause.reportedBundles.count) occurrences")
+            parts.append("\(cause.reportedBundles.count) bundles")
         }
         let location = folder.location(of: first.location)
-        let name = HTMLText.line(Path.name(of: location.inner ?? location.path))
+        let name = HTMLText.name(Path.name(of: location.inner ?? location.path))
         let isLinked = location.inner == nil && folder.holds(first.location)
         let link = isLinked ? "<a href=\"\(URLText.path(location.path))\" download>\(name)</a>" : name
         parts.append("\(link) <span class=\"nowrap\">\(Counted.bytes(first.bytes))</span>")
@@ -189,9 +189,10 @@ struct FailureSection {
         let shown = cause.reportedBundles.prefix(ReportLimits.reportedBundles)
         let hasArguments = !cause.arguments.isEmpty
         var text =
-            "<details class=\"part occurrences\"><summary><h3>"
-            + "\(Counted.items(Int64(cause.reportedBundles.count), "occurrence"))</h3></summary>\n"
-            + "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Occurrences\"><table>\n<thead><tr>"
+            "<details class=\"part bundles\"><summary><h3>"
+            + (cause.reportedBundles.count == 1 ? "Bundle" : "\(cause.reportedBundles.count) bundles")
+            + " of this failure</h3></summary>\n"
+            + "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Bundles\"><table>\n<thead><tr>"
             + "<th scope=\"col\">Bundle</th>" + (hasArguments ? "<th scope=\"col\">Arguments</th>" : "")
             + "<th scope=\"col\">Shard</th><th scope=\"col\">Attempt</th>"
             + "<th scope=\"col\">Captured</th><th scope=\"col\" class=\"num\">Size</th></tr></thead>\n<tbody>\n"
@@ -309,7 +310,7 @@ extension AttemptComparison {
         if omitted > 0 {
             text +=
                 "<p class=\"cut\">\(Counted.items(Int64(omitted), "more attempt")) not compared: "
-                + "the bundles are among the occurrences.</p>\n"
+                + "their bundles are listed below.</p>\n"
         }
         if summary == nil {
             text +=

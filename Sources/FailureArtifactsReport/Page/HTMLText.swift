@@ -10,6 +10,19 @@ enum HTMLText {
     /// Control characters, and characters that change the text direction, become `\u{…}`.
     static func line(_ text: String) -> String { escaped(SafeText.line(cut(text))) }
 
+    /// Returns a name such as `LedgerTests.testBooksOfMarch` on one line, which may be wrapped between its words.
+    static func name(_ text: String) -> String {
+        var words = [""]
+        for character in SafeText.line(cut(text)) {
+            let last = words[words.count - 1].last
+            let isWord =
+                character.isLetter && last == "." || character.isUppercase && last?.isLowercase == true
+            if isWord { words.append("") }
+            words[words.count - 1].append(character)
+        }
+        return words.map(escaped).joined(separator: "<wbr>")
+    }
+
     /// Returns text with its line breaks.
     static func lines(_ text: String) -> String {
         escaped(SafeText.lines(text).joined(separator: "\n"))

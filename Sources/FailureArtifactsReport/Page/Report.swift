@@ -86,7 +86,7 @@ package struct Report: WrittenText {
             size += new.reduce(0) { $0 + $1.html.utf8.count }
             described += new
         }
-        try write(page.head)
+        try write(page.head(groups: described.grouped { $0.reason?.key }.count))
         try write(page.list(described))
         try write(page.mainStart)
         for cause in described { try write(cause.html) }
@@ -108,6 +108,10 @@ struct DescribedCause: Sendable {
     let findings: [Finding]
     /// The place of the first failure; nil if it is unknown.
     let place: String?
+    /// The reason that it may have in common with others.
+    var reason: CauseReason? {
+        CauseReason(findings.first, place: place, message: cause.first.message)
+    }
     /// The description.
     let html: String
     /// The data for the page's script.

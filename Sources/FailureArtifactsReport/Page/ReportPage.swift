@@ -21,29 +21,33 @@ package struct ReportPage {
         hasShards = Set(reportedBundles.map(\.container)).count > 1
     }
 
-    /// The part of the page before the list of the failures.
-    var head: String {
-        """
-        <!DOCTYPE html>
-        <html lang="en">
-        <head>
-        <meta charset="utf-8">
-        <meta http-equiv="Content-Security-Policy" content="\(PageFiles.policy)">
-        <meta name="viewport" content="width=device-width, initial-scale=1">
-        <meta name="color-scheme" content="light dark">
-        <meta name="referrer" content="no-referrer">
-        <title>\(title)</title>
-        <style>\(PageFiles.style)</style>
-        </head>
-        <body>
-        <a class="skip" href="#failures">Go to the failures</a>
-        <header class="bar"><button type="button" id="open-list" hidden>Failures</button>
-        <h1>Failure Artifacts</h1><p class="run">\(title)\(period)</p>
-        <label class="search" hidden>Search <input id="search" type="search" autocomplete="off"></label>
-        <button type="button" id="scheme" aria-label="Light or dark" title="Light or dark" hidden>◐</button></header>
-        <div class="columns">
+    /// Returns the part of the page before the list of the failures.
+    ///
+    /// - Parameter groups: The number of groups of the described causes.
+    /// - Returns: HTML.
+    func head(groups: Int) -> String {
+        let title = title(causes: groups + max(0, causes.count - ReportLimits.describedCauses))
+        return """
+            <!DOCTYPE html>
+            <html lang="en">
+            <head>
+            <meta charset="utf-8">
+            <meta http-equiv="Content-Security-Policy" content="\(PageFiles.policy)">
+            <meta name="viewport" content="width=device-width, initial-scale=1">
+            <meta name="color-scheme" content="light dark">
+            <meta name="referrer" content="no-referrer">
+            <title>\(title)</title>
+            <style>\(PageFiles.style)</style>
+            </head>
+            <body>
+            <a class="skip" href="#failures">Go to the failures</a>
+            <header class="bar"><button type="button" id="open-list" hidden>Failures</button>
+            <h1>Failure Artifacts</h1><p class="run">\(title)\(period)</p>
+            <label class="search" hidden>Search <input id="search" type="search" autocomplete="off"></label>
+            <button type="button" id="scheme" aria-label="Light or dark" title="Light or dark" hidden>◐</button></header>
+            <div class="columns">
 
-        """
+            """
     }
 
     /// The part of the page between the list and the causes.
@@ -65,10 +69,10 @@ package struct ReportPage {
     /// The end of the page.
     var end: String { "</body>\n</html>\n" }
 
-    private var title: String {
+    private func title(causes: Int) -> String {
         let all = Counted.items(Int64(reportedBundles.count), "failed test")
-        return causes.count == reportedBundles.count
-            ? all : all + " with " + Counted.items(Int64(causes.count), "cause")
+        return causes == reportedBundles.count
+            ? all : all + " with " + Counted.items(Int64(causes), "cause")
     }
 
     private var period: String {
@@ -135,7 +139,7 @@ package struct ReportPage {
         if attempts > 1 { attributes.append(("attempts", String(attempts))) }
         let data = attributes.map { " data-\($0.0)=\"\(HTMLText.line($0.1))\"" }.joined()
         var content =
-            "<span class=\"dot \(first.outcome.rawValue)\"></span><b>\(HTMLText.line(cause.title))</b>"
+            "<span class=\"dot \(first.outcome.rawValue)\"></span><b>\(HTMLText.name(cause.title))</b>"
         if first.outcome != .failed {
             content += " <span class=\"outcome\">\(first.outcome.label)</span>"
         }

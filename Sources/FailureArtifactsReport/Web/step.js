@@ -45,10 +45,10 @@ class StepPanel {
   showStep(index) {
     const step = this.store.steps[index];
     if (!step) {
-      this.step.replaceChildren(
-        make("h3", "", "Before the first step"),
-        make("p", "dim", "The state that the first transaction of the page began with.")
-      );
+      const [title, text] = this.store.steps.length ?
+        ["Before the first step", "The state that the first step of the page began with."] :
+        ["At the failure", "The bundle has no history of this store, so only its last state is known."];
+      this.step.replaceChildren(make("h3", "", title), make("p", "dim", text));
     } else {
       const facts = [
         step.connection ? `connection ${step.connection}` : "", step.at ?? "",

@@ -28,12 +28,16 @@ extension FileSnapshot {
         {
             return
         }
-        let isOwn = writer == getpid()
+        let owner =
+            switch writer {
+            case getpid(): "Another connection"
+            case source.process: "The test's own process (\(writer))"
+            default: "Another process (\(writer))"
+            }
         snapshot.warnings.add(
             .otherWriter,
-            "\(isOwn ? "Another connection" : "Another process (\(writer))") had a write transaction open on "
-                + "'\(path)'; what it had not committed is not in the copy.",
-            path: path, ["process": isOwn ? nil : .number(Int64(writer))])
+            "\(owner) had a write transaction open on '\(path)'; what it had not committed is not in the copy.",
+            path: path, ["process": writer == getpid() ? nil : .number(Int64(writer))])
     }
 
     /// True if another connection may be writing to the database file without a journal that could undo it.

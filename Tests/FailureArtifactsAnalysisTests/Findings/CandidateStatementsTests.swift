@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test func severalStatementsThatFit() throws {
-        let other = "INSERT INTO account VALUES (4, 'd', 1)"
+        let other = "INSERT INTO account SELECT 4, 'd', 1"
         let found = try finding([Self.insert, other, Self.update])
         #expect(found.statement == nil && found.statements.map(\.sql) == [Self.insert, other])
         let json = try #require(
@@ -50,6 +50,67 @@ import Testing
         let statements = try #require(json["statements"] as? [[String: Any]])
         #expect(statements.map { $0["sql"] as? String } == [Self.insert, other])
         #expect(statements.allSatisfy { $0["connection"] as? Int == 1 && $0["at"] is String })
+    }
+
+    @Test func anInsertOfOtherValuesDoesNotFit() throws {
+        for other in [
+            "INSERT INTO account VALUES (4, 'd', 1)", "INSERT INTO account (id, name) VALUES (4, 'c')",
+            "INSERT INTO account (balance, name) VALUES (-45, 'c')",
+            "INSERT INTO account (balance) VALUES (4.5)",
+        ] {
+            let found = try finding([Self.insert, other])
+            #expect(found.statement?.sql == Self.insert, "\(found)")
+        }
+    }
+
+    /// One line of the tested code ran all statements, each with other values in its text.
+    ///
+    /// The last element is the index of the statement that wrote the value 'Math'; nil if it is one of several.
+    @Test(
+        arguments: [
+            (
+                [
+                    "INSERT INTO course (seats, name) VALUES (45, 'Math')",
+                    "INSERT INTO course (seats, name) VALUES (4, 'Art')",
+                ], 0
+            ),
+            (
+                [
+                    "INSERT INTO course VALUES (1, '', 45), (2, '', 4)",
+                    "UPDATE course SET name = 'Math' WHERE id = 1",
+                    "UPDATE course SET name = 'Art' WHERE id = 2",
+                ], 1
+            ),
+            (
+                [
+                    "INSERT INTO course VALUES (1, 'Math', 45), (2, '', 4)",
+                    "UPDATE course SET name = ? WHERE id = ?",
+                    "UPDATE course SET name = 'Art' WHERE id = 2",
+                ], nil
+            ),
+            // The values are bound.
+            (
+                [
+                    "INSERT INTO course (name, seats) VALUES ('Math', ?)",
+                    "INSERT INTO course (name, seats) VALUES (?, ?)",
+                ], 1
+            ),
+        ] as [([String], Int?)])
+    func theStatementHasTheValuesOfTheRow(log: [String], index: Int?) throws {
+        let fixture = try Fixture()
+        let create = "CREATE TABLE course(id INTEGER PRIMARY KEY, name TEXT, seats INTEGER)"
+        let source = #""source": {"file": "Sources/Courses.swift", "line": 7}"#
+        let path = try fixture.bundleWithoutHistory(
+            create + "; INSERT INTO course VALUES (1, 'Math', 45), (2, 'Art', 4)",
+            log: [(create, 0)] + log.map { ($0, 1) },
+            facts: Dictionary(uniqueKeysWithValues: (1...log.count).map { ($0, source) }),
+            message: #"XCTAssertEqual failed: ("Math") is not equal to ("Maths") - "#)
+        let bundle = try BundleReader(BundleLocation(path: path), scratchDirectory: fixture.directory)
+        let found = Explanation(FailureEvidence(bundle, scratch: fixture.directory), bundle: "b.zip")
+        let finding = try #require(found.findings.first { $0.code == .messageValues })
+        #expect(finding.title == "course.name is 'Math'")
+        #expect(finding.statement?.sql == index.map { log[$0] })
+        #expect(finding.statements.map(\.sql) == (index == nil ? Array(log.prefix(2)) : []))
     }
 
     private static let insertAny = "INSERT INTO account VALUES (3, 'c', ?)"

@@ -445,6 +445,37 @@ import Testing
                 "No store has a history of its transactions. A store in memory has no WAL") == true)
     }
 
+    /// A store in memory can't have a WAL, so the hint doesn't recommend one.
+    @Test func theHintOfSeveralStoresNamesTheReasonOfEach() throws {
+        func hint(_ facts: [String]) throws -> String? {
+            let fixture = try Fixture()
+            let stores = try facts.indices.map { index in
+                ("stores/\(index).sqlite", try fixture.store("CREATE TABLE t(n)"))
+            }
+            let list = facts.enumerated().map { index, facts in
+                "{\"name\": \"\(index)\", \"entry\": \"stores/\(index).sqlite\", \(facts), "
+                    + "\"capture\": {\"method\": \"serialize\", \"consistent\": true, \"duration\": 0, "
+                    + "\"checkpoint\": \"none\"}, "
+                    + "\"bytes\": {}}"
+            }
+            let metadata = Metadata.plain(test: "t", message: "m").replacing(
+                "\"stores\": []", with: "\"stores\": [\(list.joined(separator: ", "))]")
+            let path = try fixture.zip(
+                "a.zip", [("metadata.json", Array(metadata.utf8))] + stores)
+            return try explanation(path, in: fixture).hint
+        }
+        let memory = "\"storage\": \"memory\""
+        let file = "\"storage\": \"file\", \"journalMode\": \"delete\""
+        let same = try #require(try hint([memory, memory]))
+        #expect(
+            same.hasPrefix(
+                "No store has a history of its transactions. A store in memory has no WAL, from which the "
+                    + "history is read. With"))
+        let other = try #require(try hint([memory, file]))
+        #expect(other.contains(" Of '0': A store in memory has no WAL"), "\(other)")
+        #expect(other.contains(" Of '1': Its journal mode is 'delete'"), "\(other)")
+    }
+
     @Test(arguments: [nil, "a trace"]) func theLastQueryOfALogThatEndsEarlier(reason: String?) throws {
         let fixture = try Fixture()
         let path = try fixture.bundleWithoutHistory(

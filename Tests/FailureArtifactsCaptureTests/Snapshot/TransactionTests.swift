@@ -136,6 +136,27 @@ import Testing
         }
     }
 
+    /// The tool copies the stores of a test that hangs, which is in another process.
+    @Test(arguments: [true, false]) func theProcessOfTheTestIsToldFromOthers(isOwn: Bool) throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/shop.sqlite"
+            let test = try OtherProcess(path)
+            try test.run("CREATE TABLE t(a); INSERT INTO t VALUES (1); BEGIN; INSERT INTO t VALUES (2)")
+            let number = Int32(test.identifier)
+
+            let snapshot = Snapshotter(maximumBytes: 1 << 30).capture(
+                StoreSource(path: path, process: isOwn ? number : number + 1),
+                to: .copies(in: directory))
+
+            #expect(snapshot.warningCodes == [.otherWriter])
+            let owner = isOwn ? "The test's own process" : "Another process"
+            #expect(
+                snapshot.warnings.first?.text.hasPrefix("\(owner) (\(number)) had a write transaction")
+                    == true, "\(snapshot.warnings)")
+            #expect(try copied(directory) == "1")
+        }
+    }
+
     /// No connection is inside a transaction, so the capture does not report one.
     @Test(arguments: ["wal", "delete"])
     func locksOfReadersAreNoTransactions(mode: String) throws {

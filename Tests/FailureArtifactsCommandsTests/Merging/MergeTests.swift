@@ -225,7 +225,7 @@ import Testing
         let paths = (1...3).map { fixture.path("\($0)") }
         #expect(run(["merge"] + paths + ["-o", fixture.path("merged")]).status == 0)
         let page = try page(in: fixture.path("merged"))
-        #expect(page.contains("3 occurrences"))
+        #expect(page.contains("3 bundles"))
         #expect(!page.contains("attempts side by side"))
     }
 

@@ -284,6 +284,48 @@ import Testing
         #expect(run("diff", bundle, "--json").output.contains("\"equal\":false"))
     }
 
+    /// A test that creates its store begins with an empty one.
+    @Test(arguments: [true, false]) func anEmptyStartIsNotCompared(_ isEmpty: Bool) throws {
+        let fixture = try Fixture()
+        let tables = isEmpty ? "" : #"{"name": "t", "rows": 1, "exact": true}"#
+        let snapshot = """
+            "snapshots": [{"label": "start", "at": "2026-11-21T07:08:09.100Z", "stores": [{"name": "s",
+            "entry": "snapshots/start/s.sqlite", "storage": "memory", "tables": [\(tables)],
+            "capture": {"method": "atStart", "consistent": true, "duration": 0, "checkpoint": "none"},
+            "bytes": {}}]}], "attachments"
+            """
+        let bundle = try fixture.zip(
+            "a.zip",
+            [
+                (
+                    "metadata.json",
+                    Array(Metadata.store("s").replacing("\"attachments\"", with: snapshot).utf8)
+                ),
+                (
+                    "stores/s.sqlite",
+                    try fixture.store("CREATE TABLE t(a); INSERT INTO t VALUES (1), (2)")
+                ),
+                (
+                    "snapshots/start/s.sqlite",
+                    try fixture.store(
+                        isEmpty
+                            ? "PRAGMA user_version = 1" : "CREATE TABLE t(a); INSERT INTO t VALUES (1)")
+                ),
+            ])
+        let stores = "--store start/s --store s"
+        for options in [[], ["--store", "s"], ["--json"]] {
+            let found = run(["diff", bundle] + options)
+            #expect(found.status == (isEmpty ? 64 : 1))
+            let message =
+                "error: '\(bundle)' has nothing to compare: the store 's' was empty when the test began to use it, "
+                + "so all of its content is new. To list that, add \(stores)."
+            #expect(found.error.hasPrefix(message) == isEmpty, "\(found)")
+        }
+        let all = run(["diff", bundle] + stores.split(separator: " ").map(String.init))
+        #expect(
+            all.output.contains("+ rowid 2: a 2") && all.output.contains("rowid 1") == isEmpty, "\(all)")
+    }
+
     @Test func whatCannotBeComparedIsSaid() throws {
         let fixture = try Fixture()
         let bundle = try fixture.ledger()

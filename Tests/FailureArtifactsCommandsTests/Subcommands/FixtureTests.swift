@@ -59,7 +59,7 @@ import Testing
         #expect(
             outcome.error == """
                 The store is the one before transaction 3 of this finding: 2 rows of entry refer to an account that \
-                does not exist, transaction 3, closure #1 in Ledger.close(_:) Ledger.swift:42
+                does not exist, transaction 3, closure #1 in Ledger.close(_:) Sources/Ledger/Ledger.swift:42
                 Move the files into a test target, and add these lines to it in Package.swift:
                     dependencies: [.product(name: "FailureArtifactsTestKit", package: "failure-artifacts")],
                     resources: [.copy("Fixtures")]

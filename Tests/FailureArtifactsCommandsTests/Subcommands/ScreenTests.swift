@@ -1,3 +1,4 @@
+import FailureArtifactsSystem
 import FailureArtifactsTestFixtures
 import Foundation
 import Testing
@@ -54,6 +55,33 @@ import Testing
             #expect(text.contains("(\"1\") is not (\"2\")"), "\(index): \(text.prefix(3000))")
         }
         #expect(opened.error.utf8.count < 1200)
+    }
+
+    /// Statements that say little about the data are left out, unless one of them failed or a finding is about it.
+    @Test func statementsThatSayLittleAreLeftOut() throws {
+        let fixture = try Fixture()
+        let log = [
+            "PRAGMA foreign_keys = ON", "SELECT name FROM sqlite_master",
+            "SELECT * FROM pragma_table_info('a')",
+            "SELECT sql FROM (SELECT sql FROM sqlite_schema) JOIN sqlite_temp_master", "BEGIN IMMEDIATE",
+            "SAVEPOINT s", "INSERT INTO a VALUES ('sqlite_master')", "RELEASE s",
+            "SELECT b FROM a WHERE b = ' from sqlite_master'", "COMMIT", "PRAGMA user_version",
+        ]
+        let failed = #""error": {"code": 5, "message": "database is locked"}"#
+        for (facts, kept) in [([:], [6, 8]), ([9: failed], [6, 8, 9])] as [([Int: String], [Int])] {
+            let bundle = try fixture.bundleWithoutHistory(
+                "CREATE TABLE a(b)", log: log.map { ($0, 0) }, facts: facts, message: "m")
+            func shown(_ options: String...) -> [String] {
+                let output = run(["show", bundle] + options).output
+                return log.filter { output.contains("  \($0)  ") }
+            }
+            #expect(shown() == kept.map { log[$0] })
+            #expect(
+                run("show", bundle).output.contains(
+                    "\nLast statements, \(kept.count) of 11 (all with --statements)\n"))
+            #expect(shown("--statements") == log)
+            try FileSystem.remove(bundle)
+        }
     }
 
     /// A bundle has the stores in the order of their names; the finding is about the last one.
@@ -171,10 +199,10 @@ import Testing
             text.contains(
                 """
                 Last statements, 5 of 8 (all with --statements)
-                  07:08:09.114  BEGIN
+                  07:08:09.112  INSERT INTO account VALUES (9, 9, 9)  (1 row)
+                  07:08:09.113  ROLLBACK
                   07:08:09.115  DELETE FROM account WHERE id > 1  (2 rows)
                   07:08:09.116  DROP TABLE entry
-                  07:08:09.117  COMMIT
                   07:08:09.118  SELECT count(*) FROM account
                 11 earlier statements, from before the test (shown with --all)
 

@@ -152,6 +152,7 @@ import Testing
         ("\"path\": \"/b.db\"", "no transaction open"),
         ("\"path\": \"/a.db\"", "a transaction of another connection was open"),
         ("\"path\": \"/a.db\", \"process\": 7", "a transaction of another process was open"),
+        ("\"path\": \"/a.db\", \"process\": 42", "a transaction of the test's process was open"),
     ]) func anotherConnectionsTransaction(parameters: String, state: String) throws {
         let warning = "{\"code\": \"other-writer\", \"text\": \"w\", \(parameters)}"
         let metadata = Metadata.store("ledger")

@@ -45,10 +45,10 @@ import Testing
                   DROP TABLE entry
 
                 Last statements, 5 of 19 (all with --statements)
-                  07:08:09.114  BEGIN
+                  07:08:09.112  INSERT INTO account VALUES (9, 9, 9)  (1 row)
+                  07:08:09.113  ROLLBACK
                   07:08:09.115  DELETE FROM account WHERE id > 1  (2 rows)
                   07:08:09.116  DROP TABLE entry
-                  07:08:09.117  COMMIT
                   07:08:09.118  SELECT count(*) FROM account
 
                 Store ledger

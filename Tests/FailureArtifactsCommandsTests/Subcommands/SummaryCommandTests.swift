@@ -19,6 +19,9 @@ import Testing
                     output: """
                         ## 1 failed test
 
+                        To get the bundles: `gh run download 7 --dir failure-artifacts`, or unpack the artifact from the \
+                        run's page, into the directory `failure-artifacts`.
+
                         ### `LedgerTests.testTransfer` failed
 
                         `Tests/LedgerTests.swift:42`
@@ -27,11 +30,13 @@ import Testing
                         ("90") is not equal to ("100") - the money is gone
                         ```
 
+                        Weak hint (possible): `account.balance was inserted as 90, store ledger`
+
                         - Store `ledger: account (3 rows), in an open transaction`
                         - Store `vanished: described only`
 
                         ```text
-                        failure-artifacts show failure-artifacts/LedgerTests.testTransfer-1a2b3c4d.zip
+                        failure-artifacts explain failure-artifacts/1a2b3c4d
                         ```
 
                         """, error: ""))
@@ -50,7 +55,8 @@ import Testing
         #expect(
             outcome.error
                 == "::error file=Tests/LedgerTests.swift,line=42,title=LedgerTests.testTransfer failed::"
-                + "(\"90\") is not equal to (\"100\") - the money is gone\n")
+                + "(\"90\") is not equal to (\"100\") - the money is gone"
+                + "%0AWeak hint (possible): account.balance was inserted as 90, store ledger\n")
         let text = String(decoding: try FileSystem.contents(ofFile: step), as: UTF8.self)
         #expect(text.hasPrefix("before\n## 1 failed test\n"))
         #expect(run("summary", bundle, "-o", "-", environment: environment).output.hasPrefix("## 1"))

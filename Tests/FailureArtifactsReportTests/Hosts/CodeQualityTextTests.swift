@@ -54,7 +54,7 @@ import Testing
         #expect(
             entries.map(\.description) == [
                 "Suite.a failed: m", "Suite.a failed: n",
-                "Cause (certain): posting 31 has no transfer, transaction 6, Ledger.remove(_:) Ledger.swift:42",
+                "Cause (certain): posting 31 has no transfer, transaction 6, Ledger.remove(_:) Sources/Ledger.swift:42",
             ])
         #expect(
             entries.map(\.location) == [
@@ -67,6 +67,24 @@ import Testing
         #expect(entries.map(\.severity) == ["major", "major", "major"])
         #expect(Set(entries.map(\.fingerprint)).count == 3)
         #expect(entries.allSatisfy { $0.fingerprint.utf8.count == 16 })
+    }
+
+    /// Each failure has an entry at its assertion, and the cause has one.
+    @Test func failuresOfOneCauseShareIts() throws {
+        var bundles = try (0..<3).map { number in
+            try Sample.bundle(
+                "t\(number)", "m", fingerprint: "\(number)", file: "\(checkout.root)/Tests/A.swift",
+                line: number + 1)
+        }
+        for index in bundles.indices { bundles[index].finding = finding("title \(index)") }
+        bundles[2].finding?.confidence = .possible
+        let found = try entries(bundles)
+        #expect(
+            found.map { "\($0.severity) \($0.location.lines.begin) \($0.description.prefix(20))" } == [
+                "major 1 Suite.t0 failed: m", "major 2 Suite.t1 failed: m",
+                "major 42 Cause (certain): tit",
+                "major 3 Suite.t2 failed: m", "info 42 Weak hint (possible)",
+            ], "\(found)")
     }
 
     @Test func crashesAreCritical() throws {
@@ -134,7 +152,7 @@ import Testing
         }
         #expect(
             try entries(causes).map(\.check_name) == [
-                "test-failure", "foreign-key-violation", "test-failure",
+                "test-failure", "test-failure", "foreign-key-violation",
             ])
     }
 

@@ -45,12 +45,37 @@ import Testing
     @Test func annotationsMarkTheCulpritsLine() throws {
         let lines = WorkflowCommand.annotations(
             for: try causes("posting 31 has no transfer"), in: RepositoryFiles(root: "/w"))
-        let culprit = "posting 31 has no transfer, transaction 6, Ledger.remove(_:) Ledger.swift:42"
+        let culprit =
+            "Cause (certain): posting 31 has no transfer, transaction 6, Ledger.remove(_:) Sources/Ledger/Ledger.swift:42"
         #expect(
             lines == [
                 "::error file=A.swift,line=3,title=Suite.a failed::m%0A\(culprit)",
-                "::warning file=Sources/Ledger/Ledger.swift,line=42,title=certain cause of Suite.a::\(culprit)",
+                "::warning file=Sources/Ledger/Ledger.swift,line=42,title=Suite.a failed::\(culprit)",
             ])
+    }
+
+    /// Three tests fail because of one line, and a weak finding about the same line may be about another cause.
+    @Test func oneCauseHasOneAnnotation() throws {
+        var bundles = try (0..<4).map { number in
+            try Sample.bundle(
+                "t\(number)", "m", fingerprint: "\(number)", file: "/w/A.swift", line: number + 1)
+        }
+        for index in bundles.indices {
+            bundles[index].finding = finding("title")
+            if index == 0 { bundles[index].finding?.confidence = .possible }
+        }
+        let lines = WorkflowCommand.annotations(
+            for: BundleCause.causes(of: bundles), in: RepositoryFiles(root: "/w"))
+        let culprit = "title, transaction 6, Ledger.remove(_:) Sources/Ledger/Ledger.swift:42"
+        let title = "title=Suite.t1 failed%2C and 2 other failures with this cause"
+        let place = "file=Sources/Ledger/Ledger.swift,line=42"
+        #expect(
+            lines == [
+                "::error file=A.swift,line=2,\(title)::m%0ACause (certain): \(culprit)",
+                "::error file=A.swift,line=1,title=Suite.t0 failed::m%0AWeak hint (possible): \(culprit)",
+                "::warning \(place),\(title)::Cause (certain): \(culprit)",
+                "::notice \(place),title=Suite.t0 failed::Weak hint (possible): \(culprit)",
+            ], "\(lines)")
     }
 
     @Test func hostileTitlesAreNoCommandsAndNoMarkup() throws {
@@ -72,7 +97,7 @@ import Testing
         #expect(
             text.contains(
                 "/p/A.swift:3: m\nCause (certain): posting &lt;31&gt;, transaction 6, "
-                    + "Ledger.remove(_:) Ledger.swift:42</failure>"))
+                    + "Ledger.remove(_:) Sources/Ledger/Ledger.swift:42</failure>"))
     }
 
     @Test func thePageEscapesFindings() {
@@ -84,7 +109,7 @@ import Testing
             html.contains(
                 "<span class=\"confidence\">certain</span> foreign-key-violation</p> <h3>&lt;b&gt;</h3>")
         )
-        #expect(html.contains("transaction 6, Ledger.remove(_:) Ledger.swift:42"))
+        #expect(html.contains("transaction 6, Ledger.remove(_:) Sources/Ledger/Ledger.swift:42"))
         #expect(!html.contains("<script>") && !html.contains("\u{1B}"))
         #expect(FindingsSection(findings: [], stores: [], variables: [:]).html.isEmpty)
     }

@@ -1,9 +1,9 @@
-import FailureArtifactsAnalysis
 import FailureArtifactsBundle
 import FailureArtifactsSystem
 import FailureArtifactsTestFixtures
 import Testing
 
+@testable import FailureArtifactsAnalysis
 @testable import FailureArtifactsReport
 
 @Suite struct SummaryMarkdownTests {
@@ -71,7 +71,8 @@ import Testing
     func fiveThousandFailuresFit(_ character: String) throws {
         let bundles = try (0..<5000).map { number in
             try Sample.bundle(
-                "test\(number)", String(repeating: character, count: 20_000), fingerprint: "\(number)")
+                "test\(number)", String(repeating: character, count: 20_000), fingerprint: "\(number)",
+                line: number)
         }
         let summary = SummaryMarkdown(causes: BundleCause.causes(of: bundles)).text
         #expect(summary.utf8.count <= 1 << 20)
@@ -88,7 +89,7 @@ import Testing
         throws
     {
         let bundles = try (0..<300).map {
-            try Sample.bundle("test\($0)", "message", fingerprint: "\($0)")
+            try Sample.bundle("test\($0)", "message", fingerprint: "\($0)", line: $0)
         }
         var summary = SummaryMarkdown(causes: BundleCause.causes(of: bundles))
         summary.limit = limit
@@ -100,7 +101,8 @@ import Testing
         let fixture = try Fixture()
         let bundles = try (0..<5000).map { number in
             try Sample.bundle(
-                "test\(number)", String(repeating: "m", count: 9000), fingerprint: "\(number)")
+                "test\(number)", String(repeating: "m", count: 9000), fingerprint: "\(number)",
+                line: number)
         }
         let summary = SummaryMarkdown(causes: BundleCause.causes(of: bundles))
         let before = [UInt8](repeating: UInt8(ascii: "x"), count: (1 << 20) - 40_000)
@@ -121,6 +123,101 @@ import Testing
         let text = SummaryMarkdown(causes: BundleCause.causes(of: bundles)).text
         #expect(text.hasPrefix("## 40 failed tests with 1 cause\n"))
         #expect(text.contains("### `Suite.t` failed, 40 times\n"))
+    }
+
+    private func bundle(
+        _ name: String, _ confidence: Finding.Confidence?, line: Int = 42,
+        outcome: BundleMetadata.Outcome = .failed, variables: [String: String] = [:]
+    ) throws -> ResultBundle {
+        var bundle = try Sample.bundle(
+            name, "m", outcome: outcome, fingerprint: name, line: name.utf8.count, variables: variables,
+            path: "failure-artifacts/\(name)-0000000\(name.utf8.count).zip")
+        guard let confidence else { return bundle }
+        var finding = Finding(
+            code: .orphan, title: "\(name)'s title", confidence: confidence, explanation: "")
+        finding.statement = StatementRecord(
+            at: "2026-11-21T07:08:09.000Z", changes: 1, connection: 1, order: 1, phase: .test,
+            sql: "DELETE FROM a",
+            thread: "1")
+        finding.statement?.source = .init(file: "Sources/A.swift", function: nil, line: line)
+        bundle.finding = finding
+        return bundle
+    }
+
+    /// Crashes come first, and then the best findings.
+    ///
+    /// A weak one is no reason to be of one cause.
+    @Test func equalCausesAreOneEntry() throws {
+        let bundles = [
+            try bundle("none", nil), try bundle("weak1", .possible), try bundle("likely", .likely),
+            try bundle("certain", .certain), try bundle("crashed1", nil, outcome: .crashed),
+            try bundle("elsewhere", .likely, line: 43), try bundle("another123", .likely),
+        ]
+        let causes = BundleCause.causes(of: bundles)
+        #expect(
+            causes.map { $0.bundles.map(\.test.name) } == [
+                ["crashed1"], ["certain", "likely", "another123"], ["elsewhere"], ["weak1"], ["none"],
+            ])
+        let text = SummaryMarkdown(causes: causes).text
+        #expect(text.hasPrefix("## 7 failed tests with 5 causes\n\n### `Suite.crashed1` crashed\n"))
+        #expect(
+            text.contains(
+                """
+                ### `Suite.certain` failed, and 2 other failures with this cause
+
+                `/p/A.swift:7`
+
+                ```text
+                m
+                ```
+
+                Cause (certain): `certain's title, Sources/A.swift:42`
+
+                The same cause:
+
+                - `Suite.likely` failed: `m`
+                - `Suite.another123` failed: `m`
+
+                ```text
+                failure-artifacts explain failure-artifacts/00000007
+                ```
+
+                """), "\(text)")
+        #expect(text.contains("\nWeak hint (possible): `weak1's title, Sources/A.swift:42`\n"))
+    }
+
+    /// The commands work after the bundles were downloaded as the sentence says.
+    @Test(arguments: [
+        (
+            [
+                "GITHUB_RUN_ID": "7", "GITHUB_REPOSITORY": "owner/app",
+                "GITHUB_SERVER_URL": "https://github.example",
+            ],
+            "To get the bundles: `gh run download 7 --repo owner/app --dir failure-artifacts`, or unpack the artifact "
+                + "from the run's page, `https://github.example/owner/app/actions/runs/7`, into the directory "
+                + "`failure-artifacts`."
+        ),
+        (
+            ["CI_JOB_URL": "https://gitlab.example/o/a/-/jobs/7", "CI_JOB_ID": "7"],
+            "To get the bundles, download the job's artifacts and unpack them: "
+                + "`https://gitlab.example/o/a/-/jobs/7/artifacts/download`"
+        ),
+        (
+            ["BUILD_TAG": "b"],
+            "To get the bundles, download the directory `failure-artifacts` that the job uploaded."
+        ),
+        ([:], nil),
+    ]) func theWayToTheBundles(variables: [String: String], sentence: String?) throws {
+        var bundle = try bundle("a", nil, variables: variables)
+        #expect(BundleDownload(of: bundle)?.sentence(Markdown.code) == sentence)
+        let text = SummaryMarkdown(causes: BundleCause.causes(of: [bundle])).text
+        #expect(text.contains("To get the bundles") == (sentence != nil))
+        if let sentence { #expect(text.hasPrefix("## 1 failed test\n\n\(sentence)\n")) }
+        #expect(bundle.explainCommand == "failure-artifacts explain failure-artifacts/00000001")
+        // A directory outside of the working directory has its name alone on another machine.
+        bundle = try Sample.bundle("a", "m", variables: variables, path: "/x/y z/a-00000001.zip")
+        let place = sentence == nil ? "/x/y z" : "y z"
+        #expect(bundle.explainCommand == "failure-artifacts explain '\(place)/00000001'")
     }
 
     @Test(arguments: [

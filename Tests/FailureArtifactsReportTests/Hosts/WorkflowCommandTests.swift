@@ -1,5 +1,6 @@
 import FailureArtifactsAnalysis
 import FailureArtifactsBundle
+import FailureArtifactsReading
 import FailureArtifactsSystem
 import FailureArtifactsTestFixtures
 import Testing
@@ -55,6 +56,19 @@ import Testing
         #expect(read.data == "100% of a, b: c\n::error::d\n##[error]e")
     }
 
+    /// A file that isn't in the checkout, such as one of another container, has its path in the package.
+    @Test func aFileElsewhereIsRelativeToThePackage() throws {
+        var metadata = try BundleMetadata(
+            json: Array(Metadata.plain(test: "a", message: "m").utf8), of: "sample")
+        metadata.packageRoot = "/w/app"
+        metadata.failures[0].file = "/w/app/Tests/A.swift"
+        metadata.failures[0].line = 3
+        let lines = WorkflowCommand.annotations(
+            for: BundleCause.causes(of: [ResultBundle(metadata, path: "a.zip")]),
+            in: RepositoryFiles(root: nil))
+        #expect(lines == ["::error file=Tests/A.swift,line=3,title=PlainTests.a failed::m"])
+    }
+
     @Test(arguments: [nil, "<EXPR>"]) func aFailureWithoutAPlace(_ file: String?) throws {
         let bundle = try Sample.bundle("a", "threw error \"x\"", file: file)
         let lines = WorkflowCommand.annotations(
@@ -64,7 +78,9 @@ import Testing
 
     @Test func tenAtMostAndOneForEachCause() throws {
         let bundles = try (0..<60).map { number in
-            try Sample.bundle("t\(number % 15)", "m", at: number % 40, fingerprint: "\(number % 15)")
+            try Sample.bundle(
+                "t\(number % 15)", "m", at: number % 40, fingerprint: "\(number % 15)",
+                line: 3 + number % 15)
         }
         let lines = WorkflowCommand.annotations(
             for: BundleCause.causes(of: bundles), in: RepositoryFiles(root: nil))

@@ -31,17 +31,18 @@ class Baseline(SuiteCase):
             self.assertEqual(content.rows(), before)
         self.assertLessEqual(snapshot["at"], bundle.metadata["failures"][0]["at"])
 
-    def test_template_in_wal_mode(self):
-        bundle = self.starts("testTemplateInWALMode", ["apple", "pear"], ["kiwi"])
-        # One command shows the test's changes.
+    def diff(self, bundle, *options):
         with tempfile.TemporaryDirectory() as directory:
             path = pathlib.Path(directory) / "again.zip"
             with zipfile.ZipFile(path, "w") as archive:
                 for name, content in bundle.contents.items():
                     archive.writestr(name, content)
-            changes = subprocess.run(
-                [TOOL, "diff", "--json", "--store", "template", path], capture_output=True, text=True,
-                check=False)
+            return subprocess.run([TOOL, "diff", *options, path], capture_output=True, text=True, check=False)
+
+    def test_template_in_wal_mode(self):
+        bundle = self.starts("testTemplateInWALMode", ["apple", "pear"], ["kiwi"])
+        # One command shows the test's changes.
+        changes = self.diff(bundle, "--json", "--store", "template")
         self.assertEqual((changes.returncode, changes.stderr), (1, ""))
         self.assertIn("kiwi", changes.stdout)
         self.assertIn("pear", changes.stdout)
@@ -56,7 +57,11 @@ class Baseline(SuiteCase):
         self.starts("testStoreThatIsClosed", ["apple", "pear"], ["pear"])
 
     def test_new_store_in_memory(self):
-        self.starts("testNewStoreInMemory", None, ["apple"], "memory")
+        bundle = self.starts("testNewStoreInMemory", None, ["apple"], "memory")
+        # Everything in it is new, so there are no changes to show.
+        changes = self.diff(bundle, "--store", "memory")
+        self.assertEqual((changes.returncode, changes.stdout), (64, ""))
+        self.assertIn("the store 'memory' was empty when the test began to use it", changes.stderr)
 
     def test_shared_store(self):
         self.starts("testWithTheSharedStore", ["apple"], ["apple", "kiwi"], "shared")

@@ -217,6 +217,10 @@ class FirstTable(unittest.TestCase):
                     buttons = page.run("[...document.querySelectorAll('article:not([hidden]) .show')].map(b => b.textContent)")
                     expected = {"testRows": "Show the row", "testStatement": "Show the table"}.get(test)
                     self.assertEqual(buttons[:1], [expected] if expected else [])
+                    # Without a history, there is no first step.
+                    panel = page.run("document.querySelector('article:not([hidden]) .panel .of-step').innerText")
+                    self.assertEqual(panel.split("\n")[0], "At the failure")
+                    self.assertNotIn("began with", panel)
             self.assertEqual(page.complaints, [])
 
 

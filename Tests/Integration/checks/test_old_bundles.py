@@ -164,7 +164,6 @@ class Commands(OldBundles):
         text = self.tool("summary", FIXTURES)
         for path in [*ALONE, HOLDER, SHARING]:
             self.assertIn(f"`FixtureTests.{Bundle(path).metadata['test']['name']}`", text)
-            self.assertIn(path.name, text)
         self.assertIn("account (2 rows)", text)
 
     def test_merge(self):

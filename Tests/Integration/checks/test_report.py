@@ -343,7 +343,7 @@ class Report(unittest.TestCase):
     def test_one_cause_is_one_failure(self):
         self.assertIn("×3", self.page.run("document.querySelectorAll('#list li')[0].textContent"))
         cells = self.page.run(
-            "[...document.querySelectorAll('#f1 .occurrences tbody tr')].map(r => r.cells[1].textContent)")
+            "[...document.querySelectorAll('#f1 .bundles tbody tr')].map(r => r.cells[1].textContent)")
         self.assertEqual(cells, ["shard-0", "shard-1", "shard-2"])
 
     def test_the_message(self):
@@ -620,6 +620,74 @@ class Report(unittest.TestCase):
 
 
 @needs(browser.executable(), "Chromium")
+class Names(unittest.TestCase):
+    """Long names, in windows of any width."""
+
+    # The lines of each element's text, as the browser breaks them.
+    LINES = """(selector) => [...document.querySelectorAll(selector)].filter(e => e.offsetParent).map(element => {
+        const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT), lines = [], range = new Range();
+        let last = null;
+        for (let node = walker.nextNode(); node; node = walker.nextNode())
+            for (let i = 0; i < node.length; i += 1) {
+                range.setStart(node, i); range.setEnd(node, i + 1);
+                const top = range.getClientRects()[0]?.top;
+                if (top === undefined) continue;
+                if (last === null || Math.abs(top - last) > 4) lines.push("");
+                last = top; lines[lines.length - 1] += node.data[i];
+            }
+        return lines; })"""
+
+    def test_names_break_between_words_and_only_where_they_must(self):
+        tests = [("LedgerTransferAndPostingTests", "testBooksOfMarchAreBalancedAfterTheLastTransfer"),
+                 ("CatalogTests", "testOverdueLoansAreListedInOrderOfTheirDueDates")]
+        with tempfile.TemporaryDirectory() as directory, browser.page() as page:
+            directory = pathlib.Path(directory)
+            content = store(
+                directory / "a.sqlite", "CREATE TABLE bookingWithAVeryLongName (id INTEGER PRIMARY KEY)",
+                ("INSERT INTO bookingWithAVeryLongName VALUES (?)", [(7777,)]))
+            log = json.dumps({
+                "at": "2026-11-21T07:08:09.1Z", "changes": 1, "connection": 1, "order": 1, "phase": "test",
+                "sql": "INSERT INTO bookingWithAVeryLongName VALUES (?)", "thread": "7f", "source": SOURCE}) + "\n"
+            paths = [
+                bundle(
+                    directory / f"{suite}.{test}-0000000{number}.zip",
+                    metadata(suite, test, fingerprint=str(number), attachments=[], stores=[described(
+                        "a", "stores/a.sqlite", statements={"entry": "statements/a.jsonl", "count": 1})]),
+                    **{"stores/a.sqlite": content, "statements/a.jsonl": log})
+                for number, (suite, test) in enumerate(tests)]
+            file = report(directory, *paths)
+            for width in (1440, 390):
+                page.show(width, 900, "light")
+                page.open("about:blank")
+                page.open(file.as_uri())
+                page.wait("!!document.querySelector('article:not([hidden]) .grid td')")
+                page.run("for (const d of document.querySelectorAll('details')) d.open = true; 0")
+                page.run("document.querySelector('.grid td[data-column]').click()")
+                page.wait("!!document.querySelector('.close')")
+                if width < 900:
+                    page.run("document.getElementById('open-list').click()")
+                lines = lambda selector: page.run(f"({self.LINES})({json.dumps(selector)})")
+                names = [
+                    name for selector in ("#list b", "article:not([hidden]) h2", "article:not([hidden]) .place a[download]",
+                                          "article:not([hidden]) .bundles td:first-child") for name in lines(selector)]
+                self.assertEqual(len(names), 5)
+                self.assertTrue(any(len(name) > 1 for name in names))
+                for name in names:
+                    for first, second in zip(name, name[1:]):
+                        self.assertRegex(first[-1] + second[0], r"^\.|[a-z][A-Z]$|-", name)
+                # The names in tables and on buttons aren't broken at all.
+                for selector in (".statements th", ".bundles th", ".close", ".tab"):
+                    found = lines(f"article:not([hidden]) {selector}")
+                    self.assertTrue(found and all(len(line) == 1 for line in found), (width, selector, found))
+                # The search field has a label.
+                self.assertEqual(lines(".search"), [["Search "]])
+                size = page.run("parseFloat(getComputedStyle(document.querySelector('.search')).fontSize)")
+                self.assertGreater(size, 10)
+                self.assertLessEqual(page.run("document.documentElement.scrollWidth"), width)
+            self.assertEqual(page.complaints, [])
+
+
+@needs(browser.executable(), "Chromium")
 class Arguments(unittest.TestCase):
     """A parameterized test that failed in the same way with many arguments."""
 
@@ -654,7 +722,7 @@ class Arguments(unittest.TestCase):
                 text.startswith(f"Failed with 25 arguments: {values[0]} (shown here) {'x' * 79}… {values[2]} "), text)
             self.assertTrue(text.endswith(f" {values[19]} and 5 more"), text)
             cells = page.run(
-                "[...document.querySelectorAll('#f1 .occurrences tbody tr')].map(r => r.cells[1].textContent)")
+                "[...document.querySelectorAll('#f1 .bundles tbody tr')].map(r => r.cells[1].textContent)")
             self.assertEqual(cells, [values[0], "x" * 79 + "…"] + values[2:])
             self.assertEqual(page.complaints, [])
 

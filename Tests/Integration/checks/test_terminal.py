@@ -134,7 +134,7 @@ class AtATerminal(unittest.TestCase):
         sources = [
             {"file": "Tests/Integration/checks/harness.py", "function": "closure #1 in Ledger.split(_:into:)", "line": 42},
             {"file": "Sources/NoSuchModule/NoSuchFile.swift", "function": WIDE, "line": 7}]
-        texts = ["COMMIT", "INSERT INTO posting (transferID, accountID, cents, note) VALUES (?, ?, ?, '言葉') RETURNING id"]
+        texts = ["ROLLBACK", "INSERT INTO posting (transferID, accountID, cents, note) VALUES (?, ?, ?, '言葉') RETURNING id"]
         lines = [json.dumps({**record, "order": 2 * i + j + 1, "sql": sql, "source": source, "fullScanSteps": 20_000})
                  for i, source in enumerate(sources) for j, sql in enumerate(texts)]
         path = bundle(

@@ -54,8 +54,8 @@ struct RunCommand: Command {
             default failure-artifacts in the working directory; the command gets it as an absolute path. If it can't \
             be written, they go to failure-artifacts in the temporary directory.
 
-            At the end, the number of new bundles is printed on standard error, or nothing if there are none. On \
-            GitHub, the failures are also in the step's summary, and marked in the source. On GitLab, they are in \
+            At the end, the causes of the new failures are printed on standard error, or nothing if there are none. \
+            On GitHub, they are also in the step's summary, and marked in the source. On GitLab, they are in \
             gl-code-quality-report.json beside the bundles, for the merge request.
 
             'swift test' gets an additional option to report the results of Swift Testing. Failed tests that left no \

@@ -128,6 +128,14 @@ struct RunOutputs {
     private var hasFailures: Bool { bundles.contains { $0.metadata?.outcome != .passed } }
 
     private var resultBundles: [ResultBundle] {
+        Self.results(of: bundles, findings, relativeTo: workingDirectory)
+    }
+
+    /// Returns the readable bundles of failures, with their best findings and with displayed paths.
+    static func results(
+        of bundles: [(path: String, metadata: BundleMetadata?)], _ findings: [String: Finding],
+        relativeTo workingDirectory: String
+    ) -> [ResultBundle] {
         bundles.compactMap { bundle in
             guard let metadata = bundle.metadata, metadata.outcome != .passed else { return nil }
             var result = ResultBundle(

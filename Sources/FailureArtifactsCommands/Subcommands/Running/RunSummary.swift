@@ -3,10 +3,10 @@ internal import FailureArtifactsBundle
 internal import FailureArtifactsReport
 internal import FailureArtifactsSystem
 
-/// The final message of `run`: sixteen lines at most.
+/// The final message of `run`: seventeen lines at most.
 enum RunSummary {
-    /// The maximum number of failures listed.
-    private static let failures = 3
+    /// The maximum number of causes listed.
+    private static let causes = 3
     /// The width of a line that isn't written to a terminal, in columns.
     private static let width = 200
 
@@ -38,55 +38,48 @@ enum RunSummary {
         let omissions =
             Self.omissions(bundles.compactMap(\.metadata), leftOut: leftOut)
             + (hint?.lines(width: room) ?? [])
-        let all = bundles
-        let failed = all.filter { $0.metadata?.outcome != .passed }
-        // Crashes and hangs come first, because they end other tests too.
-        let bundles = (0...2).flatMap { rank in failed.filter { Self.rank(of: $0) == rank } }
-        let passed = all.count - bundles.count
-        guard let first = bundles.first ?? all.first else {
+        let failed = bundles.filter { $0.metadata?.outcome != .passed }
+        let passed = bundles.count - failed.count
+        guard !bundles.isEmpty else {
             return omissions.enumerated().map { ($0 == 0 ? heading : "  ") + $1 }
         }
-        let place = Path.relative(directory, to: workingDirectory)
-        var head = Counted.items(Int64(bundles.count), "bundle") + " in " + SafeText.line(place)
-        if recovered > 0 { head += ", \(recovered) of a test that could not leave one itself" }
+        let place = SafeText.line(Path.relative(directory, to: workingDirectory))
+        let causes = BundleCause.causes(
+            of: RunOutputs.results(of: failed, findings, relativeTo: workingDirectory))
+        let unreadable = failed.filter { $0.metadata == nil }
+        let count = causes.count + unreadable.count
+        var head = Counted.items(Int64(failed.count), "bundle")
+        if count < failed.count { head += " with " + Counted.items(Int64(count), "cause") }
+        head += " in \(place)"
         if passed > 0 { head += ", besides \(passed) of tests that passed" }
-        if bundles.isEmpty {
-            head =
-                Counted.items(Int64(passed), "bundle") + " of tests that passed in "
-                + SafeText.line(place)
+        if failed.isEmpty {
+            head = Counted.items(Int64(passed), "bundle") + " of tests that passed in " + place
         }
         var lines = [heading + head]
-        for bundle in bundles.prefix(failures) {
-            lines.append(line(bundle, for: output))
-            let path = ShellWord.quoted(Path.relative(bundle.path, to: workingDirectory))
-            if let finding = findings[bundle.path] {
-                let room = (output.terminal?.width ?? width) - 4
-                lines.append("    " + TextWidth.shortened(finding.line, to: room))
-            }
-            if let other = passing[bundle.path] {
-                let other = ShellWord.quoted(Path.relative(other, to: workingDirectory))
-                lines.append("    failure-artifacts explain \(path) --against \(other)")
-            } else if findings[bundle.path] != nil {
-                lines.append("    failure-artifacts show \(path)")
-            }
-        }
-        if bundles.count > failures {
+        if recovered > 0 {
             lines.append(
-                "  and \(bundles.count - failures) more: failure-artifacts list \(ShellWord.quoted(place))"
-            )
+                recovered == 1
+                    ? "  1 bundle was recovered from a test whose process died"
+                    : "  \(recovered) bundles were recovered from tests whose processes died")
+        }
+        if let first = causes.first?.first, let download = BundleDownload(of: first) {
+            lines += TextWrap.message(download.sentence(), indent: 2, for: output)
+        }
+        let entries =
+            causes.map { self.lines($0, passing, workingDirectory, for: output) }
+            + unreadable.map { ["  " + SafeText.line(Path.name(of: $0.path)) + " (not readable)"] }
+        lines += entries.prefix(Self.causes).flatMap(\.self)
+        if count > Self.causes {
+            lines.append(
+                "  and \(count - Self.causes) more: failure-artifacts list \(ShellWord.quoted(place))")
         }
         lines += omissions.map { "  " + $0 }
-        let path = Path.relative(first.path, to: workingDirectory)
-        lines.append("To look at the first: failure-artifacts open \(ShellWord.quoted(path))")
+        if failed.isEmpty {
+            let path = ShellWord.quoted(Path.relative(bundles[0].path, to: workingDirectory))
+            lines.append("To look at the first: failure-artifacts open \(path)")
+        }
         if let report { lines.append("To see all of them: " + SafeText.line(report)) }
         return lines
-    }
-
-    /// Returns a bundle's place in the list: 0 if the test crashed, hung or was terminated, 1 if another test crashed
-    /// its process, and 2 if it failed.
-    private static func rank(of bundle: (path: String, metadata: BundleMetadata?)) -> Int {
-        guard let metadata = bundle.metadata, metadata.outcome != .failed else { return 2 }
-        return metadata.failures.contains { $0.suspects?.includesTest == false } ? 1 : 0
     }
 
     /// Returns one line about content that limits excluded, or no line.
@@ -108,22 +101,31 @@ enum RunSummary {
         return parts.isEmpty ? [] : [parts.joined(separator: "; ")]
     }
 
-    /// Returns one line for a bundle: the outcome, the test, and its first failure.
-    private static func line(
-        _ bundle: (path: String, metadata: BundleMetadata?), for output: TextOutput
-    ) -> String {
-        guard let metadata = bundle.metadata else {
-            return "  " + SafeText.line(Path.name(of: bundle.path)) + " (not readable)"
-        }
-        var text = SafeText.line(metadata.test.title)
-        let message = FailureText.headline(of: metadata.failures.first)
-        let label = metadata.outcome.label
-        let room = (output.terminal?.width ?? width) - 2 - TextWidth.columns(of: label) - 1
-        if !message.isEmpty {
+    /// Returns the lines of a cause: the outcome and message of its first test, the best finding, and a command.
+    private static func lines(
+        _ cause: BundleCause, _ passing: [String: String], _ workingDirectory: String,
+        for output: TextOutput
+    ) -> [String] {
+        let bundle = cause.first
+        let columns = output.terminal?.width ?? width
+        let others = cause.failures.count - 1
+        var text = SafeText.line(bundle.title) + (others > 0 ? " and \(others) more" : "")
+        let label = bundle.outcome.label
+        let room = columns - 2 - TextWidth.columns(of: label) - 1
+        if !bundle.headline.isEmpty {
             text += ": "
-            text += TextWidth.abridged(message, to: max(room - TextWidth.columns(of: text), 20))
+            text += TextWidth.abridged(bundle.headline, to: max(room - TextWidth.columns(of: text), 20))
         }
-        return "  " + output.styled(label, metadata.outcome.style) + " "
-            + TextWidth.shortened(text, to: room)
+        var lines = [
+            "  " + output.styled(label, bundle.outcome.style) + " " + TextWidth.shortened(text, to: room)
+        ]
+        if let finding = cause.finding {
+            lines.append(
+                "    " + TextWidth.abridged("\(finding.label): \(finding.line)", to: columns - 4))
+        }
+        let other = passing[Path.join(workingDirectory, bundle.path)].map {
+            " --against " + ShellWord.quoted(Path.relative($0, to: workingDirectory))
+        }
+        return lines + ["    " + bundle.explainCommand + (other ?? "")]
     }
 }
