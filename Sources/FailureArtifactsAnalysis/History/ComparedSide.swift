@@ -24,15 +24,12 @@ package enum ComparedSource {
     case bundle(BundleReader)
     case database(StoreComparison.Side)
 
-    package init(path: String, scratch: String, _ limits: ZipLimits) throws {
-        if let status = try FileSystem.status(of: path), status.kind == .regular,
+    /// Opens a database; nil if there is none at the path.
+    package init?(databaseAt path: String) throws {
+        guard let status = try FileSystem.status(of: path), status.kind == .regular,
             let side = try StoreComparison.Side(ofFile: path)
-        {
-            self = .database(side)
-        } else {
-            let location = try BundleLocator.single(at: path)
-            self = .bundle(try BundleReader(location, scratchDirectory: scratch, limits: limits))
-        }
+        else { return nil }
+        self = .database(side)
     }
 
     package var path: String {

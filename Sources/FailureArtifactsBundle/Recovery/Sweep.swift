@@ -71,11 +71,9 @@ struct Sweep {
     private mutating func finish(_ staging: StagingDirectory) {
         do throws(SystemError) {
             let content = try staging.read()
-            // Discard it if its bundle exists already, or if there are only copies without metadata.
-            guard try directory.bundle(of: content) == nil, var metadata = content.metadata,
-                // A test that ended without a failure, and only asked for snapshots, gets no bundle.
-                metadata.outcome == .passed || !(metadata.failures.isEmpty && content.isEnded)
-            else { return directory.discard(staging) }
+            guard var metadata = try directory.unpacked(content) else {
+                return directory.discard(staging)
+            }
             if !content.isEnded, metadata.failures.last?.kind != .termination {
                 metadata.end(cause(staging.process))
             }

@@ -9,9 +9,10 @@ struct DiffCommand: Command {
         command: "diff", summary: "Compare two stores: schema and rows",
         positionals: [
             Syntax.Positional(
-                "A",
+                "A", isArtifacts: true,
                 help:
-                    "The store to compare: a bundle, named as for other commands, or a SQLite database."),
+                    "The store to compare: a bundle, named and by default chosen as for other commands, or a SQLite "
+                    + "database."),
             Syntax.Positional(
                 "B", isOptional: true,
                 help:
@@ -75,7 +76,7 @@ struct DiffCommand: Command {
     func run(_ console: Console) throws -> ExitCode {
         try console.withScratchDirectory { scratch in
             let (a, b, note) = try Self.sides(
-                paths, stores: stores, commits: commits, scratch: scratch, console.limits.archive)
+                paths, stores: stores, commits: commits, scratch: scratch, console)
             if let note { try console.warn(note) }
             let comparison = try StoreComparison(a: a.file, b: b.file, limits: console.limits.store)
             let coreData = CoreDataChanges(from: a.file, to: b.file, limits: console.limits.store)
@@ -100,6 +101,16 @@ struct DiffCommand: Command {
     }
 }
 
+extension Console {
+    /// Opens the bundle or the database at a path.
+    fileprivate func comparedSource(at path: String, scratch: String) throws -> ComparedSource {
+        if let database = try ComparedSource(databaseAt: path) { return database }
+        let location = try choose(at: path, scratch: scratch).location
+        return .bundle(
+            try BundleReader(location, scratchDirectory: scratch, limits: limits.archive))
+    }
+}
+
 extension DiffCommand {
     /// Returns the two stores that the arguments name.
     ///
@@ -108,12 +119,12 @@ extension DiffCommand {
     ///   - stores: Up to two names of stores.
     ///   - commits: Up to two states of stores that have a history.
     ///   - scratch: A directory for the stores of bundles.
-    ///   - limits: The limits on content read from bundles.
+    ///   - console: The limits on content read from bundles, and the destination of messages.
     /// - Returns: The earlier and the later side.
     /// - Throws: An error if a file or store doesn't exist or the arguments don't name a pair.
     private static func sides(
         _ paths: [String], stores: [String], commits: [CommitReference], scratch: String,
-        _ limits: ZipLimits
+        _ console: Console
     ) throws -> (a: ComparedSide, b: ComparedSide, note: String?) {
         guard commits.count <= 2 else {
             throw syntax.usageError(
@@ -123,11 +134,11 @@ extension DiffCommand {
             throw syntax.usageError(
                 "'--store' was given \(stores.count) times, and there are two.")
         }
-        let first = try ComparedSource(path: paths[0], scratch: scratch, limits)
+        let first = try console.comparedSource(at: paths[0], scratch: scratch)
         guard paths.count > 1 else {
             return try sides(within: first, stores: stores, commits: commits, scratch: scratch)
         }
-        let second = try ComparedSource(path: paths[1], scratch: scratch, limits)
+        let second = try console.comparedSource(at: paths[1], scratch: scratch)
         if stores.count > (first.isBundle ? 1 : 0) + (second.isBundle ? 1 : 0) {
             throw syntax.usageError(
                 "'--store' names a store of a bundle, and there are fewer bundles than names.")

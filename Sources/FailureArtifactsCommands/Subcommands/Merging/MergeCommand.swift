@@ -10,7 +10,7 @@ struct MergeCommand: Command {
     static let syntax = Syntax(
         command: "merge",
         summary: "Put the bundles of several places into one directory, with one report",
-        positionals: [.paths],
+        positionals: [.neededPaths],
         options: [
             Syntax.Option(
                 "--output", short: "-o", value: "DIR", isRequired: true,
