@@ -81,6 +81,25 @@ extension StoreChoice {
     package func start(among choices: [StoreChoice]) -> StoreChoice? {
         isCommitted ? nil : choices.first { $0.name == "start/\(name)" }
     }
+
+    /// Returns the store at the last snapshot that the test asked for, if this is the store at the failure.
+    ///
+    /// - Parameter metadata: The bundle's metadata.
+    /// - Returns: The snapshot and the copy; nil if the test asked for none before it failed or ended.
+    package func snapshot(
+        in metadata: BundleMetadata
+    ) -> (snapshot: BundleMetadata.Snapshot, choice: StoreChoice)? {
+        guard !isCommitted, name == store.name else { return nil }
+        let end = metadata.failures.first?.at ?? metadata.capture.at
+        let choices = metadata.storeChoices
+        // Snapshots are in the order of their times, and those after a failure are the collector's own.
+        for snapshot in (metadata.snapshots ?? []).reversed()
+        where snapshot.at <= end && snapshot.label != "start" {
+            let choice = choices.first { $0.name == "\(snapshot.label)/\(name)" }
+            if let choice { return (snapshot, choice) }
+        }
+        return nil
+    }
 }
 
 /// A scratch file that contains a store: a copy from the bundle or a rebuilt state.

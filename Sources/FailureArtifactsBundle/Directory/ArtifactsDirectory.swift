@@ -297,7 +297,7 @@ package enum BundleReaders: String, Sendable, CaseIterable {
         ) { BundleReaders(rawValue: $0) }
     }
 
-    var filePermissions: UInt16 {
+    package var filePermissions: UInt16 {
         switch self {
         case .owner: 0o600
         case .group: 0o640

@@ -17,9 +17,9 @@ struct DiffCommand: Command {
                 "B", isOptional: true,
                 help:
                     "The store to compare it with. Without B, two states of A are compared: those that --store or "
-                    + "--at names; else the committed state and the test's own inside its transaction; else the states "
-                    + "at the test's first use of the store and at the failure; else those before and after the last "
-                    + "transaction."
+                    + "--at names; else the test's last snapshot and the state at the failure; else the committed "
+                    + "state and the test's own inside its transaction; else the states at the test's first use of the "
+                    + "store and at the failure; else those before and after the last transaction."
             ),
         ],
         options: [
@@ -77,7 +77,7 @@ struct DiffCommand: Command {
         try console.withScratchDirectory { scratch in
             let (a, b, note) = try Self.sides(
                 paths, stores: stores, commits: commits, scratch: scratch, console)
-            if let note { try console.warn(note) }
+            if let note { console.say(SafeText.line(note)) }
             let comparison = try StoreComparison(a: a.file, b: b.file, limits: console.limits.store)
             let coreData = CoreDataChanges(from: a.file, to: b.file, limits: console.limits.store)
             let isEqual: Bool
@@ -159,8 +159,9 @@ extension DiffCommand {
 
     /// Returns two stores or two states of one bundle.
     ///
-    /// By default, these are the committed store and the store as the test saw it. Otherwise, they are the store when
-    /// the test began to use it and at the failure, or before and after the last transaction.
+    /// By default, these are the store at the test's last snapshot and at the failure. Otherwise, they are the committed
+    /// store and the store as the test saw it, the store when the test began to use it and at the failure, or before and
+    /// after the last transaction.
     private static func sides(
         within source: ComparedSource, stores: [String], commits: [CommitReference], scratch: String
     ) throws -> (a: ComparedSide, b: ComparedSide, note: String?) {
@@ -191,13 +192,23 @@ extension DiffCommand {
     ///   - source: The same bundle, as a source of sides.
     ///   - name: The name of the store; nil for the first one with two states.
     ///   - scratch: A directory for the stores.
-    /// - Returns: The earlier and the later side, with a note if they are only the last transaction.
+    /// - Returns: The earlier and the later side, with a note if they are of a snapshot or only the last transaction.
     /// - Throws: An error if no store has two states.
     private static func defaultSides(
         of bundle: BundleReader, _ source: ComparedSource, store name: String?, scratch: String
     ) throws -> (a: ComparedSide, b: ComparedSide, note: String?) {
         let choices = bundle.metadata.storeChoices
         let choice = try name.map { try bundle.store(named: $0) }
+        let metadata = bundle.metadata
+        let kept = choice ?? choices.first { $0.snapshot(in: metadata) != nil }
+        if let kept, let (snapshot, earlier) = kept.snapshot(in: metadata) {
+            return (
+                try source.side(earlier.name, at: nil, scratch: scratch),
+                try source.side(kept.name, at: nil, scratch: scratch),
+                "Compared with the test's last snapshot of \(kept.name), '\(snapshot.label)' at "
+                    + "\(LocalTime.text(snapshot.at))."
+            )
+        }
         let seen =
             choice ?? choices.first { $0.committed(among: choices) != nil }
             ?? choices.first { $0.start(among: choices) != nil }

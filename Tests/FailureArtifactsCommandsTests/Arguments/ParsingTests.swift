@@ -29,7 +29,7 @@ import Testing
     @Test func optionsMayBeRepeatedAndLastPositionalsLeftOut() throws {
         let syntax = Syntax(
             command: "diff", summary: "",
-            positionals: [.bundle, Syntax.Positional("B", isOptional: true, help: "")], options: [.store]
+            positionals: [.neededBundle, Syntax.Positional("B", isOptional: true, help: "")], options: [.store]
         )
         let parsed = try syntax.parse(["a", "--store", "x", "--store=y"])
         #expect(parsed.positionals == ["a"])

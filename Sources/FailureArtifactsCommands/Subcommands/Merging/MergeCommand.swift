@@ -67,7 +67,8 @@ struct MergeCommand: Command {
                 limits: ReportLimits(causes: causes.count), scratch: scratch,
                 folder: PageFolder(ofPage: counts.report),
                 progress: { console.progress.show("Describing", done: $0, total: $1) })
-            try WholeFile.write(report, toOwn: counts.report)
+            try WholeFile.write(
+                report, toOwn: counts.report, permissions: console.bundleReaders.filePermissions)
             try console.output.writeLine(isJSON ? JSONText.line(counts) : counts.text)
             return code == .done ? before : code
         }
