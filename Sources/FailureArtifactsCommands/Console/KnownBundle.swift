@@ -8,7 +8,7 @@ struct KnownBundle: Sendable {
     let location: BundleLocation
     let test: BundleMetadata.Test
     let outcome: BundleMetadata.Outcome
-    /// The time of the first failure, or of the capture of a test that passed, as in the metadata.
+    /// The time of the capture, as in the metadata.
     let at: String
     /// The file's name and the line of the first failure; nil if they are unknown.
     let place: String?
@@ -29,9 +29,8 @@ struct KnownBundle: Sendable {
         self.location = location
         test = metadata.test
         outcome = metadata.outcome
-        let failure = metadata.failures.first
-        at = failure?.at ?? metadata.capture.at
-        place = failure.flatMap { failure in
+        at = metadata.capture.at
+        place = metadata.failures.first.flatMap { failure in
             failure.file.map { Path.name(of: $0) + (failure.line.map { ":\($0)" } ?? "") }
         }
         // A run that another one has started has that one's identifier, a dot, and a number.

@@ -89,7 +89,8 @@ import Testing
         try bundle("newest.zip", hours: 0, in: fixture)
         let (old, new) = (try size("old", fixture), try size("new", fixture))
         let directory = fixture.path("b")
-        let line = "failed  2020-02-03 04:05:06  PlainTests.test  m  0 stores  \(old) B  old.zip\n"
+        let time = LocalTime.text("2020-02-03T04:05:06.789Z")
+        let line = "failed  \(time)  PlainTests.test  m  0 stores  \(old) B  old.zip\n"
         let dry = run("prune", directory, "--max-bundles", "2", "--dry-run")
         let rest = Counted.bytes(new + (try size("newest", fixture)))
         #expect(dry.output == line + "Would remove 1 of 3 bundles, \(old) B; 2 would remain, \(rest).\n")

@@ -272,7 +272,7 @@ import Testing
         #expect(alone.status == 1)
         #expect(
             alone.error
-                == "warning: There is nothing else to compare, so this is the last transaction of ledger.\n",
+                == "There is nothing else to compare, so this is the last transaction of ledger.\n",
             "\(alone.error)")
         let explicit = run("diff", bundle, "--at", "1", "--at", "2")
         #expect(
@@ -297,7 +297,6 @@ import Testing
                 ("stores/s.sqlite", try fixture.store("CREATE TABLE t(a)")),
             ])
         let cases: [([String], Int32, String)] = [
-            ([], 64, "error: 'diff' needs A. See"),
             ([plain], 64, "error: '\(plain)' is a database: B is missing. See"),
             (
                 [alone], 64,

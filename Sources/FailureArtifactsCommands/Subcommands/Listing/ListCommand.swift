@@ -34,7 +34,7 @@ struct ListCommand: Command {
             .noLimits,
         ],
         discussion: """
-            A line has the outcome, the time of the first failure in the local time zone, the test with its arguments \
+            A line has the outcome, the time of the capture in the local time zone, the test with its arguments \
             and the number of its attempt if it isn't the first, the failure, the number of stores, the bundle's size and \
             its name. On a terminal, lines are cut to fit. The eight digits at the end of a name identify a bundle: \
             failure-artifacts show DIR/1a2b3c4d
