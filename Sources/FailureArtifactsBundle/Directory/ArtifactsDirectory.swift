@@ -122,7 +122,9 @@ package struct ArtifactsDirectory: Sendable {
     }
 
     /// The names of the files to be removed with the last capture.
-    private var ours: [String] { [Path.name(of: ignoreFile), UsageFile.name, Path.name(of: passesFile)] }
+    private var ours: [String] {
+        [Path.name(of: ignoreFile), UsageFile.name, Path.name(of: passesFile)]
+    }
 
     // MARK: Bundles
 
@@ -245,10 +247,12 @@ extension ArtifactsDirectory {
     /// The names of the bundles whose tests have passed since; empty if none are known.
     package var passedSince: Set<String> {
         // The directory may be anyone's, and a name has at most 200 bytes.
-        guard let file = FileSystem.regularFile(passesFile), file.size <= 4 << 20,
+        guard let file = (try? FileSystem.statusWithoutFollowing(passesFile)) ?? nil,
+            file.kind == .regular, file.size <= 4 << 20,
             let bytes = try? FileSystem.contents(ofFile: passesFile)
         else { return [] }
-        return Set(bytes.split(separator: UInt8(ascii: "\n")).map { String(decoding: $0, as: UTF8.self) })
+        return Set(
+            bytes.split(separator: UInt8(ascii: "\n")).map { String(decoding: $0, as: UTF8.self) })
     }
 
     /// The names of the bundles of failures whose tests are not known to have passed since.

@@ -85,7 +85,8 @@ extension Console {
         if chosen.isOpen {
             let older = passed > 0 ? " \(Counted.items(passed, "other")) passed in a later run." : ""
             return open > 1
-                ? "\(place) has \(open) failures." + newest + older : older.isEmpty ? nil : String(older.dropFirst())
+                ? "\(place) has \(open) failures." + newest + older
+                : older.isEmpty ? nil : String(older.dropFirst())
         }
         return passed > 1
             ? "All \(passed) failures in \(place) passed in a later run." + newest
@@ -101,6 +102,7 @@ extension Console {
     ///   - choice: The choice.
     ///   - path: The path that was given.
     ///   - command: The name of the command.
+    /// - Throws: An error if the output before it can't be written.
     func listOthers(of choice: BundleChoice, at path: String, for command: String) throws {
         guard !choice.others.isEmpty else { return }
         try output.flush()

@@ -44,7 +44,9 @@ extension Console {
         let start = "\(place) has a test whose process died. No bundle was made of it, because "
         guard recovery.isOriginal else {
             return try warn(
-                start + "the directory may be a copy from elsewhere. If it is of your own runs, use: \(sweep)")
+                start
+                    + "the directory may be a copy from elsewhere. If it is of your own runs, use: \(sweep)"
+            )
         }
         if let obstacle = FileSystem.obstacle(toWritingInto: directory) {
             return try warn(

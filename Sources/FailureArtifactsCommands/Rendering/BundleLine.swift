@@ -58,9 +58,11 @@ struct BundleLine: Sendable {
             let passed = runs.joined().filter { bundles[$0].hasPassedSince }
             let sections = runs.map { $0.filter { !bundles[$0].hasPassedSince } }.map { run in
                 Section(
-                    title: run.first.map { "Run of \(lines[$0].time)" } ?? "", lines: run.map { lines[$0] })
+                    title: run.first.map { "Run of \(lines[$0].time)" } ?? "",
+                    lines: run.map { lines[$0] })
             }
-            return ([Section(title: "Passed since, in a later run", lines: passed.map { lines[$0] })]
+            return
+                ([Section(title: "Passed since, in a later run", lines: passed.map { lines[$0] })]
                 + sections).filter { !$0.lines.isEmpty }
         }
     }

@@ -32,7 +32,7 @@ import Testing
         /// Writes a journal of a process that died in the middle of a test.
         func leaveJournal(
             taker: ProcessIdentity? = nil, first: [JournalRecord] = [], stores: [JournalRecord] = [],
-            others: [BundleMetadata.Test] = []
+            others: [BundleMetadata.Test] = [], isOriginal: Bool = false
         ) throws {
             let file = try File(creating: path(HiddenName("recorder", of: dead, taker: taker)))
             let recorder = try #require(failure_artifacts_recorder_open(file.descriptor, false))
@@ -40,7 +40,10 @@ import Testing
             let parallel = others.enumerated().map { index, other in
                 JournalRecord.began(.init(index + 2), other, at: .now)
             }
-            let records = first + [JournalRecord.began(1, test, at: .now)] + parallel + stores
+            let identity = try file.status().identity
+            let records =
+                (isOriginal ? [.file(identity)] : []) + first + [JournalRecord.began(1, test, at: .now)]
+                + parallel + stores
             let lines = records.flatMap { Array($0.line.utf8) }
             #expect(failure_artifacts_journal_write(recorder, 0, lines, lines.count))
         }
@@ -78,6 +81,37 @@ import Testing
                 try BundleReader(BundleLocation(path: root + "/" + $0), scratchDirectory: root).metadata
             }
         }
+    }
+
+    private func recovery(_ world: borrowing World) -> CrashRecovery {
+        CrashRecovery(of: world.directory, limits: world.limits)
+    }
+
+    @Test(arguments: [true, false]) func unfinishedTestsOfADeadProcess(isOriginal: Bool) throws {
+        let world = try World()
+        #expect(!recovery(world).hasUnfinishedTests)
+        try world.leaveJournal(isOriginal: isOriginal)
+        #expect(recovery(world).hasUnfinishedTests)
+        #expect(recovery(world).isOriginal == isOriginal)
+        // Another process makes the bundle.
+        try FileSystem.remove(world.root + "/.in-flight")
+        try world.leaveJournal(taker: .current, isOriginal: isOriginal)
+        #expect(!recovery(world).hasUnfinishedTests)
+    }
+
+    @Test func unfinishedTestsWithoutAJournal() throws {
+        let world = try World()
+        let staging = try world.leaveStagingDirectory()
+        #expect(recovery(world).hasUnfinishedTests)
+        #expect(!recovery(world).isOriginal)
+        try world.leaveJournal(isOriginal: true)
+        #expect(recovery(world).isOriginal)
+        // Without a failure, the sweep only removes it.
+        try FileSystem.remove(world.root + "/.in-flight")
+        let passed = try world.leaveStagingDirectory(kinds: [])
+        try passed.markEnded()
+        #expect(!recovery(world).hasUnfinishedTests)
+        #expect(staging.path == passed.path)
     }
 
     private func kinds(_ bundles: [BundleMetadata]) -> [[BundleMetadata.Failure.Kind]] {

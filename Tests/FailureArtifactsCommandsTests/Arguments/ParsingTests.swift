@@ -29,7 +29,8 @@ import Testing
     @Test func optionsMayBeRepeatedAndLastPositionalsLeftOut() throws {
         let syntax = Syntax(
             command: "diff", summary: "",
-            positionals: [.neededBundle, Syntax.Positional("B", isOptional: true, help: "")], options: [.store]
+            positionals: [.neededBundle, Syntax.Positional("B", isOptional: true, help: "")],
+            options: [.store]
         )
         let parsed = try syntax.parsed(["a", "--store", "x", "--store=y"])
         #expect(parsed.positionals == ["a"])
@@ -39,11 +40,13 @@ import Testing
     }
 
     @Test func theArtifactsDirectoryIsTheDefault() throws {
-        #expect(try syntax.parsed(["SELECT 1", "--store", "x"]).positionals == ["artifacts", "SELECT 1"])
+        #expect(
+            try syntax.parsed(["SELECT 1", "--store", "x"]).positionals == ["artifacts", "SELECT 1"])
         #expect(try passing.parsed([]).positionals == ["artifacts"])
         #expect(try passing.parsed(["--", "-box"]).positionals == ["artifacts"])
         for command: any Command.Type in [
-            ListCommand.self, ShowCommand.self, VerifyCommand.self, DiffCommand.self, ExtractCommand.self,
+            ListCommand.self, ShowCommand.self, VerifyCommand.self, DiffCommand.self,
+            ExtractCommand.self,
         ] {
             #expect(try command.syntax.parsed([]).positionals == ["artifacts"])
             #expect(try command.syntax.parsed(["a"]).positionals == ["a"])

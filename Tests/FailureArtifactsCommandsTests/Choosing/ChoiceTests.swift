@@ -162,7 +162,8 @@ extension Fixture {
     ) throws -> String {
         var metadata = Metadata.plain(test: test, message: "m")
             .replacing("\"failed\"", with: "\"\(outcome)\"")
-            .replacing("2026-11-21T07:08:09.123Z", with: "\(Timestamp(seconds: 1_795_244_880 + Int64(second)))")
+            .replacing(
+                "2026-11-21T07:08:09.123Z", with: "\(Timestamp(seconds: 1_795_244_880 + Int64(second)))")
         for (old, new) in facts {
             try #require(metadata.contains(old), "\(old)")
             metadata = metadata.replacing(old, with: new)

@@ -85,7 +85,9 @@ import Testing
         for (number, line) in [(3, 7), (4, 8)] {
             try fixture.attempt(
                 "T.b-0000000\(number).zip", test: "b", at: 1,
-                facts: [(message, message + ", \"file\": \"/src/Tests/ATests.swift\", \"line\": \(line)")])
+                facts: [
+                    (message, message + ", \"file\": \"/src/Tests/ATests.swift\", \"line\": \(line)")
+                ])
         }
         try fixture.attempt(
             "T.c-00000005.zip", test: "c", at: 1,

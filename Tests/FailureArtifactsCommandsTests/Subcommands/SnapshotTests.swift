@@ -64,13 +64,9 @@ import Testing
 
     private static let rows = "CREATE TABLE entry(id INTEGER PRIMARY KEY, cents INTEGER, note TEXT); "
 
-    /// Writes a bundle whose store changed from one snapshot to the next, and then until the failure.
+    /// Writes a bundle whose store has as many rows at each snapshot as there are snapshots until then.
     ///
-    /// - Parameters:
-    ///   - labels: The labels and times of the snapshots. The number of rows in a snapshot is its number.
-    ///   - log: The statements after the snapshots, each with its time.
-    ///   - message: The failure's message.
-    ///   - final: The statements after the last snapshot, which the store has.
+    /// Logged statements have times. The statements `final` made the store's last changes.
     private func bundle(
         _ fixture: borrowing Fixture, labels: [(label: String, at: String)],
         log: [(sql: String, at: String)] = [], message: String = "m", final: String = "",
@@ -96,7 +92,9 @@ import Testing
             )
             .replacing(
                 "\"attachments\": []",
-                with: "\"snapshots\": [\(labels.map(Self.snapshot).joined(separator: ", "))], \"attachments\": []")
+                with:
+                    "\"snapshots\": [\(labels.map(Self.snapshot).joined(separator: ", "))], \"attachments\": []"
+            )
         var entries = [
             ("stores/ledger.sqlite", try fixture.store(insert(labels.count) + final)),
             ("statements/ledger.jsonl", Array(lines.joined().utf8)),
@@ -132,13 +130,16 @@ import Testing
 
     @Test func aDifferenceIsFromTheLastSnapshotBeforeTheFailure() throws {
         let fixture = try Fixture()
-        let labels = [("start", "01.000"), ("before", "02.000"), ("after", "03.000"), ("failure-2", "10.000")]
+        let labels = [
+            ("start", "01.000"), ("before", "02.000"), ("after", "03.000"), ("failure-2", "10.000"),
+        ]
         let path = try bundle(fixture, labels: labels, final: "UPDATE entry SET cents = 1 WHERE id = 1;")
         #expect(try compared([path]) == ("after/ledger", 2))
         #expect(run("diff", path).error.contains("'after'"))
         // Options come first.
         #expect(
-            try compared([path, "--store", "before/ledger", "--store", "ledger"]) == ("before/ledger", 3))
+            try compared([path, "--store", "before/ledger", "--store", "ledger"]) == ("before/ledger", 3)
+        )
         #expect(try compared([path, "--store", "ledger"]) == ("after/ledger", 2))
     }
 
@@ -169,7 +170,9 @@ import Testing
         let fixture = try Fixture()
         let path = try bundle(
             fixture, labels: [("a", "02.000"), ("b", "05.000")],
-            log: [(Self.update, "01.000"), ("UPDATE entry SET cents = cents * ? WHERE id = ?", "07.000")],
+            log: [
+                (Self.update, "01.000"), ("UPDATE entry SET cents = cents * ? WHERE id = ?", "07.000"),
+            ],
             message: "XCTAssertEqual failed: (\"4321\") is not equal to (\"1000\")",
             final: "UPDATE entry SET cents = 4321 WHERE id = 1;")
         let object = try explained(path)
