@@ -18,7 +18,7 @@ struct KnownBundle: Sendable {
     private(set) var hasPassedSince: Bool
 
     /// The run that the test's process belonged to.
-    private enum Run: Equatable, Sendable {
+    private enum Run: Hashable, Sendable {
         /// A run of `failure-artifacts run`, by its identifier.
         case own(String)
         /// A run of a CI service, by its variables.
@@ -90,22 +90,23 @@ struct KnownBundle: Sendable {
     static func runs(of bundles: [KnownBundle]) -> [[Int]] {
         let sorted = bundles.indices.sorted { (bundles[$0].at, $0) < (bundles[$1].at, $1) }
         var runs: [[Int]] = []
-        var named: [(run: Run, index: Int)] = []
-        var unnamed: Int?
+        var named: [Run: Int] = [:]
+        var unnamed: UnnamedRun?
         for index in sorted {
             let bundle = bundles[index]
+            if let run = bundle.run, let known = named[run] {
+                runs[known].append(index)
+                continue
+            }
             if let run = bundle.run {
-                if let known = named.first(where: { $0.run == run }) {
-                    runs[known.index].append(index)
-                    continue
-                }
-                named.append((run, runs.count))
+                named[run] = runs.count
             } else {
-                if let unnamed, bundle.belongs(to: runs[unnamed].map { bundles[$0] }) {
-                    runs[unnamed].append(index)
+                if unnamed?.takes(bundle) != true { unnamed = UnnamedRun(index: runs.count) }
+                unnamed?.add(bundle)
+                if let known = unnamed?.index, known < runs.count {
+                    runs[known].append(index)
                     continue
                 }
-                unnamed = runs.count
             }
             runs.append([index])
         }
@@ -113,10 +114,26 @@ struct KnownBundle: Sendable {
         return runs.sorted { bundles[$0[$0.count - 1]].at < bundles[$1[$1.count - 1]].at }
     }
 
-    private func belongs(to run: [KnownBundle]) -> Bool {
-        if run.contains(where: { $0.processID == processID }) { return true }
-        return run[run.count - 1].milliseconds + Self.pause > milliseconds
-            && !run.contains { $0.anyAttempt == anyAttempt }
+    /// A run without an identifier.
+    private struct UnnamedRun {
+        let index: Int
+        private var processes: Set<Int> = []
+        private var tests: Set<BundleMetadata.Test> = []
+        private var end: Int64 = 0
+
+        init(index: Int) { self.index = index }
+
+        /// Returns true if a later bundle is of the run.
+        func takes(_ bundle: KnownBundle) -> Bool {
+            processes.contains(bundle.processID)
+                || end + KnownBundle.pause > bundle.milliseconds && !tests.contains(bundle.anyAttempt)
+        }
+
+        mutating func add(_ bundle: KnownBundle) {
+            processes.insert(bundle.processID)
+            tests.insert(bundle.anyAttempt)
+            end = bundle.milliseconds
+        }
     }
 }
 
@@ -154,8 +171,7 @@ enum LocalTime {
             return SafeText.line(time)
         }
         func two(_ number: Int32) -> String { (number < 10 ? "0" : "") + String(number) }
-        let day = (parts.tm_mday < 10 ? " " : "") + String(parts.tm_mday)
         let clock = [parts.tm_hour, parts.tm_min, parts.tm_sec].map(two).joined(separator: ":")
-        return "\(months[Int(parts.tm_mon)]) \(day) \(clock)"
+        return "\(months[Int(parts.tm_mon)]) \(two(parts.tm_mday)) \(clock)"
     }
 }

@@ -77,7 +77,7 @@ struct DiffCommand: Command {
         try console.withScratchDirectory { scratch in
             let (a, b, note) = try Self.sides(
                 paths, stores: stores, commits: commits, scratch: scratch, console)
-            if let note { console.say(SafeText.line(note)) }
+            if let note { try console.warn(note) }
             let comparison = try StoreComparison(a: a.file, b: b.file, limits: console.limits.store)
             let coreData = CoreDataChanges(from: a.file, to: b.file, limits: console.limits.store)
             let isEqual: Bool
@@ -136,7 +136,8 @@ extension DiffCommand {
         }
         let first = try console.comparedSource(at: paths[0], scratch: scratch)
         guard paths.count > 1 else {
-            return try sides(within: first, stores: stores, commits: commits, scratch: scratch)
+            return try sides(
+                within: first, stores: stores, commits: commits, scratch: scratch, console)
         }
         let second = try console.comparedSource(at: paths[1], scratch: scratch)
         if stores.count > (first.isBundle ? 1 : 0) + (second.isBundle ? 1 : 0) {
@@ -163,7 +164,8 @@ extension DiffCommand {
     /// store and the store as the test saw it, the store when the test began to use it and at the failure, or before and
     /// after the last transaction.
     private static func sides(
-        within source: ComparedSource, stores: [String], commits: [CommitReference], scratch: String
+        within source: ComparedSource, stores: [String], commits: [CommitReference], scratch: String,
+        _ console: Console
     ) throws -> (a: ComparedSide, b: ComparedSide, note: String?) {
         guard case .bundle(let bundle) = source else {
             throw syntax.usageError("'\(source.path)' is a database: B is missing.")
@@ -182,7 +184,8 @@ extension DiffCommand {
                 try source.side(stores[1], at: nil, scratch: scratch), nil
             )
         }
-        return try defaultSides(of: bundle, source, store: stores.first, scratch: scratch)
+        return try defaultSides(
+            of: bundle, source, store: stores.first, scratch: scratch, console)
     }
 
     /// Returns the two states of a store that say most about the failure.
@@ -192,21 +195,25 @@ extension DiffCommand {
     ///   - source: The same bundle, as a source of sides.
     ///   - name: The name of the store; nil for the first one with two states.
     ///   - scratch: A directory for the stores.
-    /// - Returns: The earlier and the later side, with a note if they are of a snapshot or only the last transaction.
+    ///   - console: The destination of the name of the snapshot, if there is one.
+    /// - Returns: The earlier and the later side, with a note if they are only the last transaction.
     /// - Throws: An error if no store has two states.
     private static func defaultSides(
-        of bundle: BundleReader, _ source: ComparedSource, store name: String?, scratch: String
+        of bundle: BundleReader, _ source: ComparedSource, store name: String?, scratch: String,
+        _ console: Console
     ) throws -> (a: ComparedSide, b: ComparedSide, note: String?) {
         let choices = bundle.metadata.storeChoices
         let choice = try name.map { try bundle.store(named: $0) }
         let metadata = bundle.metadata
         let kept = choice ?? choices.first { $0.snapshot(in: metadata) != nil }
         if let kept, let (snapshot, earlier) = kept.snapshot(in: metadata) {
+            console.say(
+                SafeText.line(
+                    "Compared with the test's last snapshot of \(kept.name), '\(snapshot.label)' at "
+                        + "\(LocalTime.text(snapshot.at))."))
             return (
                 try source.side(earlier.name, at: nil, scratch: scratch),
-                try source.side(kept.name, at: nil, scratch: scratch),
-                "Compared with the test's last snapshot of \(kept.name), '\(snapshot.label)' at "
-                    + "\(LocalTime.text(snapshot.at))."
+                try source.side(kept.name, at: nil, scratch: scratch), nil
             )
         }
         let seen =

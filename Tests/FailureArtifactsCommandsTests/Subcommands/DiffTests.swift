@@ -272,7 +272,7 @@ import Testing
         #expect(alone.status == 1)
         #expect(
             alone.error
-                == "There is nothing else to compare, so this is the last transaction of ledger.\n",
+                == "warning: There is nothing else to compare, so this is the last transaction of ledger.\n",
             "\(alone.error)")
         let explicit = run("diff", bundle, "--at", "1", "--at", "2")
         #expect(

@@ -105,7 +105,7 @@ class AtATerminal(unittest.TestCase):
                 self.assertEqual(len(lines), 5)
                 heading = lines.pop(0)
                 self.assertLessEqual(columns(heading), width, heading)
-                self.assertEqual("time (UTC)" in heading, "--sort" in options)
+                self.assertIn("time", heading)
                 for line in lines[:3]:
                     self.assertLessEqual(columns(line), width, line)
                     self.assertRegex(line, r"0000000\d(\.zip)?$")
