@@ -24,7 +24,7 @@ package enum ComparedSource {
     case bundle(BundleReader)
     case database(StoreComparison.Side)
 
-    /// Opens a database; nil if there is none at the path.
+    /// Opens a database; nil without one at the path.
     package init?(databaseAt path: String) throws {
         guard let status = try FileSystem.status(of: path), status.kind == .regular,
             let side = try StoreComparison.Side(ofFile: path)
@@ -90,11 +90,11 @@ extension StoreChoice {
         in metadata: BundleMetadata
     ) -> (snapshot: BundleMetadata.Snapshot, choice: StoreChoice)? {
         guard !isCommitted, name == store.name else { return nil }
-        let end = metadata.failures.first?.at ?? metadata.capture.at
+        let end = metadata.failures.first?.at
         let choices = metadata.storeChoices
         // Snapshots are in the order of their times, and those after a failure are the collector's own.
         for snapshot in (metadata.snapshots ?? []).reversed()
-        where snapshot.at <= end && snapshot.label != "start" {
+        where snapshot.at <= end ?? snapshot.at && snapshot.label != "start" {
             let choice = choices.first { $0.name == "\(snapshot.label)/\(name)" }
             if let choice { return (snapshot, choice) }
         }

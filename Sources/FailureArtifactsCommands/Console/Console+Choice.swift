@@ -83,13 +83,13 @@ extension Console {
             return runs > 1 ? "\(place) has \(runs) passing runs." + newest : nil
         }
         if chosen.isOpen {
-            let older = passed > 0 ? " \(Counted.items(passed, "other")) passed in a later run." : ""
+            let older = passed > 0 ? " \(Counted.items(passed, "other")) passed since." : ""
             return open > 1
                 ? "\(place) has \(open) failures." + newest + older
                 : older.isEmpty ? nil : String(older.dropFirst())
         }
         return passed > 1
-            ? "All \(passed) failures in \(place) passed in a later run." + newest
+            ? "All \(passed) failures in \(place) passed since." + newest
             : "The test has passed since, in a later run."
     }
 

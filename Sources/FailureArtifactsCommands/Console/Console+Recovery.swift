@@ -11,7 +11,7 @@ extension Console {
     ///
     /// - Parameters:
     ///   - directory: The artifacts directory.
-    ///   - redactions: The redaction file from the command line; nil for that of the environment.
+    ///   - redactions: The redaction file from the command line; nil for the one that the environment names.
     /// - Returns: The recovery, which has done nothing yet.
     /// - Throws: An error if the redaction file can't be read.
     func recovery(of directory: String, redactions: String? = nil) throws -> CrashRecovery {

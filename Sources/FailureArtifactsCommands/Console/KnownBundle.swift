@@ -8,12 +8,11 @@ struct KnownBundle: Sendable {
     let location: BundleLocation
     let test: BundleMetadata.Test
     let outcome: BundleMetadata.Outcome
-    /// The time of the capture, as in the metadata.
+    /// The time of the first failure, or of the capture of a test that passed, as in the metadata.
     let at: String
     /// The file's name and the line of the first failure; nil if they are unknown.
     let place: String?
-    private let run: Run?
-    private let processID: Int
+    private let run: Run
     /// True if the test of a failure has passed in a later run.
     private(set) var hasPassedSince: Bool
 
@@ -23,13 +22,15 @@ struct KnownBundle: Sendable {
         case own(String)
         /// A run of a CI service, by its variables.
         case service([String: String])
+        /// Another run, by the number of one of its processes.
+        case process(Int)
     }
 
     init(_ metadata: BundleMetadata, at location: BundleLocation, passes: PassRecords? = nil) {
         self.location = location
         test = metadata.test
         outcome = metadata.outcome
-        at = metadata.capture.at
+        at = metadata.failures.first?.at ?? metadata.capture.at
         place = metadata.failures.first.flatMap { failure in
             failure.file.map { Path.name(of: $0) + (failure.line.map { ":\($0)" } ?? "") }
         }
@@ -38,7 +39,7 @@ struct KnownBundle: Sendable {
         run =
             identifier.map { .own(String($0)) }
             ?? metadata.environment.ci.map { .service($0.variables) }
-        processID = metadata.environment.processID
+            ?? .process(metadata.environment.processID)
         hasPassedSince = metadata.outcome != .passed && passes?.contains(location) == true
     }
 
@@ -82,57 +83,38 @@ struct KnownBundle: Sendable {
 
     /// Groups bundles by runs of tests, oldest first.
     ///
-    /// Bundles of `failure-artifacts run` and of CI services name their run. Other bundles of a process are of one run, and
-    /// so are those of processes in close succession until the same test occurs again.
+    /// Bundles of `failure-artifacts run` and of CI services name their run. Otherwise, those of a process are of one run,
+    /// and so are those of processes in close succession, unless a test would occur twice.
     ///
     /// - Parameter bundles: The bundles.
     /// - Returns: The indices of the bundles of each run, in the order of their times.
     static func runs(of bundles: [KnownBundle]) -> [[Int]] {
-        let sorted = bundles.indices.sorted { (bundles[$0].at, $0) < (bundles[$1].at, $1) }
+        func isBefore(_ a: Int, _ b: Int) -> Bool { (bundles[a].at, a) < (bundles[b].at, b) }
+        let sorted = bundles.indices.sorted(by: isBefore)
         var runs: [[Int]] = []
-        var named: [Run: Int] = [:]
-        var unnamed: UnnamedRun?
-        for index in sorted {
-            let bundle = bundles[index]
-            if let run = bundle.run, let known = named[run] {
-                runs[known].append(index)
-                continue
-            }
-            if let run = bundle.run {
-                named[run] = runs.count
-            } else {
-                if unnamed?.takes(bundle) != true { unnamed = UnnamedRun(index: runs.count) }
-                unnamed?.add(bundle)
-                if let known = unnamed?.index, known < runs.count {
-                    runs[known].append(index)
+        // The last run that isn't named: its index, its tests and its end.
+        var last: Int?
+        var tests: Set<BundleMetadata.Test> = []
+        var end: Int64 = 0
+        let groups = Dictionary(grouping: sorted) { bundles[$0].run }.values
+        for group in groups.sorted(by: { isBefore($0[0], $1[0]) }) {
+            if case .process = bundles[group[0]].run {
+                let own = group.map { bundles[$0].anyAttempt }
+                let isNext = bundles[group[0]].milliseconds < end + pause
+                end = max(end, bundles[group[group.count - 1]].milliseconds)
+                if let last, isNext, tests.isDisjoint(with: own) {
+                    runs[last] += group
+                    tests.formUnion(own)
                     continue
                 }
+                last = runs.count
+                tests = Set(own)
             }
-            runs.append([index])
+            runs.append(group)
         }
         // The last failure decides.
-        return runs.sorted { bundles[$0[$0.count - 1]].at < bundles[$1[$1.count - 1]].at }
-    }
-
-    /// A run without an identifier.
-    private struct UnnamedRun {
-        let index: Int
-        private var processes: Set<Int> = []
-        private var tests: Set<BundleMetadata.Test> = []
-        private var end: Int64 = 0
-
-        init(index: Int) { self.index = index }
-
-        /// Returns true if a later bundle is of the run.
-        func takes(_ bundle: KnownBundle) -> Bool {
-            processes.contains(bundle.processID)
-                || end + KnownBundle.pause > bundle.milliseconds && !tests.contains(bundle.anyAttempt)
-        }
-
-        mutating func add(_ bundle: KnownBundle) {
-            processes.insert(bundle.processID)
-            tests.insert(bundle.anyAttempt)
-            end = bundle.milliseconds
+        return runs.map { $0.sorted(by: isBefore) }.sorted {
+            isBefore($0[$0.count - 1], $1[$1.count - 1])
         }
     }
 }

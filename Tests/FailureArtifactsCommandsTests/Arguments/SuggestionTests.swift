@@ -96,9 +96,9 @@ import Testing
         let lines = help[start.upperBound...].prefix(while: { $0 != "C" }).split(separator: "\n")
         #expect(
             lines == [
-                "  failure-artifacts run -- swift test          bundles go to failure-artifacts/",
-                "  failure-artifacts explain failure-artifacts  the likely cause of the failure",
-                "  failure-artifacts report failure-artifacts   one page about all failures",
+                "  failure-artifacts run -- swift test  bundles go to failure-artifacts/",
+                "  failure-artifacts explain            the likely cause of the newest failure",
+                "  failure-artifacts report             one page about all failures",
             ])
     }
 }

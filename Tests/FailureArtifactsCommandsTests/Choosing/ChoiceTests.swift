@@ -160,10 +160,11 @@ extension Fixture {
         _ name: String, test: String = "a", at second: Int, outcome: String = "failed",
         in folder: String = "b", facts: [(String, String)] = []
     ) throws -> String {
+        let time = Timestamp(seconds: 1_795_244_880 + Int64(second)).description
         var metadata = Metadata.plain(test: test, message: "m")
             .replacing("\"failed\"", with: "\"\(outcome)\"")
-            .replacing(
-                "2026-11-21T07:08:09.123Z", with: "\(Timestamp(seconds: 1_795_244_880 + Int64(second)))")
+            .replacing("2026-11-21T07:08:09.120Z", with: time)
+            .replacing("2026-11-21T07:08:09.123Z", with: time)
         for (old, new) in facts {
             try #require(metadata.contains(old), "\(old)")
             metadata = metadata.replacing(old, with: new)

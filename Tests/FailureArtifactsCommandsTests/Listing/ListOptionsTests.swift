@@ -14,6 +14,7 @@ import Testing
         let metadata = Metadata.plain(test: test, message: "m")
             .replacing("PlainTests", with: suite).replacing("\"failed\"", with: "\"\(outcome)\"")
             .replacing("2026-11-21T07:08:09.123Z", with: at)
+            .replacing("2026-11-21T07:08:09.120Z", with: at)
         let filler = (0..<size).map { _ in UInt8.random(in: 0...255) }
         try fixture.zip(
             "b/\(number).zip", [("metadata.json", Array(metadata.utf8)), ("attachments/x", filler)])

@@ -30,6 +30,7 @@ import Testing
         let time = Timestamp(seconds: now.seconds - Int64(hours * 3600))
         let metadata = Metadata.plain(test: "test", message: "m")
             .replacing("2026-11-21T07:08:09.123Z", with: at ?? time.description)
+            .replacing("2026-11-21T07:08:09.120Z", with: at ?? time.description)
         let filler = (0..<size).map { _ in UInt8.random(in: 0...255) }
         let path = try fixture.zip(
             "b/" + name, [("metadata.json", Array(metadata.utf8)), ("attachments/x", filler)])

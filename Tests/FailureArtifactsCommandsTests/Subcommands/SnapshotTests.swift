@@ -70,7 +70,7 @@ import Testing
     private func bundle(
         _ fixture: borrowing Fixture, labels: [(label: String, at: String)],
         log: [(sql: String, at: String)] = [], message: String = "m", final: String = "",
-        committed: Bool = false
+        committed: Bool = false, change: (String) -> String = { $0 }
     ) throws -> String {
         func insert(_ count: Int) -> String {
             Self.rows + (0..<count).map { "INSERT INTO entry VALUES (\($0 + 1), 1000, 'n'); " }.joined()
@@ -112,7 +112,7 @@ import Testing
                 ("snapshots/\(snapshot.label)/ledger.sqlite", try fixture.store(insert(index + 1))))
         }
         return try fixture.zip(
-            "T.t-1a2b3c4d.zip", [("metadata.json", Array(metadata.utf8))] + entries)
+            "T.t-1a2b3c4d.zip", [("metadata.json", Array(change(metadata).utf8))] + entries)
     }
 
     /// Returns the store of the earlier side, and the number of changed rows.
@@ -141,6 +141,17 @@ import Testing
             try compared([path, "--store", "before/ledger", "--store", "ledger"]) == ("before/ledger", 3)
         )
         #expect(try compared([path, "--store", "ledger"]) == ("after/ledger", 2))
+    }
+
+    /// The capture of a bundle begins with its first snapshot.
+    @Test func ofATestThatPassedTheLastSnapshotIsTaken() throws {
+        let fixture = try Fixture()
+        let labels = [("before", "09.123"), ("after", "30.000")]
+        let path = try bundle(fixture, labels: labels, final: "DELETE FROM entry WHERE id = 1;") {
+            $0.replacing("\"outcome\": \"failed\"", with: "\"outcome\": \"passed\"")
+                .replacing(#/"failures": \[.*\],/#, with: "\"failures\": [],")
+        }
+        #expect(try compared([path]) == ("after/ledger", 1))
     }
 
     @Test func aSnapshotComesBeforeTheCommittedStateAndTheStart() throws {

@@ -208,7 +208,7 @@ class PassedSince(PassedSinceCase):
         self.assertEqual(self.listed(), [{bundle.path.name for bundle in found.bundles}, set()])
         self.assertEqual(len(found.bundles), 4)
         # They are still explained if there are no others.
-        self.assertIn("passed in a later run", self.tool("explain").stderr)
+        self.assertIn("passed since", self.tool("explain").stderr)
 
     def test_a_crash(self):
         """Its bundle is made while the process runs in which the test passes."""

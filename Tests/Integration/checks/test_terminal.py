@@ -112,7 +112,7 @@ class AtATerminal(unittest.TestCase):
                 # A column's start doesn't depend on its content.
                 starts = {columns(line[: line.index("(")]) for line in lines[:3]}
                 self.assertEqual(len(starts), 1, lines)
-        (line,) = (line for line in self.see("list", self.directory) if "00000001" in line)
+        (line,) = (line for line in self.see("list", self.directory, width=100) if "00000001" in line)
         self.assertRegex(line, r"CheckoutF….testThatTheV")
 
     def test_show(self):

@@ -34,14 +34,14 @@ struct ListCommand: Command {
             .noLimits,
         ],
         discussion: """
-            A line has the outcome, the time of the capture in the local time zone, the test with its arguments \
+            A line has the outcome, the time of the failure in the local time zone, the test with its arguments \
             and the number of its attempt if it isn't the first, the failure, the number of stores, the bundle's size and \
             its name. On a terminal, lines are cut to fit. The eight digits at the end of a name identify a bundle: \
             failure-artifacts show DIR/1a2b3c4d
 
             Failures of tests that have passed since come first, and then each run of tests, the newest last. Without \
-            'failure-artifacts run' and outside CI, a run is told by its process: bundles of several processes are of one \
-            run if less than five minutes are between them, and until a test occurs again.
+            'failure-artifacts run' and outside CI, bundles of one process are of one run. So are those of processes in \
+            close succession, such as those of 'swift test --parallel', unless a test would occur twice.
 
             In a directory, a zip that contains neither a metadata.json nor bundles is skipped with a warning.
             """)
