@@ -1,6 +1,8 @@
 import CFailureArtifactsRecorder
 import FailureArtifactsReading
+import FailureArtifactsSQLite
 import FailureArtifactsSystem
+import FailureArtifactsTestPrograms
 import Foundation
 import Testing
 
@@ -246,6 +248,22 @@ import Testing
         try FileSystem.write([1], toNewFile: staging.path(ofEntry: "snapshots/Crashed/mine.sqlite"))
         let bundles = try world.sweep()
         #expect(bundles.first?.snapshots?.map(\.label) == ["Crashed", "crashed-2"])
+    }
+
+    /// The test had not failed, so its stores are those of the crash, with their history.
+    @Test func aTestThatAskedForSnapshotsHasItsStores() throws {
+        let world = try World()
+        let store = world.root + "/ledger.sqlite"
+        _ = try sqlite3Program(store, "CREATE TABLE t(a); INSERT INTO t VALUES (1)")
+        try world.leaveJournal(stores: [.opened(path: store, by: 1)])
+        let own = BundleMetadata.Snapshot(label: "before", at: .now, stores: [])
+        let staging = try world.leaveStagingDirectory(kinds: [], snapshots: [own])
+        try FileSystem.write([1], toNewFile: staging.path(ofEntry: "snapshots/before/ledger.sqlite"))
+        let bundle = try #require(try world.sweep().first)
+        #expect(bundle.outcome == .crashed && bundle.failures.map(\.kind) == [.termination])
+        #expect(bundle.stores.map(\.entry) == ["stores/ledger.sqlite"])
+        #expect(bundle.stores.first?.tables?.map(\.rows) == [1])
+        #expect(bundle.snapshots?.map(\.label) == ["before"])
     }
 
     /// The test has ended; its process died before the journal recorded that.

@@ -315,6 +315,25 @@ class Commands(CrashCase):
                 # Nothing is left for the next command.
                 self.assertNotIn("process died", self.tool(place, "list").stderr)
 
+    def test_a_crash_after_a_snapshot(self):
+        """It is compared with the snapshot."""
+        place = self.place()
+        code, _, _ = place.run("ExplicitSuite.SnapshotCrashTests")
+        self.assertEqual(code, -signal.SIGKILL)
+        compared = self.tool(place, "diff", "--json")
+        self.assertEqual(compared.returncode, 1, compared.stderr)
+        (bundle,) = place.bundles()
+        self.check(bundle, outcome="crashed")
+        self.assertEqual(bundle.store("snapshot").rows(), ["apple", "pear"])
+        (snapshot,) = bundle.metadata["snapshots"]
+        self.assertEqual(snapshot["label"], "before")
+        found = json.loads(compared.stdout)
+        self.assertEqual((found["a"]["store"], found["b"]["store"]), ("before/snapshot", "snapshot"))
+        self.assertEqual([(table["name"], table["inserted"]) for table in found["tables"]], [("fruit", 1)])
+        # The log, which the crash left too, has the statement.
+        last = json.loads(self.tool(place, "explain", "--json").stdout)["last"]
+        self.assertEqual((last["snapshot"], last["tables"], len(last["statements"])), ("before", ["fruit"], 1))
+
     def test_running_tests_are_left_alone(self):
         place = self.place()
         process = place.start("RawSuite.CrashTests/testHangs")
