@@ -206,6 +206,7 @@ import Testing
         let findings = try #require(try explained(path)["findings"] as? [[String: Any]])
         let finding = try #require(findings.first { $0["code"] as? String == "message-values" })
         #expect(finding["statement"] == nil && finding["statements"] == nil)
+        #expect((finding["explanation"] as? String)?.contains("snapshot 'a'") == true)
         let row = try #require((finding["rows"] as? [[String: Any]])?.first)
         #expect(row["change"] as? String == "present")
     }
