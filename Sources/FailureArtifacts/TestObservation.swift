@@ -112,6 +112,10 @@ extension TestObservation: XCTestObservation {
             CaptureSession.shared.unreportedTestDidFinish()
             return
         }
+        // A test that was skipped has not passed.
+        if CaptureSession.shared.recordsPasses, testCase.testRun?.hasBeenSkipped == false {
+            CaptureSession.shared.testDidPass(test)
+        }
         CaptureSession.shared.testDidFinish(test)
     }
 

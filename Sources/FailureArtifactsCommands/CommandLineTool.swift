@@ -30,7 +30,7 @@ package enum CommandLineTool {
         } catch let error as OutputError where error.isBrokenPipe {
             return .done
         } catch {
-            let failure = CommandError(suggestingBundleFor: error)
+            let failure = console.failure(error)
             console.report(failure)
             return failure.exitCode
         }
@@ -51,7 +51,8 @@ package enum CommandLineTool {
         default: break
         }
         let command = try command(named: name)
-        let parsed = try command.syntax.parse(Array(arguments.dropFirst()))
+        let parsed = try command.syntax.parse(
+            Array(arguments.dropFirst()), artifacts: console.artifactsPath)
         if parsed.has("--help") {
             try console.output.write(HelpText.text(for: command.syntax))
             return .done

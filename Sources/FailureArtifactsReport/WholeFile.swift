@@ -36,17 +36,22 @@ package enum WholeFile {
     /// - Parameters:
     ///   - text: The content of the file.
     ///   - path: The path of the file.
+    ///   - permissions: The permissions of the file; nil for those of a new file of this process.
     /// - Throws: An error if writing fails. An existing file is left unchanged then.
-    package static func write(_ text: some WrittenText, toOwn path: String) throws {
+    package static func write(
+        _ text: some WrittenText, toOwn path: String, permissions: UInt16? = nil
+    ) throws {
         if let status = try FileSystem.statusWithoutFollowing(path), status.kind == .directory {
             throw refusal(path, status.kind)
         }
-        try replace(path, by: text)
+        try replace(path, by: text, permissions: permissions)
     }
 
-    private static func replace(_ path: String, by text: some WrittenText) throws {
+    private static func replace(
+        _ path: String, by text: some WrittenText, permissions: UInt16? = nil
+    ) throws {
         try publish(path, rename: FileSystem.rename) { part in
-            let file = try File(creating: part, permissions: 0o644)
+            let file = try File(creating: part, permissions: permissions == nil ? 0o644 : 0o600)
             var offset: UInt64 = 0
             try text.write { text in
                 let bytes = Array(text.utf8)
@@ -56,6 +61,7 @@ package enum WholeFile {
                 offset += UInt64(bytes.count)
             }
             try file.close()
+            if let permissions { try FileSystem.setPermissions(permissions, of: part) }
         }
     }
 

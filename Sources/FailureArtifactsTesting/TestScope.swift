@@ -38,7 +38,10 @@ struct TestScope: Sendable {
                 }
             }
             // A test that was cancelled has not passed.
-            if !Task.isCancelled { CaptureSession.shared.testDidReachEnd(running) }
+            if !Task.isCancelled {
+                CaptureSession.shared.testDidReachEnd(running)
+                CaptureSession.shared.testDidPass(running)
+            }
         }
     }
 

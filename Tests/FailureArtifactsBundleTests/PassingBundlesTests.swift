@@ -36,6 +36,35 @@ import Testing
         #expect(ArtifactsDirectory(path: root + "/none").bundlePaths(of: test("t")).isEmpty)
     }
 
+    @Test func laterPassesAreRecordedByTheNamesOfBundles() throws {
+        let root = try FileSystem.createUniqueDirectory(in: "/tmp", prefix: "passing-")
+        defer { try? FileSystem.remove(root) }
+        let directory = ArtifactsDirectory(path: root, readers: .group)
+        let names = ["S.t-00000001.zip", "S.t-00000002.zip", "S.t-passed-00000003.zip", "other.zip"]
+        for name in names { try FileSystem.write([1], toNewFile: root + "/" + name) }
+        #expect(directory.passedSince.isEmpty)
+        #expect(directory.failuresToPass.sorted() == Array(names.prefix(2)))
+        try directory.recordPass(since: [root + "/" + names[0]])
+        try directory.recordPass(since: [names[1]])
+        #expect(directory.passedSince == Set(names.prefix(2)))
+        #expect(directory.failuresToPass.isEmpty)
+        #expect(try FileSystem.status(of: root + "/.passed")?.permissions == 0o640)
+        // Names of bundles that were removed are forgotten, and a link is replaced.
+        try FileSystem.remove(root + "/" + names[0])
+        try FileSystem.write(Array("S.t-00000002.zip\n".utf8), toNewFile: root + "/target")
+        try FileSystem.remove(root + "/.passed")
+        #expect(symlink("target", root + "/.passed") == 0)
+        #expect(directory.passedSince.isEmpty)
+        try directory.recordPass(since: Array(names.prefix(2)))
+        #expect(directory.passedSince == [names[1]])
+        #expect(try FileSystem.contents(ofFile: root + "/target").count == 17)
+        // Nothing else keeps a directory that was made for the bundles.
+        for name in names + ["target"] { try FileSystem.remove(root + "/" + name) }
+        try FileSystem.createDirectory(root + "/.in-flight")
+        directory.removeIfEmpty()
+        #expect(try FileSystem.status(of: root) == nil)
+    }
+
     @Test func thereIsRoomForHalf() throws {
         let root = try FileSystem.createUniqueDirectory(in: "/tmp", prefix: "passing-")
         defer { try? FileSystem.remove(root) }

@@ -74,6 +74,7 @@ import Testing
             let test = start(name, arguments: arguments)
             if fails { fail(test) }
             session.testDidReachEnd(test)
+            session.testDidPass(test)
             finish(test)
         }
 
@@ -92,7 +93,8 @@ import Testing
             get throws {
                 try FileSystem.contents(ofDirectory: directory + "/artifacts")
                     .allSatisfy {
-                        [".gitignore", ".budget", ".budget-line"].contains($0) || $0.hasSuffix(".zip")
+                        [".gitignore", ".budget", ".budget-line", ".passed"].contains($0)
+                            || $0.hasSuffix(".zip")
                     }
             }
         }
@@ -159,6 +161,62 @@ import Testing
         #expect(try world.outcomes == [.failed])
         world.perform(arguments: ["1"])
         #expect(try world.outcomes == [.failed, .passed])
+    }
+
+    /// The names of the bundles of tests that have passed since.
+    private func passedSince(_ world: World) -> Set<String> {
+        ArtifactsDirectory(path: world.directory + "/artifacts").passedSince
+    }
+
+    @Test(arguments: [true, false]) func aPassAfterAFailureIsRecorded(inOneProcess: Bool) throws {
+        let world = try World(.never)
+        world.perform("testOther", fails: true)
+        world.perform(fails: true)
+        let names = try world.bundles.map(\.location.name)
+        if !inOneProcess {
+            world.startAgain()
+            world.session.testsWillStart()
+        }
+        #expect(world.session.recordsPasses)
+        world.perform("testThird")
+        world.perform(arguments: ["1"])
+        #expect(passedSince(world).isEmpty)
+        world.perform()
+        #expect(passedSince(world) == [names[1]])
+        // It fails again, and passes again.
+        world.perform(fails: true)
+        #expect(passedSince(world) == [names[1]])
+        world.perform()
+        #expect(passedSince(world).count == 2 && !passedSince(world).contains(names[0]))
+        // A process whose tests have all passed has nothing to look for.
+        world.perform("testOther")
+        world.startAgain()
+        world.session.testsWillStart()
+        #expect(!world.session.recordsPasses)
+    }
+
+    @Test func aTestThatHasFailedHasNotPassed() throws {
+        let world = try World(.never)
+        world.perform(fails: true)
+        world.startAgain()
+        world.session.testsWillStart()
+        world.perform(fails: true)
+        let test = world.start()
+        world.finish(test)
+        world.session.testDidPass(test)
+        world.session.testsDidFinish()
+        #expect(passedSince(world).isEmpty)
+    }
+
+    @Test func withoutFailuresNothingIsRecorded() throws {
+        let world = try World(.always)
+        world.session.testsWillStart()
+        world.perform()
+        world.startAgain()
+        world.session.testsWillStart()
+        #expect(!world.session.recordsPasses)
+        world.perform()
+        #expect(try FileSystem.status(of: world.directory + "/artifacts/.passed") == nil)
     }
 
     @Test func whatIsNoBundleIsNoFailure() throws {

@@ -134,37 +134,38 @@ import Testing
     }
 
     @Test(arguments: [
-        ("/archive", false, "Todo.archive-c8ab5151.zip"),
-        ("/Todo", false, "Todo.archive-c8ab5151.zip"), ("", false, "Todo.archive-c8ab5151.zip"),
-        ("/archive-passed", false, "Todo.archive-passed-1bdea9cf.zip"),
-        ("/1bdea9cf", false, "Todo.archive-passed-1bdea9cf.zip"),
-        ("/archive", true, "Todo.archive-passed-1bdea9cf.zip"),
-        ("/c8ab5151", true, "Todo.archive-c8ab5151.zip"),
+        ("/archive", "Todo.archive-c8ab5151.zip"), ("/Todo", "Todo.archive-c8ab5151.zip"),
+        ("", "Todo.archive-c8ab5151.zip"), ("/archive-passed", "Todo.archive-passed-1bdea9cf.zip"),
+        ("/1bdea9cf", "Todo.archive-passed-1bdea9cf.zip"),
     ])
-    func theOnlyBundleOfTheWantedOutcomeIsMeant(
-        _ part: String, _ prefersPassing: Bool, _ expected: String
-    ) throws {
+    func theOnlyFailureIsMeant(_ part: String, _ expected: String) throws {
         try withPassingRuns { (folder) throws in
             for container in ["/in", "/outer.zip"] {
                 let path = folder + container
-                let bundle = try BundleLocator.single(
-                    at: path + part, prefersPassing: prefersPassing)
+                let bundle = try BundleLocator.single(at: path + part)
                 #expect(bundle.description == path + "/" + expected)
             }
         }
     }
 
-    @Test func severalBundlesOfTheWantedOutcomeAreAmbiguous() throws {
+    @Test func severalPassingRunsAreAmbiguous() throws {
         try withPassingRuns { (folder) throws in
-            for (part, prefersPassing) in [("/in/-passed-", false), ("/in/Todo", true)] {
-                let error = #expect(throws: BundleError.self) {
-                    try BundleLocator.single(at: folder + part, prefersPassing: prefersPassing)
-                }
-                guard case .ambiguous = error?.reason else {
-                    Issue.record("\(part): \(String(describing: error))")
-                    continue
-                }
+            let error = #expect(throws: BundleError.self) {
+                try BundleLocator.single(at: folder + "/in/-passed-")
             }
+            guard case .ambiguous = error?.reason else {
+                Issue.record("\(String(describing: error))")
+                return
+            }
+        }
+    }
+
+    @Test(arguments: [
+        ("/in", 3), ("/outer.zip", 3), ("/in/archive", 2), ("/outer.zip/archive", 2), ("/in/c8ab", 1),
+    ])
+    func allBundlesWithAPartOfTheNameAreFound(_ path: String, _ count: Int) throws {
+        try withPassingRuns { (folder) throws in
+            #expect(try BundleLocator.bundles(at: folder + path).count == count)
         }
     }
 

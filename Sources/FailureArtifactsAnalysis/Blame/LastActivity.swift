@@ -20,6 +20,8 @@ package struct LastActivity: Encodable, Sendable {
     package let transaction: Int?
     /// True if the changes are only in the copy: the transaction was open at the failure, or was rolled back before.
     package let isOpen: Bool
+    /// The test's last snapshot, if the changes are those since then; nil if they are a transaction's.
+    private let snapshot: String?
     /// True if the failure rolled the transaction back.
     private let isRolledBack: Bool
     /// True if the log may lack later queries.
@@ -44,7 +46,7 @@ package struct LastActivity: Encodable, Sendable {
         let last = queries.max { ($0.1?.order ?? 0) < ($1.1?.order ?? 0) }
         let withResult = evidence.stores.first { $0.assertedResult(for: evidence.message) != nil }
         let withQuery = last?.1 == nil ? nil : last?.0
-        let withHistory = evidence.stores.first { !$0.steps.isEmpty }
+        let withHistory = evidence.stores.first { !$0.steps.isEmpty || $0.sinceSnapshot != nil }
         guard let store = withResult ?? withQuery ?? withHistory else { return nil }
         self.store = store.name
         isOneOfSeveralStores = evidence.metadata.stores.count > 1
@@ -55,12 +57,13 @@ package struct LastActivity: Encodable, Sendable {
         let step =
             period.flatMap { period in store.steps.first { $0.number == period.transaction } }
             ?? store.steps.last { step in read.contains { step.table($0) != nil } }
-            ?? store.steps.last { !$0.tables.isEmpty }
+            ?? store.steps.last { !$0.tables.isEmpty } ?? store.sinceSnapshot?.step
         let all = step?.tables ?? []
         let changedRead = all.filter { read.contains(folded($0.table.name)) }
         let changed = changedRead.isEmpty ? all : changedRead
         transaction = step?.number
-        isOpen = step != nil && step?.number == nil
+        snapshot = store.sinceSnapshot?.label
+        isOpen = step != nil && step?.number == nil && snapshot == nil
         isRolledBack = store.store.isBeforeRollback
         isLogCut = store.store.statements?.reason != nil
         tables = changed.prefix(Self.maximumTables).map(\.table.name)
@@ -77,6 +80,7 @@ package struct LastActivity: Encodable, Sendable {
     /// The name of the transaction; nil without one.
     package var transactionTitle: String? {
         if let transaction { return "transaction \(transaction)" }
+        if let snapshot { return "the test after its snapshot '\(snapshot)'" }
         guard isOpen else { return nil }
         return isRolledBack ? "the transaction that was rolled back" : "the open transaction"
     }
@@ -92,7 +96,7 @@ package struct LastActivity: Encodable, Sendable {
         let bundle = ShellWord.quoted(bundle)
         var commands = ["failure-artifacts diff\(option)\(states) \(bundle)"]
         // The values of parameters are unknown.
-        if let query, result == nil, query.cut != true, query.sql.utf8.count <= 200,
+        if let query, result == nil, snapshot == nil, query.cut != true, query.sql.utf8.count <= 200,
             query.sql.allSatisfy({ !"?:@$\n".contains($0) })
         {
             commands.append(
@@ -102,8 +106,8 @@ package struct LastActivity: Encodable, Sendable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case store, query, result, transaction, isOpen = "open", isRolledBack = "rolledBack", tables
-        case statements
+        case store, query, result, transaction, isOpen = "open", isRolledBack = "rolledBack"
+        case snapshot, tables, statements
     }
 
     package func encode(to encoder: any Encoder) throws {
@@ -114,6 +118,7 @@ package struct LastActivity: Encodable, Sendable {
         try container.encodeIfPresent(result, forKey: .result)
         try container.encodeIfPresent(transaction, forKey: .transaction)
         if isOpen { try container.encode(true, forKey: isRolledBack ? .isRolledBack : .isOpen) }
+        try container.encodeIfPresent(snapshot, forKey: .snapshot)
         if !tables.isEmpty { try container.encode(tables, forKey: .tables) }
         guard !statements.isEmpty else { return }
         try container.encode(

@@ -44,7 +44,8 @@ extension StoreEvidence {
         finding.statements = (2...Self.maximumCandidates).contains(found.count) ? found : []
     }
 
-    /// Adds the statements that can have changed the rows of a finding, if it names a transaction and no statement.
+    /// Adds the statements that can have changed the rows of a finding, if it names a transaction and no statement, or if
+    /// rows have changed since a snapshot of a store without a history.
     ///
     /// They are those that ``Blame`` lists. If there is just one, it is the finding's statement.
     ///
@@ -53,9 +54,11 @@ extension StoreEvidence {
         if steps.isEmpty, finding.code == .differenceFromPass, finding.statement == nil {
             finding.statement = onlyWriter(of: finding.rows)
         }
-        guard finding.statement == nil, finding.statements.isEmpty, let number = finding.transaction,
-            let step = steps.first(where: { $0.number == number }), !step.statements.isEmpty
-        else { return }
+        if let (label, step) = sinceSnapshot { finding.add(changesOf: step, since: label) }
+        let step =
+            finding.transaction.map { number in steps.first { $0.number == number } }
+            ?? sinceSnapshot?.step
+        guard finding.statement == nil, finding.statements.isEmpty, let step, !step.statements.isEmpty else { return }
         var rows: [Finding.Row] = []
         // The columns that the finding is about, by table; empty sets for all.
         var columns: [String: Set<String>] = [:]
@@ -176,5 +179,31 @@ extension StoreEvidence {
         // An INSERT that doesn't name a column gives it the default value.
         let mayBeDefault = rows.contains { mayHaveDefault($0, shape, in: columns) }
         return mayBeDefault && last.outline.kind != .insert ? nil : last.record
+    }
+}
+
+extension Finding {
+    /// Adds the changes that its rows had since a snapshot, or that they had none.
+    fileprivate mutating func add(changesOf step: StoreEvidence.Step, since label: String) {
+        guard !rows.isEmpty else { return }
+        var hasChanges = false
+        for index in rows.indices {
+            let key = rows[index].key.map(\.value)
+            guard let table = step.table(rows[index].table),
+                let change = table.rows.first(where: { $0.key == key })
+            else { continue }
+            let named = Set(rows[index].columns.map { folded($0.column) })
+            let changed = StoreEvidence.row(change, in: table, columns: named.isEmpty ? nil : named)
+            // The finding may be about another column than those that changed.
+            guard change.kind != .updated || !changed.columns.isEmpty else { continue }
+            hasChanges = true
+            if rows[index].change == .present { rows[index] = changed }
+        }
+        let tables = rows.map { step.table($0.table) }
+        if hasChanges {
+            explanation += " This changed after the snapshot '\(label)'."
+        } else if tables.allSatisfy({ $0?.isComplete ?? true }) {
+            explanation += " It was so at the snapshot '\(label)' already."
+        }
     }
 }

@@ -71,6 +71,10 @@ package final class StoreEvidence {
     /// All of the history's transactions are there unless the time was up. If there was no time for the last ones, or for
     /// the open transaction, none are there.
     package let steps: [Step]
+    /// The changes since the test's last snapshot, if there are no ``steps``; nil without a snapshot.
+    ///
+    /// The statements of the step are those of the test since then.
+    let sinceSnapshot: (label: String, step: Step)?
     /// The number of transactions that the history has.
     package let transactionCount: Int
     let limits: UntrustedLimits
@@ -176,6 +180,30 @@ package final class StoreEvidence {
         }
         self.steps = steps
         transactionCount = count
+        sinceSnapshot =
+            steps.isEmpty
+            ? try? Self.changes(
+                since: choice.snapshot(in: bundle.metadata), in: bundle, to: path, statements,
+                below: scratch, limits, deadline) : nil
+    }
+
+    /// Returns the changes since a snapshot of the test; nil without one, or without changes.
+    private static func changes(
+        since snapshot: (snapshot: BundleMetadata.Snapshot, choice: StoreChoice)?,
+        in bundle: BundleReader, to path: String, _ statements: [Statement], below scratch: String,
+        _ limits: UntrustedLimits, _ deadline: Instant
+    ) throws -> (label: String, step: Step)? {
+        guard let (snapshot, choice) = snapshot,
+            var step = try openTransaction(
+                from: bundle.extract(choice, below: scratch), to: path, limits, deadline)
+        else { return nil }
+        // A statement of the same millisecond may have run before it.
+        let start = MetadataTime.milliseconds(of: snapshot.at) ?? 0
+        step.statements = statements.filter { statement in
+            statement.record.phase == .test
+                && MetadataTime.milliseconds(of: statement.record.at) ?? 0 >= start
+        }
+        return (snapshot.label, step)
     }
 
     /// The number of transactions that are read first, because they matter most.

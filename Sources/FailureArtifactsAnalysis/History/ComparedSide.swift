@@ -24,15 +24,12 @@ package enum ComparedSource {
     case bundle(BundleReader)
     case database(StoreComparison.Side)
 
-    package init(path: String, scratch: String, _ limits: ZipLimits) throws {
-        if let status = try FileSystem.status(of: path), status.kind == .regular,
+    /// Opens a database; nil without one at the path.
+    package init?(databaseAt path: String) throws {
+        guard let status = try FileSystem.status(of: path), status.kind == .regular,
             let side = try StoreComparison.Side(ofFile: path)
-        {
-            self = .database(side)
-        } else {
-            let location = try BundleLocator.single(at: path)
-            self = .bundle(try BundleReader(location, scratchDirectory: scratch, limits: limits))
-        }
+        else { return nil }
+        self = .database(side)
     }
 
     package var path: String {
@@ -87,6 +84,25 @@ extension StoreChoice {
 
     /// True if the store is known to have had no tables yet.
     package var isEmpty: Bool { store.tables?.isEmpty == true }
+
+    /// Returns the store at the last snapshot that the test asked for, if this is the store at the failure.
+    ///
+    /// - Parameter metadata: The bundle's metadata.
+    /// - Returns: The snapshot and the copy; nil if the test asked for none before it failed or ended.
+    package func snapshot(
+        in metadata: BundleMetadata
+    ) -> (snapshot: BundleMetadata.Snapshot, choice: StoreChoice)? {
+        guard !isCommitted, name == store.name else { return nil }
+        let end = metadata.failures.first?.at
+        let choices = metadata.storeChoices
+        // Snapshots are in the order of their times, and those after a failure are the collector's own.
+        for snapshot in (metadata.snapshots ?? []).reversed()
+        where snapshot.at <= end ?? snapshot.at && snapshot.label != "start" {
+            let choice = choices.first { $0.name == "\(snapshot.label)/\(name)" }
+            if let choice { return (snapshot, choice) }
+        }
+        return nil
+    }
 }
 
 /// A scratch file that contains a store: a copy from the bundle or a rebuilt state.

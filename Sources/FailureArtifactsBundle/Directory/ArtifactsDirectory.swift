@@ -122,7 +122,9 @@ package struct ArtifactsDirectory: Sendable {
     }
 
     /// The names of the files to be removed with the last capture.
-    private var ours: [String] { [Path.name(of: ignoreFile), UsageFile.name] }
+    private var ours: [String] {
+        [Path.name(of: ignoreFile), UsageFile.name, Path.name(of: passesFile)]
+    }
 
     // MARK: Bundles
 
@@ -218,10 +220,65 @@ package struct ArtifactsDirectory: Sendable {
         return try FileSystem.status(of: bundle) == nil ? nil : bundle
     }
 
+    /// Returns the metadata of a staging directory of which a bundle is to be made; nil for another one.
+    ///
+    /// No bundle is made if it exists already, and of copies without metadata. A test that ended without a failure, and
+    /// only asked for snapshots, gets none either.
+    func unpacked(_ staging: StagingDirectory.Content) throws(SystemError) -> BundleMetadata? {
+        guard try bundle(of: staging) == nil, let metadata = staging.metadata,
+            metadata.outcome == .passed || !(metadata.failures.isEmpty && staging.isEnded)
+        else { return nil }
+        return metadata
+    }
+
     /// Removes a staging directory, and the hidden directory if this was the last one.
     package func discard(_ staging: StagingDirectory) {
         staging.remove()
         removeIfEmpty()
+    }
+}
+
+// MARK: Later passes
+
+extension ArtifactsDirectory {
+    /// The hidden file with the names of bundles whose tests have passed since, one per line.
+    private var passesFile: String { Path.join(path, ".passed") }
+
+    /// The names of the bundles whose tests have passed since; empty if none are known.
+    package var passedSince: Set<String> {
+        // The directory may be anyone's, and a name has at most 200 bytes.
+        guard let file = (try? FileSystem.statusWithoutFollowing(passesFile)) ?? nil,
+            file.kind == .regular, file.size <= 4 << 20,
+            let bytes = try? FileSystem.contents(ofFile: passesFile)
+        else { return [] }
+        return Set(
+            bytes.split(separator: UInt8(ascii: "\n")).map { String(decoding: $0, as: UTF8.self) })
+    }
+
+    /// The names of the bundles of failures whose tests are not known to have passed since.
+    package var failuresToPass: [String] {
+        let names = ((try? FileSystem.contents(ofDirectory: path)) ?? []).filter {
+            BundleName.stemOfFailure(in: $0) != nil
+        }
+        guard !names.isEmpty else { return [] }
+        let passed = passedSince
+        return names.filter { !passed.contains($0) }
+    }
+
+    /// Records that the tests of bundles have passed since.
+    package func recordPass(since bundles: [String]) throws(SystemError) {
+        // Processes that run at the same time must not replace each other's names.
+        let lock = try UsageFile(in: path)
+        let names = passedSince.union(bundles.map(Path.name(of:))).filter {
+            FileSystem.regularFile(Path.join(path, $0)) != nil
+        }
+        let partial = passesFile + ".partial"
+        try FileSystem.remove(partial)
+        try FileSystem.write(
+            Array(names.sorted().map { $0 + "\n" }.joined().utf8), toNewFile: partial)
+        if readers != .owner { try FileSystem.setPermissions(readers.filePermissions, of: partial) }
+        try FileSystem.rename(partial, to: passesFile)
+        lock.close()
     }
 }
 
@@ -244,7 +301,7 @@ package enum BundleReaders: String, Sendable, CaseIterable {
         ) { BundleReaders(rawValue: $0) }
     }
 
-    var filePermissions: UInt16 {
+    package var filePermissions: UInt16 {
         switch self {
         case .owner: 0o600
         case .group: 0o640

@@ -1,6 +1,6 @@
 internal import FailureArtifactsSystem
 
-/// The commands of the tool that a message of a test process suggests.
+/// The commands of the tool that messages suggest.
 package struct ToolCommand {
     private let name: String
     private let directory: String
@@ -25,8 +25,11 @@ package struct ToolCommand {
     }
 
     /// Returns the command that explains a bundle.
-    package func explain(_ bundle: String) -> String {
-        "\(name) explain \(ShellWord.quoted(shortened(bundle)))"
+    package func explain(_ bundle: String) -> String { text("explain", of: shortened(bundle)) }
+
+    /// Returns a command of the tool with one path.
+    package func text(_ command: String, of path: String) -> String {
+        "\(name) \(command) \(ShellWord.quoted(path))"
     }
 
     /// Returns the shortest path that stands for a bundle: the part of its name that no other bundle has, in place of

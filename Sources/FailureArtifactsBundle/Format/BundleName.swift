@@ -31,8 +31,13 @@ extension BundleName {
     private static let randomCount = 13
 
     /// The start of the names of all bundles of a test, up to the dash before the random part.
-    static func stem(of test: BundleMetadata.Test, suffix: String? = nil) -> String {
+    package static func stem(of test: BundleMetadata.Test, suffix: String? = nil) -> String {
         String(BundleName(test: test, suffix: suffix).description.dropLast(randomCount))
+    }
+
+    /// Returns the start of a failure's bundle's name, up to the dash before the random part; nil for another name.
+    package static func stemOfFailure(in name: String) -> String? {
+        isName(name) && !isOfPassingTest(name) ? String(name.dropLast(randomCount)) : nil
     }
 
     /// True if a name consists of this stem and the end of a bundle's name.
@@ -43,7 +48,7 @@ extension BundleName {
     }
 
     /// True if a name has the form of a bundle's.
-    static func isName(_ name: String) -> Bool {
+    package static func isName(_ name: String) -> Bool {
         let end = name.utf8.suffix(randomCount)
         return end.first == UInt8(ascii: "-") && end.count < name.utf8.count && name.hasSuffix(".zip")
             && end.dropFirst().prefix(8).allSatisfy { byte in

@@ -69,14 +69,17 @@ extension BundleMetadata {
         failures[failures.count - 1].suspects = cause.suspects
     }
 
-    /// Records that a test that had failed before did not end, and adds the final copies of its stores.
+    /// Records that a test did not end, and adds the final copies of its stores, as a snapshot if there is a label.
     mutating func end(
-        _ cause: CrashRecovery.Cause, with copies: RecoveredCopies, label: String
+        _ cause: CrashRecovery.Cause, with copies: RecoveredCopies, label: String?
     ) {
         end(cause)
-        snapshots =
-            (snapshots ?? [])
-            + [Snapshot(label: label, at: .now, stores: copies.stores)]
+        if let label {
+            snapshots =
+                (snapshots ?? []) + [Snapshot(label: label, at: .now, stores: copies.stores)]
+        } else {
+            stores = copies.stores
+        }
         warnings += copies.warnings
     }
 }

@@ -118,6 +118,26 @@ package struct CrashRecovery: Sendable {
         return tests
     }
 
+    /// True if a process that has died left a test without its bundle, so that a ``sweep(holding:cause:)`` would make it.
+    package var hasUnfinishedTests: Bool {
+        directory.journals.contains { $0.isAbandoned && !$0.tests.isEmpty }
+            || directory.stagingDirectories.contains { staging in
+                staging.isAbandoned && (try? directory.unpacked(staging.read())) ?? nil != nil
+            }
+    }
+
+    /// True if all tests of dead processes are known to have run on this machine, in this directory.
+    ///
+    /// A sweep copies the files that journals name.
+    package var isOriginal: Bool {
+        let journals = directory.journals
+        let originals = Set(journals.filter(\.isOriginal).map(\.process))
+        return journals.allSatisfy { !$0.isAbandoned || originals.contains($0.process) }
+            && directory.stagingDirectories.allSatisfy {
+                !$0.isAbandoned || originals.contains($0.process)
+            }
+    }
+
     /// Makes the bundles of all processes that have died, with the copies made while they were alive.
     ///
     /// The files of living processes are left alone. `cause` returns the reason why the tests of a process have not

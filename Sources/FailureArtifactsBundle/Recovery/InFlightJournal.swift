@@ -40,9 +40,11 @@ package final class InFlightJournal: Sendable {
     private final class OpenFile: Sendable {
         nonisolated(unsafe) let recorder: OpaquePointer
         let directory: ArtifactsDirectory
+        let identity: FileStatus.Identity
 
         init(in directory: ArtifactsDirectory, hasStatements: Bool) throws(SystemError) {
             let file = try directory.makeJournal(of: .current)
+            identity = try file.status().identity
             guard let recorder = failure_artifacts_recorder_open(file.descriptor, hasStatements) else {
                 let error = SystemError("map", file.path, code: errno)
                 directory.removeJournal(of: .current)
@@ -206,6 +208,7 @@ package final class InFlightJournal: Sendable {
             let environment = environment()
             state.lines.add(.process(environment))
             if let run = environment.run { state.lines.add(.run(run)) }
+            if let file = state.file { state.lines.add(.file(file.identity)) }
             if let images = state.images { state.lines.add(.images(images)) }
             if let rules = state.redactions { state.lines.add(.redactions(rules)) }
             for path in state.shared { state.lines.add(.opened(path: path, by: 0)) }

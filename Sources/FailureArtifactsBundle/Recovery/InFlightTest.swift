@@ -42,6 +42,8 @@ package struct InFlightTest: Equatable, Sendable {
                 environment = described
             case .run(let identifier):
                 environment?.run = identifier
+            case .file:
+                continue
             case .redactions(let text):
                 // If a newer version wrote rules that this one does not understand, the strictest rules apply.
                 redactions.add(RedactionRules(json: Array(text.utf8)) ?? .safest)

@@ -30,6 +30,18 @@ struct Journal {
         InFlightTest.all(in: try RecorderFile(at: path).journal, of: process)
     }
 
+    /// True if the process wrote this very file, rather than one that was copied here or came out of a zip.
+    ///
+    /// The files of stores that a copied journal names may be anyone's.
+    var isOriginal: Bool {
+        guard let file = FileSystem.regularFile(path), let lines = try? RecorderFile(at: path).journal
+        else { return false }
+        return JournalRecord.records(in: lines).contains(.file(file.identity))
+    }
+
+    /// True if the process has died, and so has the one that took over.
+    var isAbandoned: Bool { name.isAbandoned }
+
     /// Reads the last statements of the process's connections.
     func readStatements() throws(SystemError) -> RecordedStatements {
         try RecorderFile(at: path).statements()
@@ -37,7 +49,7 @@ struct Journal {
 
     /// Takes over the journal; returns nil if another process has it.
     func taken() throws(SystemError) -> Journal? {
-        guard name.isAbandoned else { return nil }
+        guard isAbandoned else { return nil }
         return try name.take(path).flatMap { Journal(at: $0) }
     }
 

@@ -39,6 +39,11 @@ final class JournalLines {
             begin("N")
             add(identifier)
             end()
+        case .file(let identity):
+            begin("F")
+            add(String(identity.device))
+            add(String(identity.inode))
+            end()
         case .redactions(let rules):
             begin("R")
             add(rules)

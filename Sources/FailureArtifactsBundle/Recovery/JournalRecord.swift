@@ -10,6 +10,8 @@ package enum JournalRecord: Equatable, Sendable {
     case process(BundleMetadata.Environment)
     /// `N`: the identifier of the run that the process belongs to; see ``BundleMetadata/Environment/run``.
     case run(String)
+    /// `F`: the journal's own file. A copy of the file, such as one from a downloaded zip, has another identity.
+    case file(FileStatus.Identity)
     /// `R`: redaction rules for copies of the process's stores, as a line of JSON.
     case redactions(String)
     /// `I`: the files of the process's code, as a line of JSON; see ``LoadedImages/json``.
@@ -86,6 +88,9 @@ package enum JournalRecord: Equatable, Sendable {
             self = .process(environment)
         case ("N", 2):
             self = .run(fields[1])
+        case ("F", 3):
+            guard let device = UInt64(fields[1]), let inode = UInt64(fields[2]) else { return nil }
+            self = .file(FileStatus.Identity(device: device, inode: inode))
         case ("R", 2):
             self = .redactions(fields[1])
         case ("I", 2):

@@ -71,11 +71,9 @@ struct Sweep {
     private mutating func finish(_ staging: StagingDirectory) {
         do throws(SystemError) {
             let content = try staging.read()
-            // Discard it if its bundle exists already, or if there are only copies without metadata.
-            guard try directory.bundle(of: content) == nil, var metadata = content.metadata,
-                // A test that ended without a failure, and only asked for snapshots, gets no bundle.
-                metadata.outcome == .passed || !(metadata.failures.isEmpty && content.isEnded)
-            else { return directory.discard(staging) }
+            guard var metadata = try directory.unpacked(content) else {
+                return directory.discard(staging)
+            }
             if !content.isEnded, metadata.failures.last?.kind != .termination {
                 metadata.end(cause(staging.process))
             }
@@ -125,12 +123,15 @@ struct Sweep {
             done.append(staging)
             if try directory.bundle(of: content) != nil { return }
             var removed: RemovedValues?
-            // If the test had failed before, the copies at that failure exist already.
+            // If the test had failed before, the copies at that failure exist already, and these are further ones.
             if metadata.failures.last?.kind != .termination {
                 var labels = UniqueNames(taken: (metadata.snapshots ?? []).map(\.label))
-                let label = labels.claim(cause.outcome.rawValue)
+                // A test that has only asked for snapshots has no stores yet.
+                let isFirst = metadata.failures.isEmpty && metadata.stores.isEmpty
+                let label = isFirst ? nil : labels.claim(cause.outcome.rawValue)
                 let copies = finalCopies(
-                    of: test, held, below: "snapshots/\(label)", in: staging, obeying: rules)
+                    of: test, held, isFirst ? statements : nil,
+                    below: label.map { "snapshots/\($0)" } ?? "stores", in: staging, obeying: rules)
                 metadata.end(cause, with: copies, label: label)
                 removed = copies.removed
             }
@@ -150,17 +151,17 @@ struct Sweep {
         try pack(metadata, copies.staging, copies.removed, rules)
     }
 
-    /// Copies the stores of a test that had failed before, as they were when its process ended.
+    /// Copies the stores of a test that had failed or asked for snapshots, as they were when its process ended.
     private func finalCopies(
-        of test: InFlightTest, _ held: CrashRecovery.Held?, below folder: String,
-        in staging: StagingDirectory, obeying rules: RedactionRules
+        of test: InFlightTest, _ held: CrashRecovery.Held?, _ statements: RecordedStatements?,
+        below folder: String, in staging: StagingDirectory, obeying rules: RedactionRules
     ) -> RecoveredCopies {
         // An earlier sweep may have died while it made these copies.
         try? FileSystem.remove(staging.file(ofEntry: folder))
         let room = StagingReservation(of: staging, in: directory, within: recovery.limits)
         guard let held else {
             return RecoveredCopies(
-                of: test, nil, in: room, below: folder, limits: recovery.limits, obeying: rules)
+                of: test, statements, in: room, below: folder, limits: recovery.limits, obeying: rules)
         }
         defer { directory.discard(held.copies.staging) }
         return held.copies.moved(to: room, below: folder)

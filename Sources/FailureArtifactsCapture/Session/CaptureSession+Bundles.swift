@@ -77,6 +77,7 @@ extension CaptureSession {
         if hasFailed || finished != nil, capturesPassingTests {
             earlierAttempts.note(test.identity, hasFailed: hasFailed)
         }
+        if hasFailed { state.withLock { $0.earlierFailures.insert(test.identity) } }
         // The test leaves the journal before its bundle exists. If the process dies in between, crash recovery packs
         // the staging directory. If the journal still listed the test as running, recovery would make another bundle.
         forget(test)

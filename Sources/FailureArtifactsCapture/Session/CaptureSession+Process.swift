@@ -9,16 +9,21 @@ extension CaptureSession {
     package func testsWillStart() {
         for warning in CaptureConfiguration.environment.warnings { sayOnce(warning) }
         let configuration = configuration
-        // `failure-artifacts run` recovers them itself, with more information.
-        guard configuration.mode != .off, !ProcessEnvironment.isSupervised else { return }
-        output.choose()
+        guard configuration.mode != .off else { return }
+        if !ProcessEnvironment.isSupervised { output.choose() }
         let directory = artifactsDirectory
-        guard directory.hasHiddenFiles else { return }
+        noteEarlierFailures(directory.failuresToPass)
+        // `failure-artifacts run` recovers them itself, with more information.
+        guard !ProcessEnvironment.isSupervised, directory.hasHiddenFiles else { return }
+        let recovery = CrashRecovery(
+            of: directory, limits: configuration.limits, redactions: configuration.redactionRules,
+            checking: configuration.invariantsPath)
+        // Their bundles are made while the first tests run.
+        let dead = recovery.testsOfDeadProcesses.values.joined()
+        state.withLock { state in dead.forEach { state.earlierFailures.insert($0) } }
         let sweep = { @Sendable [self] in
-            let result = CrashRecovery(
-                of: directory, limits: configuration.limits, redactions: configuration.redactionRules,
-                checking: configuration.invariantsPath
-            ).sweep()
+            let result = recovery.sweep()
+            noteEarlierFailures(result.bundles.map(Path.name(of:)))
             let command = ToolCommand()
             for bundle in result.bundles {
                 say(
@@ -29,6 +34,11 @@ extension CaptureSession {
         }
         // With `.afterFailure`, recovered failures of an earlier attempt decide which passing tests are captured.
         if configuration.capturesPassingTests == .afterFailure { sweep() } else { packing.add(sweep) }
+    }
+
+    private func noteEarlierFailures(_ bundles: [String]) {
+        if bundles.isEmpty { return }
+        state.withLock { $0.earlierFailures.insert(bundles: bundles) }
     }
 
     /// Ends the suites that have not ended, and waits until every bundle is written.

@@ -261,6 +261,26 @@ extension CaptureSession {
                 + "most (FAILURE_ARTIFACTS_MAX_TOTAL_BYTES, FAILURE_ARTIFACTS_MAX_BUNDLES).")
     }
 
+    /// True if the passes of tests may have to be recorded, because the directory has bundles of failures.
+    package var recordsPasses: Bool { state.withLock { !$0.earlierFailures.isEmpty } }
+
+    /// Records that a test has passed, so that the bundles of its earlier failures are known to be outdated.
+    ///
+    /// Call it after the test's teardown, and not for a test that was skipped.
+    package func testDidPass(_ test: RunningTest) {
+        guard recordsPasses, test.state.withLock({ $0.failures.isEmpty && !$0.hasEnded }),
+            state.withLock({ $0.earlierFailures.mayContain(test.identity) })
+        else { return }
+        finishAtExit()
+        // A bundle of the test may be waiting to be packed.
+        packing.add { [self] in
+            let directory = artifactsDirectory
+            let failures = earlierAttempts.failures(of: test.identity, in: directory)
+            // Nothing depends on it but the order of a list.
+            if !failures.isEmpty { try? directory.recordPass(since: failures) }
+        }
+    }
+
     /// Ends a test, after its teardown.
     package func testDidFinish(_ test: RunningTest) {
         end(test)

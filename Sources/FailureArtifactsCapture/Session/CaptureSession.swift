@@ -46,6 +46,8 @@ package final class CaptureSession: Sendable {
         var sources: [@Sendable () -> [LibraryStore]] = []
         /// The database files that were open before the first test; empty if the rules for frameworks don't need them.
         var openAtStart: Set<FileStatus.Identity> = []
+        /// The tests that have failed before, as far as bundles tell.
+        var earlierFailures = EarlierFailures()
         /// The messages already written to standard error.
         ///
         /// Some apply to every failure of a run.

@@ -38,6 +38,16 @@ final class EarlierAttempts: Sendable {
         return ends.max { $0.at < $1.at }?.hasFailed ?? false
     }
 
+    /// Returns the bundles of a test's failures, in any attempt, after which it is not recorded to have passed.
+    func failures(of test: BundleMetadata.Test, in directory: ArtifactsDirectory) -> [String] {
+        let test = test.ofAnyAttempt
+        let passed = directory.passedSince
+        return directory.bundlePaths(of: test).filter { path in
+            guard !passed.contains(Path.name(of: path)), let end = end(path) else { return false }
+            return end.test == test && end.hasFailed
+        }
+    }
+
     private func end(_ path: String) -> End? {
         if let known = bundles.withLock({ $0[path] }) { return known }
         // The path may name anything, not only a bundle.
@@ -49,6 +59,37 @@ final class EarlierAttempts: Sendable {
         }
         bundles.withLock { $0[path] = .some(end) }
         return end
+    }
+}
+
+/// The tests that may have bundles of failures, by the starts of these bundles' names.
+struct EarlierFailures {
+    private var stems: Set<String> = []
+    /// The suite of the last test that was looked up, and true if any of its tests may be among the failures.
+    ///
+    /// Composing a bundle's name takes long in a debug build, and most suites have no failures.
+    private var suite: (name: String, hasAny: Bool)?
+
+    var isEmpty: Bool { stems.isEmpty }
+
+    /// Adds the tests of bundles, by their names.
+    mutating func insert(bundles names: [String]) {
+        stems.formUnion(names.compactMap(BundleName.stemOfFailure))
+        suite = nil
+    }
+
+    mutating func insert(_ test: BundleMetadata.Test) {
+        stems.insert(BundleName.stem(of: test))
+        suite = nil
+    }
+
+    /// Returns true if the test may have a bundle.
+    mutating func mayContain(_ test: BundleMetadata.Test) -> Bool {
+        if suite?.name != test.suite {
+            let start = SafeName.make(from: test.suite, maximumBytes: 100)
+            suite = (test.suite, stems.contains { $0.hasPrefix(start) })
+        }
+        return suite?.hasAny == true && stems.contains(BundleName.stem(of: test))
     }
 }
 

@@ -43,9 +43,9 @@ enum HelpText {
             SQLite stores as they were at the failure.
 
             Start with:
-              failure-artifacts run -- swift test          bundles go to failure-artifacts/
-              failure-artifacts explain failure-artifacts  the likely cause of the failure
-              failure-artifacts report failure-artifacts   one page about all failures
+              failure-artifacts run -- swift test  bundles go to failure-artifacts/
+              failure-artifacts explain            the likely cause of the newest failure
+              failure-artifacts report             one page about all failures
 
             Commands:
             \(list)

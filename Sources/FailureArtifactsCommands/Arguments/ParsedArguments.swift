@@ -27,8 +27,14 @@ extension Syntax {
     /// this command, but it isn't empty. `--` ends the options. Negative numbers aren't options, and neither are statements
     /// that start with a comment. With `--help`, arguments may be missing.
     ///
+    /// - Parameters:
+    ///   - arguments: The arguments.
+    ///   - artifacts: The artifacts directory, which replaces an omitted first positional if that ``Positional/isArtifacts``.
+    /// - Returns: The grouped arguments.
     /// - Throws: A usage error for an unexpected or missing argument.
-    package func parse(_ arguments: [String]) throws(CommandError) -> ParsedArguments {
+    package func parse(
+        _ arguments: [String], artifacts: String
+    ) throws(CommandError) -> ParsedArguments {
         var result = ParsedArguments()
         var remaining = arguments[...]
         while let argument = remaining.popFirst() {
@@ -53,6 +59,11 @@ extension Syntax {
             }
             let value = try value(of: option, attached: attached, from: &remaining)
             result.values[option.name, default: []].append(value)
+        }
+        if positionals.first?.isArtifacts == true,
+            result.positionals.count <= positionals.count(where: { !$0.isOptional })
+        {
+            result.positionals.insert(artifacts, at: 0)
         }
         if !result.has("--help") {
             try checkSeparator(result)

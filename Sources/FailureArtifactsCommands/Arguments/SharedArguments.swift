@@ -37,14 +37,21 @@ extension Syntax.Option {
 
 /// Positional arguments that several commands take.
 extension Syntax.Positional {
-    static let bundle = Syntax.Positional(
-        "BUNDLE",
-        help:
-            "A bundle, or a directory or zip that contains exactly one. To choose one of several, add a part of "
-            + "its name that no other has: DIR/PART or OUTER.zip/PART. A failure is preferred to passing runs."
-    )
+    private static let bundleHelp =
+        "A bundle, or a directory or zip of bundles. Of several bundles, the newest failure whose test has not passed "
+        + "since is taken. To choose another one, add a part of its name: DIR/PART or OUTER.zip/PART."
+    private static let defaultHelp =
+        " By default, the directory that FAILURE_ARTIFACTS_DIR names, or else failure-artifacts."
+
+    static let bundle = Syntax.Positional("BUNDLE", isArtifacts: true, help: bundleHelp + defaultHelp)
+
+    /// A bundle whose omission would make the other arguments ambiguous.
+    static let neededBundle = Syntax.Positional("BUNDLE", help: bundleHelp)
+
+    private static let pathHelp = "A bundle, a directory of bundles, or a zip of bundles."
 
     static let paths = Syntax.Positional(
-        "PATH", isRepeated: true,
-        help: "A bundle, a directory of bundles, or a zip of bundles.")
+        "PATH", isRepeated: true, isArtifacts: true, help: pathHelp + defaultHelp)
+
+    static let neededPaths = Syntax.Positional("PATH", isRepeated: true, help: pathHelp)
 }

@@ -68,19 +68,24 @@ package struct Syntax: Sendable {
         package let isRepeated: Bool
         /// True if the argument can be omitted.
         ///
-        /// Only the last positionals can be.
+        /// Only the last positionals can be, and one that ``isArtifacts``.
         package let isOptional: Bool
+        /// True if the artifacts directory is meant if the argument is omitted.
+        ///
+        /// Only the first positional can be so. It is omitted if the others that are needed take all arguments.
+        package let isArtifacts: Bool
         package let kind: ValueKind
         package let help: String
 
         package init(
             _ name: String, isRepeated: Bool = false, isOptional: Bool = false,
-            kind: ValueKind? = nil, help: String
+            isArtifacts: Bool = false, kind: ValueKind? = nil, help: String
         ) {
             self.name = name
             self.kind = kind ?? ValueKind(of: name)
             self.isRepeated = isRepeated
-            self.isOptional = isOptional
+            self.isOptional = isOptional || isArtifacts
+            self.isArtifacts = isArtifacts
             self.help = help
         }
     }

@@ -2,18 +2,29 @@ internal import FailureArtifactsAnalysis
 internal import FailureArtifactsReading
 internal import FailureArtifactsSystem
 
-extension CommandError {
-    /// Creates an error from an error of any subsystem, and adds the bundle that was probably meant by a path at which
-    /// there is nothing.
-    init(suggestingBundleFor error: any Error) {
-        self.init(error)
-        guard let error = error as? BundleError else { return }
+extension Console {
+    /// Returns the error that is reported for an error of any subsystem.
+    ///
+    /// For a path at which there is nothing, it says what creates the artifacts directory, or has the bundle that was
+    /// probably meant.
+    func failure(_ error: any Error) -> CommandError {
+        let failure = CommandError(error)
+        guard let error = error as? BundleError else { return failure }
         switch error.reason {
         case .notFound, .noMatch: break
-        default: return
+        default: return failure
         }
-        guard let bundle = BundleSuggestion.nearest(to: error.path) else { return }
-        self.init(exitCode, description + " The nearest name is '\(SafeText.line(bundle))'.")
+        if error.path == artifactsPath {
+            return CommandError(
+                .noInput,
+                "There is no directory '\(error.path)'. The first test that fails creates it, if its target has the "
+                    + "product FailureArtifacts: run 'swift test', or 'failure-artifacts run -- swift test'. For other "
+                    + "bundles, give their path.")
+        }
+        guard let bundle = BundleSuggestion.nearest(to: error.path) else { return failure }
+        return CommandError(
+            failure.exitCode,
+            failure.description + " The nearest name is '\(SafeText.line(bundle))'.")
     }
 }
 

@@ -29,15 +29,35 @@ extension Console {
 }
 
 extension Console {
-    /// Opens the single bundle at `path` and runs `body` with it and a scratch directory.
+    /// Opens one of the bundles at `path`, and runs `body` with it and a scratch directory.
+    ///
+    /// - Parameters:
+    ///   - path: A bundle, a directory or zip of bundles, or one of these with a part of a name.
+    ///   - command: The name of a command that also lists the other failures at the path; nil for other commands.
+    ///   - body: Receives the bundle.
+    /// - Returns: The result of `body`.
+    /// - Throws: An error if there is no bundle, or an error of `body`.
     func withBundle<Result>(
-        at path: String, _ body: (BundleReader, _ scratch: String) throws -> Result
+        at path: String, listingOthersFor command: String? = nil,
+        _ body: (BundleReader, _ scratch: String) throws -> Result
+    ) throws -> Result {
+        try withChoice(at: path, listingOthersFor: command) { bundle, _, scratch in
+            try body(bundle, scratch)
+        }
+    }
+
+    /// Opens a bundle like ``withBundle(at:listingOthersFor:_:)``, and also passes a path that stands for it only.
+    func withChoice<Result>(
+        at path: String, listingOthersFor command: String?,
+        _ body: (BundleReader, _ path: String, _ scratch: String) throws -> Result
     ) throws -> Result {
         try withScratchDirectory { scratch in
-            let location = try BundleLocator.single(at: path)
+            let choice = try choose(at: path, scratch: scratch)
             let bundle = try BundleReader(
-                location, scratchDirectory: scratch, limits: limits.archive)
-            return try body(bundle, scratch)
+                choice.location, scratchDirectory: scratch, limits: limits.archive)
+            let result = try body(bundle, choice.path, scratch)
+            if let command { try listOthers(of: choice, at: path, for: command) }
+            return result
         }
     }
 }

@@ -36,6 +36,7 @@ extension Console {
         _ read: @escaping @Sendable (BundleSource, BundleLocation) throws -> Value,
         _ body: (Value) throws -> Void
     ) throws -> ExitCode {
+        for path in paths { try recoverTests(at: path) }
         let plans = paths.map(Plan.init)
         var batches = BundleBatches(console: self, task: task, total: plans.reduce(0) { $0 + $1.count })
         defer { progress.clear() }
@@ -132,7 +133,7 @@ private struct BundleBatches {
     }
 
     private mutating func fail(_ error: any Error) {
-        let failure = CommandError(suggestingBundleFor: error)
+        let failure = console.failure(error)
         console.report(failure)
         if code == .done { code = failure.exitCode }
     }
@@ -153,7 +154,7 @@ private struct Plan {
     init(path: String) {
         do {
             switch try BundleLocator.candidates(at: path) {
-            case .bundle(let location): (candidates, isDirectory) = (.success([location]), false)
+            case .bundles(let locations): (candidates, isDirectory) = (.success(locations), false)
             case .file: (candidates, isDirectory) = (.success([BundleLocation(path: path)]), false)
             case .files(let files):
                 (candidates, isDirectory) = (.success(files.map { BundleLocation(path: $0) }), true)

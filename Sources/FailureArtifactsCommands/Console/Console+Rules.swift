@@ -13,6 +13,12 @@ extension Console {
         return given == nil && file.isEmpty ? nil : Path.join(Path.currentDirectory, file)
     }
 
+    /// The users who may read bundles, and the pages with their content.
+    var bundleReaders: BundleReaders {
+        var reader = EnvironmentReader(environment)
+        return BundleReaders(&reader)
+    }
+
     /// The directory of invariants that the environment names; nil for none.
     var invariantsDirectory: String? {
         environment[Invariant.variable].flatMap { $0.isEmpty ? nil : $0 }

@@ -4,26 +4,28 @@ internal import FailureArtifactsReading
 
 /// A bundle's line in the output of `list`.
 struct BundleLine: Sendable {
+    let bundle: KnownBundle
     private let outcome: String
     private let style: TextOutput.Style
     private let time: String
     private let suite: String
-    private let test: String
+    private var test: String
     private let message: String
     private let stores: String
     private let size: String
     private let name: String
 
-    init(_ metadata: BundleMetadata, location: BundleLocation, bytes: UInt64) {
+    init(_ bundle: KnownBundle, _ metadata: BundleMetadata, bytes: UInt64) {
+        self.bundle = bundle
         outcome = metadata.outcome.label
         style = metadata.outcome.style
-        time = SafeText.line(String(metadata.capture.at.prefix(19)).replacing("T", with: " "))
+        time = LocalTime.text(bundle.at)
         suite = SafeText.line(metadata.test.suite)
-        test = SafeText.line(metadata.test.title)
+        test = SafeText.line(bundle.title)
         message = TextWidth.abridged(FailureText.headline(of: metadata.failures.first), to: 100)
         stores = Counted.items(Int64(metadata.stores.count), "store")
         size = Counted.bytes(bytes)
-        name = SafeText.line(location.name)
+        name = SafeText.line(bundle.location.name)
     }
 
     /// A column of the line, in display order.
@@ -33,7 +35,7 @@ struct BundleLine: Sendable {
         var heading: String {
             switch self {
             case .outcome: "result"
-            case .time: "time (UTC)"
+            case .time: "time"
             case .test: "test"
             case .message: "message"
             case .stores: "stores"
@@ -43,20 +45,65 @@ struct BundleLine: Sendable {
         }
     }
 
+    /// A part of the list: the failures of tests that have passed since, or the bundles of a run.
+    struct Section {
+        var title = ""
+        let lines: [BundleLine]
+
+        /// Returns the bundles of tests that have passed since, and then those of each run, newest last.
+        static func all(_ lines: [BundleLine]) -> [Section] {
+            var bundles = lines.map(\.bundle)
+            KnownBundle.markPasses(in: &bundles)
+            let runs = KnownBundle.runs(of: bundles)
+            let passed = runs.joined().filter { bundles[$0].hasPassedSince }
+            let sections = runs.map { $0.filter { !bundles[$0].hasPassedSince } }.map { run in
+                Section(
+                    title: run.first.map { "Run of \(lines[$0].time)" } ?? "",
+                    lines: run.map { lines[$0] })
+            }
+            return
+                ([Section(title: "Passed since, in a later run", lines: passed.map { lines[$0] })]
+                + sections).filter { !$0.lines.isEmpty }
+        }
+    }
+
     /// Returns the aligned lines, truncated to the width of a terminal.
     ///
     /// - Parameters:
-    ///   - lines: The bundles to list.
-    ///   - hasTime: True if the lines include the time of capture.
+    ///   - sections: The bundles to list. Several sections have headings.
     ///   - output: The output for the lines.
     /// - Returns: One line for each bundle, without line endings; on a terminal, after a line with the names of the
     ///   columns.
-    static func text(of lines: [BundleLine], hasTime: Bool, for output: TextOutput) -> [String] {
-        guard !lines.isEmpty else { return [] }
-        var layout = Layout(lines, hasTime: hasTime)
-        guard let terminal = output.terminal else { return lines.map { $0.text(layout, output) } }
-        layout.fit(into: terminal.width, lines)
-        return [layout.heading(output)] + lines.map { $0.text(layout, output) }
+    static func text(of sections: [Section], for output: TextOutput) -> [String] {
+        var sections = sections.map { ($0.title, $0.lines) }
+        let count = markAlikes(in: &sections)
+        guard count > 0 else { return [] }
+        let all = sections.flatMap { $0.1 }
+        var layout = Layout(all)
+        if let terminal = output.terminal { layout.fit(into: terminal.width, all) }
+        let blocks = sections.map { title, lines in
+            (sections.count > 1 ? [output.styled(title, .heading)] : [])
+                + lines.map { $0.text(layout, output) }
+        }
+        return (output.terminal == nil ? [] : [layout.heading(output)])
+            + blocks.joined(separator: [""])
+    }
+
+    /// Adds the places of the failures to the tests of bundles that would otherwise differ in their names only.
+    ///
+    /// - Returns: The number of lines.
+    private static func markAlikes(in sections: inout [(String, [BundleLine])]) -> Int {
+        func text(_ line: BundleLine) -> [String] { [line.outcome, line.time, line.test, line.message] }
+        var counts: [[String]: Int] = [:]
+        for line in sections.flatMap({ $0.1 }) { counts[text(line), default: 0] += 1 }
+        for section in sections.indices {
+            for index in sections[section].1.indices {
+                let line = sections[section].1[index]
+                guard counts[text(line), default: 0] > 1, let place = line.bundle.place else { continue }
+                sections[section].1[index].test += " at " + SafeText.line(place)
+            }
+        }
+        return counts.values.reduce(0, +)
     }
 
     /// The widths of the columns.
@@ -65,8 +112,8 @@ struct BundleLine: Sendable {
         var widths: [Column: Int]
         var isNameShort = false
 
-        init(_ lines: [BundleLine], hasTime: Bool) {
-            columns = Column.allCases.filter { hasTime || $0 != .time }
+        init(_ lines: [BundleLine]) {
+            columns = Column.allCases
             widths = [:]
             for column in columns {
                 widths[column] = lines.map { TextWidth.columns(of: $0.cell(column)) }.max() ?? 0

@@ -53,11 +53,11 @@ struct ZshCompletions {
     private func arguments(_ syntax: Syntax) -> String {
         var specs = syntax.options.map(specification)
         for (index, positional) in syntax.positionals.enumerated() {
-            let place = positional.isRepeated ? "*" : "\(index + 1)"
+            // Repeated ones can always be omitted. For them, two colons would hide the words before.
+            let place =
+                positional.isRepeated ? "*" : "\(index + 1)" + (positional.isOptional ? ":" : "")
             specs.append(
-                Shell.quoted(
-                    "\(place):\(positional.isOptional ? ":" : "")\(positional.name):\(action(positional.kind))"
-                ))
+                Shell.quoted("\(place):\(positional.name):\(action(positional.kind))"))
         }
         if let rest = syntax.rest {
             specs.append(

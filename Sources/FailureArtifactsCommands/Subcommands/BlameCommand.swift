@@ -8,7 +8,7 @@ struct BlameCommand: Command {
     static let syntax = Syntax(
         command: "blame", summary: "List the transactions that touched a row, with statement and line",
         positionals: [
-            .bundle, Syntax.Positional("TABLE", help: "The table of the row."),
+            .neededBundle, Syntax.Positional("TABLE", help: "The table of the row."),
             Syntax.Positional(
                 "KEY", isRepeated: true, isOptional: true,
                 help:

@@ -10,16 +10,17 @@ struct DiffCommand: Command {
         command: "diff", summary: "Compare two stores: schema and rows",
         positionals: [
             Syntax.Positional(
-                "A",
+                "A", isArtifacts: true,
                 help:
-                    "The store to compare: a bundle, named as for other commands, or a SQLite database."),
+                    "The store to compare: a bundle, named and by default chosen as for other commands, or a SQLite "
+                    + "database."),
             Syntax.Positional(
                 "B", isOptional: true,
                 help:
                     "The store to compare it with. Without B, two states of A are compared: those that --store or "
-                    + "--at names; else the committed state and the test's own inside its transaction; else the states "
-                    + "at the test's first use of the store and at the failure; else those before and after the last "
-                    + "transaction."
+                    + "--at names; else the test's last snapshot and the state at the failure; else the committed "
+                    + "state and the test's own inside its transaction; else the states at the test's first use of the "
+                    + "store and at the failure; else those before and after the last transaction."
             ),
         ],
         options: [
@@ -76,7 +77,7 @@ struct DiffCommand: Command {
     func run(_ console: Console) throws -> ExitCode {
         try console.withScratchDirectory { scratch in
             let (a, b, note) = try Self.sides(
-                paths, stores: stores, commits: commits, scratch: scratch, console.limits.archive)
+                paths, stores: stores, commits: commits, scratch: scratch, console)
             if let note { try console.warn(note) }
             let comparison = try StoreComparison(a: a.file, b: b.file, limits: console.limits.store)
             let coreData = CoreDataChanges(from: a.file, to: b.file, limits: console.limits.store)
@@ -101,6 +102,16 @@ struct DiffCommand: Command {
     }
 }
 
+extension Console {
+    /// Opens the bundle or the database at a path.
+    fileprivate func comparedSource(at path: String, scratch: String) throws -> ComparedSource {
+        if let database = try ComparedSource(databaseAt: path) { return database }
+        let location = try choose(at: path, scratch: scratch).location
+        return .bundle(
+            try BundleReader(location, scratchDirectory: scratch, limits: limits.archive))
+    }
+}
+
 extension DiffCommand {
     /// Returns the two stores that the arguments name.
     ///
@@ -109,12 +120,12 @@ extension DiffCommand {
     ///   - stores: Up to two names of stores.
     ///   - commits: Up to two states of stores that have a history.
     ///   - scratch: A directory for the stores of bundles.
-    ///   - limits: The limits on content read from bundles.
+    ///   - console: The limits on content read from bundles, and the destination of messages.
     /// - Returns: The earlier and the later side.
     /// - Throws: An error if a file or store doesn't exist or the arguments don't name a pair.
     private static func sides(
         _ paths: [String], stores: [String], commits: [CommitReference], scratch: String,
-        _ limits: ZipLimits
+        _ console: Console
     ) throws -> (a: ComparedSide, b: ComparedSide, note: String?) {
         guard commits.count <= 2 else {
             throw syntax.usageError(
@@ -124,11 +135,12 @@ extension DiffCommand {
             throw syntax.usageError(
                 "'--store' was given \(stores.count) times, and there are two.")
         }
-        let first = try ComparedSource(path: paths[0], scratch: scratch, limits)
+        let first = try console.comparedSource(at: paths[0], scratch: scratch)
         guard paths.count > 1 else {
-            return try sides(within: first, stores: stores, commits: commits, scratch: scratch)
+            return try sides(
+                within: first, stores: stores, commits: commits, scratch: scratch, console)
         }
-        let second = try ComparedSource(path: paths[1], scratch: scratch, limits)
+        let second = try console.comparedSource(at: paths[1], scratch: scratch)
         if stores.count > (first.isBundle ? 1 : 0) + (second.isBundle ? 1 : 0) {
             throw syntax.usageError(
                 "'--store' names a store of a bundle, and there are fewer bundles than names.")
@@ -149,10 +161,12 @@ extension DiffCommand {
 
     /// Returns two stores or two states of one bundle.
     ///
-    /// By default, these are the committed store and the store as the test saw it. Otherwise, they are the store when
-    /// the test began to use it and at the failure, or before and after the last transaction.
+    /// By default, these are the store at the test's last snapshot and at the failure. Otherwise, they are the committed
+    /// store and the store as the test saw it, the store when the test began to use it and at the failure, or before and
+    /// after the last transaction.
     private static func sides(
-        within source: ComparedSource, stores: [String], commits: [CommitReference], scratch: String
+        within source: ComparedSource, stores: [String], commits: [CommitReference], scratch: String,
+        _ console: Console
     ) throws -> (a: ComparedSide, b: ComparedSide, note: String?) {
         guard case .bundle(let bundle) = source else {
             throw syntax.usageError("'\(source.path)' is a database: B is missing.")
@@ -171,7 +185,8 @@ extension DiffCommand {
                 try source.side(stores[1], at: nil, scratch: scratch), nil
             )
         }
-        return try defaultSides(of: bundle, source, store: stores.first, scratch: scratch)
+        return try defaultSides(
+            of: bundle, source, store: stores.first, scratch: scratch, console)
     }
 
     /// Returns the two states of a store that say most about the failure.
@@ -181,13 +196,27 @@ extension DiffCommand {
     ///   - source: The same bundle, as a source of sides.
     ///   - name: The name of the store; nil for the first one with two states.
     ///   - scratch: A directory for the stores.
+    ///   - console: The destination of the name of the snapshot, if there is one.
     /// - Returns: The earlier and the later side, with a note if they are only the last transaction.
     /// - Throws: An error if no store has two states.
     private static func defaultSides(
-        of bundle: BundleReader, _ source: ComparedSource, store name: String?, scratch: String
+        of bundle: BundleReader, _ source: ComparedSource, store name: String?, scratch: String,
+        _ console: Console
     ) throws -> (a: ComparedSide, b: ComparedSide, note: String?) {
         let choices = bundle.metadata.storeChoices
         let choice = try name.map { try bundle.store(named: $0) }
+        let metadata = bundle.metadata
+        let kept = choice ?? choices.first { $0.snapshot(in: metadata) != nil }
+        if let kept, let (snapshot, earlier) = kept.snapshot(in: metadata) {
+            console.say(
+                SafeText.line(
+                    "Compared with the test's last snapshot of \(kept.name), '\(snapshot.label)' at "
+                        + "\(LocalTime.text(snapshot.at))."))
+            return (
+                try source.side(earlier.name, at: nil, scratch: scratch),
+                try source.side(kept.name, at: nil, scratch: scratch), nil
+            )
+        }
         // From an empty store, all rows would be new.
         func start(of choice: StoreChoice) -> StoreChoice? {
             choice.start(among: choices).flatMap { $0.isEmpty ? nil : $0 }

@@ -78,7 +78,8 @@ struct ExplainCommand: Command {
 
     func run(_ console: Console) throws -> ExitCode {
         let invariants = try console.invariants(in: invariants)
-        return try console.withBundle(at: path) { bundle, scratch in
+        return try console.withChoice(at: path, listingOthersFor: Self.syntax.command) {
+            bundle, path, scratch in
             let evidence = FailureEvidence(
                 bundle, scratch: scratch, checking: invariants, limits: console.limits.store)
             let other = Path.join(scratch, "passing")
@@ -121,7 +122,8 @@ struct ExplainCommand: Command {
             try BundleReader(location, scratchDirectory: scratch, limits: console.limits.archive)
         }
         if let passing {
-            let other = try open(BundleLocator.single(at: passing, prefersPassing: true))
+            let other = try open(
+                console.choose(at: passing, scratch: scratch, passOf: test).location)
             guard other.metadata.outcome == .passed else {
                 throw CommandError(
                     .usage,

@@ -11,7 +11,9 @@ struct JUnitCommand: Command {
         positionals: [
             Syntax.Positional(
                 "PATH", isRepeated: true, isOptional: true,
-                help: "A bundle, a directory of bundles, or a zip of bundles.")
+                help:
+                    "A bundle, a directory of bundles, or a zip of bundles. Without PATH, --log and --events, the "
+                    + "directory that FAILURE_ARTIFACTS_DIR names, or else failure-artifacts.")
         ],
         options: [
             Syntax.Option(
@@ -43,18 +45,16 @@ struct JUnitCommand: Command {
     private let events: [String]
     private let output: String?
 
-    init(_ arguments: ParsedArguments) throws {
+    init(_ arguments: ParsedArguments) {
         paths = arguments.positionals
         logs = arguments.values(of: "--log")
         events = arguments.values(of: "--events")
         output = arguments.value(of: "--output")
-        guard !paths.isEmpty || !logs.isEmpty || !events.isEmpty else {
-            throw Self.syntax.usageError("'junit' needs PATH, --log or --events.")
-        }
     }
 
     func run(_ console: Console) throws -> ExitCode {
-        let (bundles, code) = try console.resultBundles(at: paths)
+        let isBare = paths.isEmpty && logs.isEmpty && events.isEmpty
+        let (bundles, code) = try console.resultBundles(at: isBare ? [console.artifactsPath] : paths)
         if bundles.isEmpty, code != .done, logs.isEmpty, events.isEmpty { return code }
         var attempts: [TestAttempt] = []
         var report: [TestAttempt] = []

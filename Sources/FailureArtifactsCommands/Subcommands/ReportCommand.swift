@@ -2,6 +2,7 @@ internal import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsReport
+internal import FailureArtifactsSystem
 
 /// `report`: writes one page with all failures.
 struct ReportCommand: Command {
@@ -13,7 +14,8 @@ struct ReportCommand: Command {
                 "--output", short: "-o", value: "FILE",
                 help:
                     "The file for the page, which is replaced if it exists; - for standard output. By default, "
-                    + "\(defaultOutput)."),
+                    + "\(Report.fileName) in the directory of bundles, or a file beside the zip, readable by those who "
+                    + "may read the bundles: \(BundleReaders.variable)."),
             Syntax.Option(
                 "--max-bytes", value: "BYTES",
                 help:
@@ -30,20 +32,20 @@ struct ReportCommand: Command {
             what it leaves out.
             """)
 
-    static let defaultOutput = "failure-artifacts.html"
-
     private let paths: [String]
-    private let output: String
+    /// The file for the page; nil for the default.
+    private let output: String?
     private let maximumBytes: UInt64
 
     init(_ arguments: ParsedArguments) throws {
         paths = arguments.positionals
-        output = arguments.value(of: "--output") ?? Self.defaultOutput
+        output = arguments.value(of: "--output")
         maximumBytes = try arguments.size(of: "--max-bytes", Self.syntax) ?? ReportLimits.standardBytes
     }
 
     func run(_ console: Console) throws -> ExitCode {
-        try console.withScratchDirectory { scratch in
+        let output = output ?? Self.defaultOutput(for: paths[0])
+        return try console.withScratchDirectory { scratch in
             var reportedBundles: [ReportedBundle] = []
             let containers = MergedContainers()
             let code = try console.readBundles(at: paths, scratch: scratch, task: "Reading") {
@@ -71,10 +73,36 @@ struct ReportCommand: Command {
             if output == "-" {
                 try report.write { try console.output.write($0) }
             } else {
-                try WholeFile.write(report, to: output)
+                try write(report, to: output, console)
                 try console.output.writeLine(SafeText.line(output))
             }
             return code
         }
+    }
+
+    /// Writes the page; only those who may read bundles can read one at the default path.
+    private func write(_ report: Report, to path: String, _ console: Console) throws {
+        guard output == nil else { return try WholeFile.write(report, to: path) }
+        do {
+            try WholeFile.write(
+                report, toOwn: path, permissions: console.bundleReaders.filePermissions)
+        } catch let error as SystemError {
+            throw CommandError(
+                .inputOutput, CommandError(error).description + " To write another file, use -o.")
+        }
+    }
+
+    /// Returns the page's path in a directory of bundles, or beside a zip.
+    private static func defaultOutput(for path: String) -> String {
+        var place = path
+        // A part of a bundle's name, or an entry of a zip, is no file.
+        while (try? FileSystem.status(of: place)) ?? nil == nil, Path.directory(of: place) != place {
+            place = Path.directory(of: place)
+        }
+        if ((try? FileSystem.status(of: place)) ?? nil)?.kind == .directory {
+            return Path.join(place, Report.fileName)
+        }
+        let name = Path.name(of: place)
+        return place.dropLast(name.count) + Path.stem(of: name) + "." + Report.fileName
     }
 }

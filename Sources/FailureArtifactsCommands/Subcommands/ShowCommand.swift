@@ -53,7 +53,7 @@ struct ShowCommand: Command {
     }
 
     func run(_ console: Console) throws -> ExitCode {
-        try console.withBundle(at: path) { bundle, scratch in
+        try console.withBundle(at: path, listingOthersFor: Self.syntax.command) { bundle, scratch in
             let content = try content(of: bundle, scratch: scratch, console)
             if isJSON {
                 try console.output.writeLine(JSONText.pretty(content))

@@ -14,10 +14,13 @@ struct SweepCommand: Command {
             their bundles were written, and makes these bundles. The files of the stores are only read. Data of \
             running processes is left alone.
 
+            Commands that read bundles do the same, in a directory that runs on this machine have written. Use this one \
+            for a directory that was copied.
+
             Prints a line for each new bundle. Sweeping a directory twice makes no bundle twice. \
             'failure-artifacts run' does the same at its start and its end.
 
-            DIR must belong to runs on this machine. Never sweep a downloaded directory: the files that its \
+            DIR must belong to your own runs. Never sweep a downloaded directory: the files that its \
             journals name are copied.
             """)
 
@@ -35,15 +38,7 @@ struct SweepCommand: Command {
         try PathCheck.directory(directory)
         // Recovery only warns of it, because `run` has to go on.
         _ = try ArtifactsDirectory(path: directory).allStagingDirectories()
-        var reader = EnvironmentReader(ProcessEnvironment.variables)
-        let limits = DirectoryLimits(&reader)
-        let readers = BundleReaders(&reader)
-        for warning in reader.warnings { try console.warn(warning) }
-        let rules = try console.redactionFile(redactions).map { try RedactionRules(file: $0) }
-        let result = CrashRecovery(
-            of: ArtifactsDirectory(path: directory, readers: readers), limits: limits,
-            redactions: rules ?? RedactionRules(), checking: console.invariantsDirectory
-        ).sweep()
+        let result = try console.recovery(of: directory, redactions: redactions).sweep()
         for bundle in result.bundles {
             try console.output.writeLine(
                 isJSON ? JSONText.line(Entry(bundle: bundle)) : SafeText.line(bundle))

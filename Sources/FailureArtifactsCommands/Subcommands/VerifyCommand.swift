@@ -33,13 +33,14 @@ struct VerifyCommand: Command {
             var isBad = false
             func fail(_ error: any Error) throws {
                 if let error = error as? OutputError { throw error }
-                let report = CommandError(suggestingBundleFor: error)
+                let report = console.failure(error)
                 console.report(report)
                 failure = failure ?? report.exitCode
             }
             for path in paths {
                 let findings: [BundleLocator.Finding]
                 do {
+                    try console.recoverTests(at: path)
                     findings = try BundleLocator.findings(at: path)
                 } catch {
                     try fail(error)

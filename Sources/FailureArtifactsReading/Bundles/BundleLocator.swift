@@ -25,7 +25,7 @@ package enum BundleLocator {
     /// - Throws: An error if `path` doesn't exist or has no bundles.
     package static func findings(at path: String) throws(BundleError) -> [Finding] {
         switch try candidates(at: path) {
-        case .bundle(let location): return [Finding(location: location, problem: nil)]
+        case .bundles(let locations): return locations.map { Finding(location: $0, problem: nil) }
         case .file: return try findings(inFile: path)
         case .files(let files):
             var findings: [Finding] = []
@@ -42,8 +42,8 @@ package enum BundleLocator {
 
     /// The possible bundles at a path, before any file is opened.
     package enum Candidates: Equatable, Sendable {
-        /// One bundle, by its name. It may turn out to be something else.
-        case bundle(BundleLocation)
+        /// The bundles that a part of a name stands for, at least one. They may turn out to be something else.
+        case bundles([BundleLocation])
         /// The path itself, which is a file.
         case file
         /// The zips in a directory, sorted by path. There is at least one.
@@ -57,7 +57,7 @@ package enum BundleLocator {
     /// - Throws: An error if `path` doesn't exist or has no zips.
     package static func candidates(at path: String) throws(BundleError) -> Candidates {
         guard let status = try status(of: path) else {
-            return .bundle(try resolve(path, prefersPassing: false))
+            return .bundles(try resolve(path))
         }
         guard status.kind == .directory else { return .file }
         var files: [String] = []
@@ -71,37 +71,36 @@ package enum BundleLocator {
         try BundleSource(path: path).locations.map { Finding(location: $0, problem: nil) }
     }
 
-    /// Finds the one bundle at `path`.
+    /// Finds all bundles that `path` stands for.
     ///
-    /// If several bundles are found, but only one of them has the preferred outcome, it is that one. The file
-    /// names tell the outcomes.
-    ///
-    /// - Parameters:
-    ///   - path: A bundle, a directory or zip with exactly one, or `OUTER.zip/INNER.zip`. The last name may be
-    ///     abbreviated to a part that no other bundle's name contains.
-    ///   - prefersPassing: True to prefer the bundle of a test that passed to those of failures; otherwise, the
-    ///     bundle of a failure is preferred.
-    /// - Returns: The bundle's location.
-    /// - Throws: An error if there are no bundles or several.
-    package static func single(
-        at path: String, prefersPassing: Bool = false
-    ) throws(BundleError) -> BundleLocation {
-        guard try status(of: path) != nil else {
-            return try resolve(path, prefersPassing: prefersPassing)
-        }
+    /// - Parameter path: A path as in ``findings(at:)``. The last name may be abbreviated to a part that the bundles'
+    ///   names contain.
+    /// - Returns: At least one location.
+    /// - Throws: An error if there are no bundles.
+    package static func bundles(at path: String) throws(BundleError) -> [BundleLocation] {
         let findings = try findings(at: path)
-        let bundles = findings.filter { $0.problem == nil }.map(\.location)
-        if let bundle = only(of: bundles, prefersPassing: prefersPassing) { return bundle }
         if findings.count == 1, let problem = findings[0].problem { throw problem }
+        let bundles = findings.filter { $0.problem == nil }.map(\.location)
         guard !bundles.isEmpty else { throw BundleError(path, .noBundles) }
-        throw BundleError(path, .ambiguous(bundles.map(\.description)))
+        return bundles
     }
 
-    /// Returns the only bundle, or the only one with the preferred outcome; nil if there are several or none.
-    private static func only(of bundles: [BundleLocation], prefersPassing: Bool) -> BundleLocation? {
+    /// Finds the one bundle at `path`.
+    ///
+    /// If several bundles are found, but only one of them is of a failure, it is that one. The file names tell the
+    /// outcomes.
+    ///
+    /// - Parameter path: A path as in ``bundles(at:)``.
+    /// - Returns: The bundle's location.
+    /// - Throws: An error if there are no bundles or several.
+    package static func single(at path: String) throws(BundleError) -> BundleLocation {
+        let bundles = try bundles(at: path)
         if bundles.count == 1 { return bundles[0] }
-        let preferred = bundles.filter { BundleName.isOfPassingTest($0.name) == prefersPassing }
-        return preferred.count == 1 ? preferred[0] : nil
+        let failures = bundles.filter { !BundleName.isOfPassingTest($0.name) }
+        guard failures.count == 1 else {
+            throw BundleError(path, .ambiguous(bundles.map(\.description)))
+        }
+        return failures[0]
     }
 
     /// Collects the paths of the `.zip` files in a directory and its subdirectories.
@@ -131,9 +130,7 @@ package enum BundleLocator {
     }
 
     /// Resolves a path that doesn't exist: an entry of a zip, or a part of a name.
-    private static func resolve(
-        _ path: String, prefersPassing: Bool
-    ) throws(BundleError) -> BundleLocation {
+    private static func resolve(_ path: String) throws(BundleError) -> [BundleLocation] {
         var outer = Path.directory(of: path)
         while outer != ".", outer != "/", try status(of: outer) == nil {
             outer = Path.directory(of: outer)
@@ -152,7 +149,7 @@ package enum BundleLocator {
             candidates = try BundleSource(path: outer).locations.filter { $0.inner != nil }
         }
         guard !candidates.isEmpty else { throw BundleError(path, .notFound) }
-        return try choose(name, in: outer, candidates, path: path, prefersPassing: prefersPassing)
+        return try matches(of: name, in: outer, candidates, path: path)
     }
 
     /// The minimum length of a part of a name, in characters.
@@ -160,22 +157,19 @@ package enum BundleLocator {
     /// A shorter text is more likely a typing error than an abbreviation.
     static let leastPart = 4
 
-    /// Returns the candidate with that name; otherwise, the only one whose name contains it, or the only one of
-    /// those with the preferred outcome.
-    private static func choose(
-        _ name: String, in container: String, _ candidates: [BundleLocation], path: String,
-        prefersPassing: Bool
-    ) throws(BundleError) -> BundleLocation {
-        if let exact = candidates.first(where: { $0.inner == name }) { return exact }
+    /// Returns the candidates with that name; otherwise, those whose name contains it.
+    private static func matches(
+        of name: String, in container: String, _ candidates: [BundleLocation], path: String
+    ) throws(BundleError) -> [BundleLocation] {
+        if let exact = candidates.first(where: { $0.inner == name }) { return [exact] }
         // A path with a slash or an extension names a missing file rather than a part of a name.
         let noMatch = BundleError(
             path, name.contains("/") || isZipName(name) ? .notFound : .noMatch(name, in: container))
         guard name.count >= leastPart else { throw noMatch }
         let named = candidates.filter { $0.name == name }
         let found = named.isEmpty ? candidates.filter { $0.name.contains(name) } : named
-        if let bundle = only(of: found, prefersPassing: prefersPassing) { return bundle }
         guard !found.isEmpty else { throw noMatch }
-        throw BundleError(path, .ambiguous(found.map(\.description)))
+        return found
     }
 
     private static func status(of path: String) throws(BundleError) -> FileStatus? {

@@ -1,6 +1,8 @@
 import CFailureArtifactsRecorder
 import FailureArtifactsReading
+import FailureArtifactsSQLite
 import FailureArtifactsSystem
+import FailureArtifactsTestPrograms
 import Foundation
 import Testing
 
@@ -32,7 +34,7 @@ import Testing
         /// Writes a journal of a process that died in the middle of a test.
         func leaveJournal(
             taker: ProcessIdentity? = nil, first: [JournalRecord] = [], stores: [JournalRecord] = [],
-            others: [BundleMetadata.Test] = []
+            others: [BundleMetadata.Test] = [], isOriginal: Bool = false
         ) throws {
             let file = try File(creating: path(HiddenName("recorder", of: dead, taker: taker)))
             let recorder = try #require(failure_artifacts_recorder_open(file.descriptor, false))
@@ -40,7 +42,10 @@ import Testing
             let parallel = others.enumerated().map { index, other in
                 JournalRecord.began(.init(index + 2), other, at: .now)
             }
-            let records = first + [JournalRecord.began(1, test, at: .now)] + parallel + stores
+            let identity = try file.status().identity
+            let records =
+                (isOriginal ? [.file(identity)] : []) + first + [JournalRecord.began(1, test, at: .now)]
+                + parallel + stores
             let lines = records.flatMap { Array($0.line.utf8) }
             #expect(failure_artifacts_journal_write(recorder, 0, lines, lines.count))
         }
@@ -78,6 +83,37 @@ import Testing
                 try BundleReader(BundleLocation(path: root + "/" + $0), scratchDirectory: root).metadata
             }
         }
+    }
+
+    private func recovery(_ world: borrowing World) -> CrashRecovery {
+        CrashRecovery(of: world.directory, limits: world.limits)
+    }
+
+    @Test(arguments: [true, false]) func unfinishedTestsOfADeadProcess(isOriginal: Bool) throws {
+        let world = try World()
+        #expect(!recovery(world).hasUnfinishedTests)
+        try world.leaveJournal(isOriginal: isOriginal)
+        #expect(recovery(world).hasUnfinishedTests)
+        #expect(recovery(world).isOriginal == isOriginal)
+        // Another process makes the bundle.
+        try FileSystem.remove(world.root + "/.in-flight")
+        try world.leaveJournal(taker: .current, isOriginal: isOriginal)
+        #expect(!recovery(world).hasUnfinishedTests)
+    }
+
+    @Test func unfinishedTestsWithoutAJournal() throws {
+        let world = try World()
+        let staging = try world.leaveStagingDirectory()
+        #expect(recovery(world).hasUnfinishedTests)
+        #expect(!recovery(world).isOriginal)
+        try world.leaveJournal(isOriginal: true)
+        #expect(recovery(world).isOriginal)
+        // Without a failure, the sweep only removes it.
+        try FileSystem.remove(world.root + "/.in-flight")
+        let passed = try world.leaveStagingDirectory(kinds: [])
+        try passed.markEnded()
+        #expect(!recovery(world).hasUnfinishedTests)
+        #expect(staging.path == passed.path)
     }
 
     private func kinds(_ bundles: [BundleMetadata]) -> [[BundleMetadata.Failure.Kind]] {
@@ -212,6 +248,22 @@ import Testing
         try FileSystem.write([1], toNewFile: staging.path(ofEntry: "snapshots/Crashed/mine.sqlite"))
         let bundles = try world.sweep()
         #expect(bundles.first?.snapshots?.map(\.label) == ["Crashed", "crashed-2"])
+    }
+
+    /// The test had not failed, so its stores are those of the crash, with their history.
+    @Test func aTestThatAskedForSnapshotsHasItsStores() throws {
+        let world = try World()
+        let store = world.root + "/ledger.sqlite"
+        _ = try sqlite3Program(store, "CREATE TABLE t(a); INSERT INTO t VALUES (1)")
+        try world.leaveJournal(stores: [.opened(path: store, by: 1)])
+        let own = BundleMetadata.Snapshot(label: "before", at: .now, stores: [])
+        let staging = try world.leaveStagingDirectory(kinds: [], snapshots: [own])
+        try FileSystem.write([1], toNewFile: staging.path(ofEntry: "snapshots/before/ledger.sqlite"))
+        let bundle = try #require(try world.sweep().first)
+        #expect(bundle.outcome == .crashed && bundle.failures.map(\.kind) == [.termination])
+        #expect(bundle.stores.map(\.entry) == ["stores/ledger.sqlite"])
+        #expect(bundle.stores.first?.tables?.map(\.rows) == [1])
+        #expect(bundle.snapshots?.map(\.label) == ["before"])
     }
 
     /// The test has ended; its process died before the journal recorded that.

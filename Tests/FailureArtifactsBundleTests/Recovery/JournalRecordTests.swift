@@ -11,7 +11,8 @@ import Testing
                 sqlite: "3.40.1",
                 processID: 42,
                 ci: .init(service: "GitLab CI", variables: ["CI_JOB_ID": "1", "CI_COMMIT_SHA": ""]))),
-        .run("1a.2b"), .redactions("{\"tables\":[\"a\\tb\"]}"),
+        .run("1a.2b"), .file(FileStatus.Identity(device: .max, inode: 7)),
+        .redactions("{\"tables\":[\"a\\tb\"]}"),
         .began(
             1,
             BundleMetadata.Test(
@@ -164,6 +165,30 @@ import Testing
         journal.testBegan(test(3))
         #expect(directory.journals.flatMap(\.tests).map { $0.paths.map(\.path) } == [["/unwatched"]])
         journal.close()
+    }
+
+    @Test func aCopyOfAJournalIsNotTheOriginal() throws {
+        let path = try FileSystem.createUniqueDirectory(in: "/tmp", prefix: "fa-journal-")
+        defer { try? FileSystem.remove(path) }
+        let journal = InFlightJournal(in: OutputDirectory(path)) {
+            RunEnvironment.describe(variables: [:])
+        }
+        defer { journal.close() }
+        let identity = BundleMetadata.Test(framework: "XCTest", suite: "S", name: "t")
+        journal.storeOpened("/store", by: .init(id: 1, identity: identity, start: .now, order: 0))
+        let original = try #require(ArtifactsDirectory(path: path).journals.first)
+        #expect(original.isOriginal && !original.isAbandoned)
+        // Another test of the same process.
+        journal.testEnded(1, leaving: [])
+        journal.storeOpened("/other", by: .init(id: 2, identity: identity, start: .now, order: 0))
+        #expect(original.isOriginal)
+        let place = path + "/copy/.in-flight"
+        try FileSystem.createDirectory(place)
+        try FileSystem.copy(
+            File(reading: original.path), toNewFile: Path.join(place, Path.name(of: original.path)))
+        let copy = try #require(ArtifactsDirectory(path: path + "/copy").journals.first)
+        #expect(copy.tests.map(\.id) == [2])
+        #expect(!copy.isOriginal)
     }
 
     /// SQLite reports an opened store while it holds its locks.

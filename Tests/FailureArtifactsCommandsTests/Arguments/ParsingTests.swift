@@ -20,7 +20,7 @@ import Testing
         ["--store=y", "--store=x", "a", "--", "b"],
     ])
     func optionsComeAnywhere(_ arguments: [String]) throws {
-        let parsed = try syntax.parse(arguments)
+        let parsed = try syntax.parsed(arguments)
         #expect(parsed.positionals == ["a", "b"])
         #expect(parsed.value(of: "--store") == "x")
         #expect(Array(parsed.values.keys) == ["--store"])
@@ -29,46 +29,64 @@ import Testing
     @Test func optionsMayBeRepeatedAndLastPositionalsLeftOut() throws {
         let syntax = Syntax(
             command: "diff", summary: "",
-            positionals: [.bundle, Syntax.Positional("B", isOptional: true, help: "")], options: [.store]
+            positionals: [.neededBundle, Syntax.Positional("B", isOptional: true, help: "")],
+            options: [.store]
         )
-        let parsed = try syntax.parse(["a", "--store", "x", "--store=y"])
+        let parsed = try syntax.parsed(["a", "--store", "x", "--store=y"])
         #expect(parsed.positionals == ["a"])
         #expect(parsed.values(of: "--store") == ["x", "y"])
-        #expect(throws: CommandError.self) { try syntax.parse([]) }
-        #expect(throws: CommandError.self) { try syntax.parse(["a", "b", "c"]) }
+        #expect(throws: CommandError.self) { try syntax.parsed([]) }
+        #expect(throws: CommandError.self) { try syntax.parsed(["a", "b", "c"]) }
+    }
+
+    @Test func theArtifactsDirectoryIsTheDefault() throws {
+        #expect(
+            try syntax.parsed(["SELECT 1", "--store", "x"]).positionals == ["artifacts", "SELECT 1"])
+        #expect(try passing.parsed([]).positionals == ["artifacts"])
+        #expect(try passing.parsed(["--", "-box"]).positionals == ["artifacts"])
+        for command: any Command.Type in [
+            ListCommand.self, ShowCommand.self, VerifyCommand.self, DiffCommand.self,
+            ExtractCommand.self,
+        ] {
+            #expect(try command.syntax.parsed([]).positionals == ["artifacts"])
+            #expect(try command.syntax.parsed(["a"]).positionals == ["a"])
+        }
+        // A table and a key would look like a bundle and a table.
+        #expect(throws: CommandError.self) { try BlameCommand.syntax.parsed(["loan"]) }
+        #expect(throws: CommandError.self) { try MergeCommand.syntax.parsed([]) }
     }
 
     @Test func valuesMayStartWithADash() throws {
-        #expect(try syntax.parse(["a", "b", "--at", "-2"]).value(of: "--at") == "-2")
-        #expect(try syntax.parse(["a", "b", "--at=-2"]).value(of: "--at") == "-2")
-        #expect(try syntax.parse(["a", "b", "--at=--json"]).value(of: "--at") == "--json")
-        #expect(try syntax.parse(["a", "b", "--store=k=v"]).value(of: "--store") == "k=v")
+        #expect(try syntax.parsed(["a", "b", "--at", "-2"]).value(of: "--at") == "-2")
+        #expect(try syntax.parsed(["a", "b", "--at=-2"]).value(of: "--at") == "-2")
+        #expect(try syntax.parsed(["a", "b", "--at=--json"]).value(of: "--at") == "--json")
+        #expect(try syntax.parsed(["a", "b", "--store=k=v"]).value(of: "--store") == "k=v")
     }
 
     @Test func shortAndLongAreOneOption() throws {
-        #expect(try syntax.parse(["a", "b", "-o", "d"]).value(of: "--output") == "d")
-        #expect(try syntax.parse(["a", "b", "--output", "d"]).value(of: "--output") == "d")
+        #expect(try syntax.parsed(["a", "b", "-o", "d"]).value(of: "--output") == "d")
+        #expect(try syntax.parsed(["a", "b", "--output", "d"]).value(of: "--output") == "d")
     }
 
     @Test func twoDashesEndTheOptions() throws {
-        #expect(try syntax.parse(["a", "--", "-- comment"]).positionals == ["a", "-- comment"])
-        let parsed = try passing.parse(["a", "--store", "s", "--", "-box", "--", "--store"])
+        #expect(try syntax.parsed(["a", "--", "-- comment"]).positionals == ["a", "-- comment"])
+        let parsed = try passing.parsed(["a", "--store", "s", "--", "-box", "--", "--store"])
         #expect(parsed.rest == ["-box", "--", "--store"])
         #expect(parsed.positionals == ["a"])
     }
 
     @Test func aLoneDashIsNoOption() throws {
-        #expect(try syntax.parse(["-", "b"]).positionals == ["-", "b"])
+        #expect(try syntax.parsed(["-", "b"]).positionals == ["-", "b"])
     }
 
     @Test func aStatementThatStartsWithACommentIsNoOption() throws {
-        #expect(try syntax.parse(["a", "-- all\nSELECT 1"]).positionals == ["a", "-- all\nSELECT 1"])
-        #expect(try syntax.parse(["a", "-- x = 1", "--json"]).positionals == ["a", "-- x = 1"])
+        #expect(try syntax.parsed(["a", "-- all\nSELECT 1"]).positionals == ["a", "-- all\nSELECT 1"])
+        #expect(try syntax.parsed(["a", "-- x = 1", "--json"]).positionals == ["a", "-- x = 1"])
     }
 
     @Test func helpNeedsNothingElse() throws {
-        #expect(try syntax.parse(["--help"]).has("--help"))
-        #expect(try syntax.parse(["-h"]).has("--help"))
+        #expect(try syntax.parsed(["--help"]).has("--help"))
+        #expect(try syntax.parsed(["-h"]).has("--help"))
     }
 
     @Test func alternatives() throws {
@@ -80,8 +98,8 @@ import Testing
             ],
             alternatives: [["--json", "--sql"], ["--check", "--"]],
             rest: Syntax.Positional("CMD", help: ""), needsRest: true)
-        #expect(try syntax.parse(["a", "--json", "--", "c"]).rest == ["c"])
-        #expect(try syntax.parse(["a", "--sql", "--check", "q"]).rest.isEmpty)
+        #expect(try syntax.parsed(["a", "--json", "--", "c"]).rest == ["c"])
+        #expect(try syntax.parsed(["a", "--sql", "--check", "q"]).rest.isEmpty)
         for (arguments, sentence) in [
             (["a", "--sql", "--json", "--", "c"], "'--json' and '--sql' exclude each other."),
             (["a", "--check", "q", "--", "c"], "'--check' and '--' exclude each other."),
@@ -89,7 +107,7 @@ import Testing
             (["a", "--"], "'reduce' needs '--check SQL' or CMD after '--'."),
             (["a", "--", ""], "'reduce' needs '--check SQL' or CMD after '--'."),
         ] {
-            let error = #expect(throws: CommandError.self) { try syntax.parse(arguments) }
+            let error = #expect(throws: CommandError.self) { try syntax.parsed(arguments) }
             #expect(error == CommandError(.usage, sentence + " See 'failure-artifacts reduce --help'."))
         }
     }
@@ -104,14 +122,19 @@ import Testing
         (["a", "b", "--store", "--"], "'--store' needs a value: --store NAME."),
         (["a", "b", "--store="], "'--store' needs a value: --store NAME."),
         (["a", "b", "--store", ""], "'--store' needs a value: --store NAME."),
-        (["a"], "'query' needs SQL."),
-        ([], "'query' needs BUNDLE."),
+        ([], "'query' needs SQL."),
         (["a", "b", "c"], "'query' does not expect 'c'."),
         (["", "b"], "BUNDLE is empty."),
     ])
     func whatMakesNoSenseIsSaid(_ arguments: [String], _ sentence: String) {
-        let error = #expect(throws: CommandError.self) { try syntax.parse(arguments) }
+        let error = #expect(throws: CommandError.self) { try syntax.parsed(arguments) }
         #expect(error?.exitCode == .usage)
         #expect(error?.description == sentence + " See 'failure-artifacts query --help'.")
+    }
+}
+
+extension Syntax {
+    fileprivate func parsed(_ arguments: [String]) throws(CommandError) -> ParsedArguments {
+        try parse(arguments, artifacts: "artifacts")
     }
 }

@@ -137,7 +137,10 @@ import Testing
         let fixture = try Fixture()
         try retried(fixture)
         let all = run("list", fixture.path("b")).output.split(separator: "\n")
-        #expect(all.count == 2)
+        // Two headings, and a line for each.
+        #expect(all.count == 4)
+        #expect(all[0] == "Passed since, in a later run")
+        #expect(all[1].hasPrefix("failed"))
         let passed = all.filter { $0.hasPrefix("passed") && $0.hasSuffix("T.t-passed-00000001.zip") }
         #expect(passed.count == 1)
         #expect(

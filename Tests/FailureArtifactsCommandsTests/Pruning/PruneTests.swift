@@ -30,6 +30,7 @@ import Testing
         let time = Timestamp(seconds: now.seconds - Int64(hours * 3600))
         let metadata = Metadata.plain(test: "test", message: "m")
             .replacing("2026-11-21T07:08:09.123Z", with: at ?? time.description)
+            .replacing("2026-11-21T07:08:09.120Z", with: at ?? time.description)
         let filler = (0..<size).map { _ in UInt8.random(in: 0...255) }
         let path = try fixture.zip(
             "b/" + name, [("metadata.json", Array(metadata.utf8)), ("attachments/x", filler)])
@@ -89,7 +90,8 @@ import Testing
         try bundle("newest.zip", hours: 0, in: fixture)
         let (old, new) = (try size("old", fixture), try size("new", fixture))
         let directory = fixture.path("b")
-        let line = "failed  2020-02-03 04:05:06  PlainTests.test  m  0 stores  \(old) B  old.zip\n"
+        let time = LocalTime.text("2020-02-03T04:05:06.789Z")
+        let line = "failed  \(time)  PlainTests.test  m  0 stores  \(old) B  old.zip\n"
         let dry = run("prune", directory, "--max-bundles", "2", "--dry-run")
         let rest = Counted.bytes(new + (try size("newest", fixture)))
         #expect(dry.output == line + "Would remove 1 of 3 bundles, \(old) B; 2 would remain, \(rest).\n")

@@ -147,19 +147,6 @@ import Testing
         #expect(outcome.output.contains(part))
     }
 
-    @Test(arguments: [["show"], ["open"], ["query", "SELECT 1"], ["extract"]])
-    func severalWhereOneIsNeeded(_ command: [String]) throws {
-        let fixture = try Fixture()
-        try fixture.plain("a.zip")
-        try fixture.plain("b.zip")
-        let outer = try fixture.pythonZip("outer/o.zip", stored: false, files: ["a.zip", "b.zip"])
-        try check(
-            command, fixture.directory, 64,
-            "choose '\(fixture.path("a.zip"))', '\(fixture.path("b.zip"))'")
-        try check(
-            command, outer, 64, "stands for 2 bundles, and this takes one: choose '\(outer)/a.zip' or")
-    }
-
     @Test func aMissingScratchDirectory() throws {
         let fixture = try Fixture()
         let outcome = try Program.tool(
@@ -181,13 +168,5 @@ import Testing
             outcome.error
                 == "error: Cannot write to 'standard output': No space left on device. Free some space on the disk, "
                 + "and try again.\n")
-    }
-}
-
-extension Fixture {
-    /// Writes a zip of files in this directory, under their own names.
-    func pythonZip(_ name: String, stored: Bool, files: [String]) throws -> String {
-        try FileSystem.createDirectory(Path.directory(of: path(name)))
-        return try pythonZip(name, stored: stored, files.map { ($0, $0) })
     }
 }

@@ -339,7 +339,6 @@ import Testing
                 ("stores/s.sqlite", try fixture.store("CREATE TABLE t(a)")),
             ])
         let cases: [([String], Int32, String)] = [
-            ([], 64, "error: 'diff' needs A. See"),
             ([plain], 64, "error: '\(plain)' is a database: B is missing. See"),
             (
                 [alone], 64,

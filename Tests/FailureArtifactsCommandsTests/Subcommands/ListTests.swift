@@ -13,7 +13,8 @@ import Testing
         try fixture.plain(".in-flight/half.zip")
         try fixture.zip("other.zip", [("hello.txt", [1])])
         try fixture.write([], to: "notes.txt")
-        let outcome = try Program.tool("list", ".", directory: fixture.directory)
+        let outcome = try Program.tool(
+            "list", ".", environment: ["TZ": "UTC"], directory: fixture.directory)
         #expect(outcome.status == 0)
         #expect(
             outcome.error == "warning: './other.zip' is passed over: it is a zip, but no bundle.\n")
@@ -23,9 +24,9 @@ import Testing
         let width = max(first.count, second.count)
         #expect(
             outcome.output == """
-                failed  LedgerTests.testTransfer  90 ≠ 100 - the money is gone  2 stores  \
+                failed  Nov 21 07:08:09  LedgerTests.testTransfer  90 ≠ 100 - the money is gone  2 stores  \
                 \(TextWidth.padded(first, to: width, right: true))  LedgerTests.testTransfer-1a2b3c4d.zip
-                failed  PlainTests.test果物       一 二\\u{1b}[2J                0 stores  \
+                failed  Nov 21 07:08:09  PlainTests.test果物       一 二\\u{1b}[2J                0 stores  \
                 \(TextWidth.padded(second, to: width, right: true))  PlainTests.test果物-00000001.zip
 
                 """)

@@ -1,5 +1,6 @@
 import FailureArtifactsSystem
 import FailureArtifactsTestFixtures
+import Foundation
 import Testing
 
 @testable import FailureArtifactsCommands
@@ -156,10 +157,48 @@ struct ReportTests {
         #expect(page.contains("malformed") || page.contains("cannot be read"))
     }
 
+    private func permissions(_ path: String) throws -> UInt16? {
+        try FileSystem.status(of: path)?.permissions
+    }
+
+    @Test(arguments: [("", 0o600), ("group", 0o640), ("everyone", 0o644)] as [(String, UInt16)])
+    func `By default the page is beside the bundles, for those who may read them`(
+        readers: String, expected: UInt16
+    ) throws {
+        let fixture = try Fixture()
+        try plain(["a"], in: fixture)
+        let download = try fixture.pythonZip(
+            "down load.zip", stored: true, [("T.t-00000000.zip", "bundles/T.t-00000000.zip")])
+        let bundle = fixture.path("bundles/T.t-00000000.zip")
+        let environment = ["FAILURE_ARTIFACTS_READABLE_BY": readers]
+        for (path, page) in [
+            (fixture.path("bundles"), fixture.path("bundles/report.html")),
+            (fixture.path("bundles/00000000"), fixture.path("bundles/report.html")),
+            (bundle, fixture.path("bundles/T.t-00000000.report.html")),
+            (download, fixture.path("down load.report.html")),
+            (download + "/00000000", fixture.path("down load.report.html")),
+        ] {
+            // An older page of others is replaced, and so is a link.
+            try? FileSystem.remove(page)
+            let target = try fixture.write([], to: "target-\(UInt32.random(in: 0 ... .max))")
+            #expect(symlink(target, page) == 0)
+            let result = run(["report", path], environment: environment)
+            #expect(result == Outcome(status: 0, output: page + "\n", error: ""))
+            #expect(try permissions(page) == expected)
+            #expect(try FileSystem.contents(ofFile: target).isEmpty)
+            #expect(try FileSystem.contents(ofFile: page).starts(with: Array("<!DOCTYPE".utf8)))
+        }
+        let chosen = fixture.path("page.html")
+        #expect(run(["report", bundle, "-o", chosen], environment: environment).status == 0)
+        #expect(try permissions(chosen) == 0o644)
+        let merged = fixture.path("merged")
+        #expect(run(["merge", bundle, "-o", merged], environment: environment).status == 0)
+        #expect(try permissions(merged + "/report.html") == expected)
+    }
+
     @Test func `What cannot work is said in a sentence`() throws {
         let fixture = try Fixture()
         let bundle = try fixture.ledger()
-        #expect(run("report").status == 64)
         #expect(run("report", bundle, "-o", "").status == 64)
         #expect(run("report", fixture.path("none")).status == 66)
         let output = run("report", bundle, "-o", "-")

@@ -1,4 +1,7 @@
+import FailureArtifactsAnalysis
+import FailureArtifactsSystem
 import FailureArtifactsTestFixtures
+import Foundation
 import Testing
 
 @testable import FailureArtifactsCommands
@@ -46,5 +49,188 @@ import Testing
         let outcome = run("verify", path)
         #expect(outcome.status == 1)
         #expect(outcome.output.contains("snapshots/failure-2/ledger.sqlite"))
+    }
+
+    // MARK: Snapshots that the test asked for
+
+    private static func snapshot(_ label: String, at time: String) -> String {
+        """
+        {"label": "\(label)", "at": "2026-11-21T07:08:\(time)Z", "stores": [
+        {"name": "ledger", "entry": "snapshots/\(label)/ledger.sqlite", "storage": "memory",
+        "capture": {"method": "serialize", "consistent": true, "duration": 0, "checkpoint": "none"},
+        "bytes": {}}]}
+        """
+    }
+
+    private static let rows = "CREATE TABLE entry(id INTEGER PRIMARY KEY, cents INTEGER, note TEXT); "
+
+    /// Writes a bundle whose store has as many rows at each snapshot as there are snapshots until then.
+    ///
+    /// Logged statements have times. The statements `final` made the store's last changes.
+    private func bundle(
+        _ fixture: borrowing Fixture, labels: [(label: String, at: String)],
+        log: [(sql: String, at: String)] = [], message: String = "m", final: String = "",
+        committed: Bool = false, change: (String) -> String = { $0 }
+    ) throws -> String {
+        func insert(_ count: Int) -> String {
+            Self.rows + (0..<count).map { "INSERT INTO entry VALUES (\($0 + 1), 1000, 'n'); " }.joined()
+        }
+        let lines = try log.enumerated().map { index, entry in
+            """
+            {"at": "2026-11-21T07:08:\(entry.at)Z", "order": \(index + 1), "connection": 1, "thread": "7f", \
+            "phase": "test", "changes": 1, "sql": \(try JSONText.line(entry.sql)), \
+            "source": {"file": "Sources/A.swift", "line": \(index + 1)}}
+
+            """
+        }
+        var metadata = Metadata.store("ledger")
+            .replacing("\"message\": \"m\"", with: "\"message\": \(try JSONText.line(message))")
+            .replacing(
+                "\"bytes\": {}",
+                with:
+                    "\"bytes\": {}, \"statements\": {\"entry\": \"statements/ledger.jsonl\", \"count\": \(log.count)}"
+            )
+            .replacing(
+                "\"attachments\": []",
+                with:
+                    "\"snapshots\": [\(labels.map(Self.snapshot).joined(separator: ", "))], \"attachments\": []"
+            )
+        var entries = [
+            ("stores/ledger.sqlite", try fixture.store(insert(labels.count) + final)),
+            ("statements/ledger.jsonl", Array(lines.joined().utf8)),
+        ]
+        if committed {
+            metadata = metadata.replacing(
+                "\"entry\": \"stores/ledger.sqlite\"",
+                with:
+                    "\"entry\": \"stores/ledger.sqlite\", \"committedEntry\": \"stores/ledger.committed.sqlite\""
+            )
+            entries.append(("stores/ledger.committed.sqlite", try fixture.store(Self.rows)))
+        }
+        for (index, snapshot) in labels.enumerated() {
+            entries.append(
+                ("snapshots/\(snapshot.label)/ledger.sqlite", try fixture.store(insert(index + 1))))
+        }
+        return try fixture.zip(
+            "T.t-1a2b3c4d.zip", [("metadata.json", Array(change(metadata).utf8))] + entries)
+    }
+
+    /// Returns the store of the earlier side, and the number of changed rows.
+    private func compared(_ arguments: [String]) throws -> (store: String?, rows: Int) {
+        let outcome = run(["diff", "--json"] + arguments)
+        let object = try #require(
+            try JSONSerialization.jsonObject(with: Data(outcome.output.utf8)) as? [String: Any],
+            "\(outcome.error)")
+        let tables = try #require(object["tables"] as? [[String: Any]])
+        return (
+            (object["a"] as? [String: Any])?["store"] as? String,
+            tables.reduce(0) { $0 + (($1["changes"] as? [Any])?.count ?? 0) }
+        )
+    }
+
+    @Test func aDifferenceIsFromTheLastSnapshotBeforeTheFailure() throws {
+        let fixture = try Fixture()
+        let labels = [
+            ("start", "01.000"), ("before", "02.000"), ("after", "03.000"), ("failure-2", "10.000"),
+        ]
+        let path = try bundle(fixture, labels: labels, final: "UPDATE entry SET cents = 1 WHERE id = 1;")
+        #expect(try compared([path]) == ("after/ledger", 2))
+        #expect(run("diff", path).error.contains("'after'"))
+        // Options come first.
+        #expect(
+            try compared([path, "--store", "before/ledger", "--store", "ledger"]) == ("before/ledger", 3)
+        )
+        #expect(try compared([path, "--store", "ledger"]) == ("after/ledger", 2))
+    }
+
+    /// The capture of a bundle begins with its first snapshot.
+    @Test func ofATestThatPassedTheLastSnapshotIsTaken() throws {
+        let fixture = try Fixture()
+        let labels = [("before", "09.123"), ("after", "30.000")]
+        let path = try bundle(fixture, labels: labels, final: "DELETE FROM entry WHERE id = 1;") {
+            $0.replacing("\"outcome\": \"failed\"", with: "\"outcome\": \"passed\"")
+                .replacing(#/"failures": \[.*\],/#, with: "\"failures\": [],")
+        }
+        #expect(try compared([path]) == ("after/ledger", 1))
+    }
+
+    @Test func aSnapshotComesBeforeTheCommittedStateAndTheStart() throws {
+        let fixture = try Fixture()
+        let path = try bundle(
+            fixture, labels: [("start", "01.000"), ("mine", "02.000")],
+            final: "INSERT INTO entry VALUES (9, 1, 'n');", committed: true)
+        #expect(try compared([path]) == ("mine/ledger", 1))
+        #expect(run("diff", path).error.contains("'mine'"))
+    }
+
+    @Test func withoutASnapshotTheCommittedStateAndTheStartAreTaken() throws {
+        let fixture = try Fixture()
+        let start = try bundle(
+            fixture, labels: [("start", "01.000")], final: "INSERT INTO entry VALUES (9, 1, 'n');")
+        #expect(try compared([start]) == ("start/ledger", 1))
+        #expect(run("diff", start).error.isEmpty)
+        try FileSystem.remove(start)
+        let committed = try bundle(fixture, labels: [("start", "01.000")], committed: true)
+        #expect(try compared([committed]) == ("ledger.committed", 1))
+    }
+
+    private static let update = "UPDATE entry SET cents = ? WHERE id = ?"
+
+    /// Without the snapshot, each of both statements may have written the value.
+    @Test func explainLooksAtTheStatementsSinceTheSnapshot() throws {
+        let fixture = try Fixture()
+        let path = try bundle(
+            fixture, labels: [("a", "02.000"), ("b", "05.000")],
+            log: [
+                (Self.update, "01.000"), ("UPDATE entry SET cents = cents * ? WHERE id = ?", "07.000"),
+            ],
+            message: "XCTAssertEqual failed: (\"4321\") is not equal to (\"1000\")",
+            final: "UPDATE entry SET cents = 4321 WHERE id = 1;")
+        let object = try explained(path)
+        let findings = try #require(object["findings"] as? [[String: Any]])
+        let finding = try #require(findings.first { $0["code"] as? String == "message-values" })
+        let row = try #require((finding["rows"] as? [[String: Any]])?.first)
+        #expect(row["change"] as? String == "updated")
+        let cell = (row["columns"] as? [String: [String: Any]])?["cents"]
+        #expect(cell?["before"] as? Int == 1000 && cell?["after"] as? Int == 4321)
+        #expect((finding["source"] as? [String: Any])?["line"] as? Int == 2)
+    }
+
+    @Test func aRowThatWasSoAtTheSnapshotHasNoStatement() throws {
+        let fixture = try Fixture()
+        let path = try bundle(
+            fixture, labels: [("a", "02.000")],
+            log: [(Self.update, "01.000"), ("INSERT INTO entry VALUES (?, ?, ?)", "07.000")],
+            message: "XCTAssertEqual failed: (\"1000\") is not equal to (\"7\")",
+            final: "INSERT INTO entry VALUES (9, 5, 'n');")
+        let findings = try #require(try explained(path)["findings"] as? [[String: Any]])
+        let finding = try #require(findings.first { $0["code"] as? String == "message-values" })
+        #expect(finding["statement"] == nil && finding["statements"] == nil)
+        #expect((finding["explanation"] as? String)?.contains("snapshot 'a'") == true)
+        let row = try #require((finding["rows"] as? [[String: Any]])?.first)
+        #expect(row["change"] as? String == "present")
+    }
+
+    @Test func withoutFindingsTheChangesSinceTheSnapshotAreNamed() throws {
+        let fixture = try Fixture()
+        let path = try bundle(
+            fixture, labels: [("a", "02.000")], log: [("INSERT INTO entry VALUES (?, ?, ?)", "07.000")],
+            message: "XCTAssertTrue failed", final: "INSERT INTO entry VALUES (9, 5, 'n');")
+        let object = try explained(path)
+        #expect((object["findings"] as? [Any])?.isEmpty == true)
+        let last = try #require(object["last"] as? [String: Any])
+        #expect(last["snapshot"] as? String == "a")
+        #expect(last["tables"] as? [String] == ["entry"])
+        #expect(last["open"] == nil && last["transaction"] == nil)
+        #expect((last["statements"] as? [Any])?.count == 1)
+        let text = run("explain", path).output
+        #expect(text.contains("failure-artifacts diff ") && !text.contains(" bisect "), "\(text)")
+    }
+
+    private func explained(_ path: String) throws -> [String: Any] {
+        let outcome = run("explain", "--json", path)
+        return try #require(
+            try JSONSerialization.jsonObject(with: Data(outcome.output.utf8)) as? [String: Any],
+            "\(outcome.error)")
     }
 }

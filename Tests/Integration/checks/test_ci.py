@@ -741,7 +741,7 @@ class Recipes(CICase):
         """In one workspace, and in a repeated job that has downloaded the first job's uploads."""
         _, *recipes = re.findall(r"```sh\n(.*?)```", ARTICLE.read_text().split("\n## ")[1], re.DOTALL)
         self.assertEqual(len(recipes), 2)
-        for code, page, first in zip(recipes, ("failure-artifacts.html", "merged/report.html"), (None, "attempt-1")):
+        for code, page, first in zip(recipes, ("failure-artifacts/report.html", "merged/report.html"), (None, "attempt-1")):
             with self.subTest(page):
                 place = self.checkout(tests=r"CISuite\.CITests/testIsFlaky")
                 place.environment["CI_SUITE_FLAKY"] = str(place.directory / "flag")

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -276,6 +277,117 @@ class LivingProcesses(CrashCase):
         place.run("RawSuite.AfterwardsTests/testRowsDeletedAfterwards")
         self.assertEqual([bundle.metadata["outcome"] for bundle in place.bundles()], ["failed"])
         self.assertEqual(len(place.in_flight), 1)
+
+
+class Commands(CrashCase):
+    """Commands that read bundles make those of tests whose process died, where the tests ran."""
+
+    def killed(self):
+        place = self.place()
+        code, _, _ = place.run("RawSuite.CrashTests/testIsKilled")
+        self.assertEqual(code, -signal.SIGKILL)
+        self.assertEqual(place.bundles(), [])
+        return place
+
+    def tool(self, place, *arguments, user=(), at=None):
+        return subprocess.run(
+            [*user, str(TOOL), *map(str, arguments)], cwd=at or place.directory, env=place.environment,
+            capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
+
+    def test_each_command_makes_the_bundle(self):
+        for command in (
+                ["explain", "--json"], ["show", "--json"], ["list", "--json"], ["report"], ["history"], ["open"],
+                ["verify"], ["diff"], ["summary", "-o", "-"], ["junit"], ["extract", "-o", "out"],
+                ["query", "SELECT count(*) FROM fruit"], ["explain", "failure-artifacts/testIsKilled"]):
+            with self.subTest(command):
+                place = self.killed()
+                process = self.tool(place, *command)
+                self.assertEqual(process.returncode, 1 if command == ["diff"] else 0, process.stderr)
+                (bundle,) = place.bundles()
+                self.assertEqual(place.in_flight, [])
+                self.check(bundle, outcome="crashed")
+                said = [line for line in process.stderr.splitlines() if "process died" in line]
+                self.assertEqual(len(said), 1, process.stderr)
+                self.assertIn(f"failure-artifacts/{bundle.path.stem[-8:]}", said[0])
+                if "--json" in command:
+                    found = json.loads(process.stdout)["bundle"]
+                    self.assertEqual(pathlib.Path(found).name, bundle.path.name)
+                # Nothing is left for the next command.
+                self.assertNotIn("process died", self.tool(place, "list").stderr)
+
+    def test_a_crash_after_a_snapshot(self):
+        """It is compared with the snapshot."""
+        place = self.place()
+        code, _, _ = place.run("ExplicitSuite.SnapshotCrashTests")
+        self.assertEqual(code, -signal.SIGKILL)
+        compared = self.tool(place, "diff", "--json")
+        self.assertEqual(compared.returncode, 1, compared.stderr)
+        (bundle,) = place.bundles()
+        self.check(bundle, outcome="crashed")
+        self.assertEqual(bundle.store("snapshot").rows(), ["apple", "pear"])
+        (snapshot,) = bundle.metadata["snapshots"]
+        self.assertEqual(snapshot["label"], "before")
+        found = json.loads(compared.stdout)
+        self.assertEqual((found["a"]["store"], found["b"]["store"]), ("before/snapshot", "snapshot"))
+        self.assertEqual([(table["name"], table["inserted"]) for table in found["tables"]], [("fruit", 1)])
+        # The log, which the crash left too, has the statement.
+        last = json.loads(self.tool(place, "explain", "--json").stdout)["last"]
+        self.assertEqual((last["snapshot"], last["tables"], len(last["statements"])), ("before", ["fruit"], 1))
+
+    def test_running_tests_are_left_alone(self):
+        place = self.place()
+        process = place.start("RawSuite.CrashTests/testHangs")
+        try:
+            for line in process.stdout:
+                if line.strip() == b"hanging":
+                    break
+            before = place.in_flight
+            found = self.tool(place, "explain")
+            self.assertEqual((found.returncode, found.stdout), (66, ""))
+            self.assertNotIn("process died", found.stderr)
+            self.assertEqual(place.in_flight, before)
+        finally:
+            process.kill()
+            process.communicate()
+        self.assertEqual(self.tool(place, "explain").returncode, 0)
+
+    def untouched(self, place, directory, **options):
+        """Commands say what to do, and write nothing."""
+        def content():
+            return sorted((path, path.stat().st_mtime_ns) for path in [directory, *directory.rglob("*")])
+
+        before = content()
+        for command in ("explain", "list"):
+            process = self.tool(place, command, directory, **options)
+            self.assertEqual((process.returncode, process.stdout), (66, ""), process.stderr)
+            warnings = [line for line in process.stderr.splitlines() if line.startswith("warning: ")]
+            self.assertEqual(len(warnings), 1, process.stderr)
+            self.assertIn("process died", warnings[0])
+            self.assertRegex(warnings[0], rf"failure-artifacts sweep '?{directory}'?$")
+            self.assertEqual(content(), before)
+
+    def test_a_directory_from_a_zip(self):
+        """The stores that its journals name may be any files of the user."""
+        place = self.killed()
+        archive = shutil.make_archive(place.directory / "download", "zip", place.directory, "failure-artifacts")
+        directory = place.directory / "unpacked" / "failure-artifacts"
+        subprocess.run(["unzip", "-q", archive, "-d", directory.parent], check=True)
+        self.assertEqual(len(list((directory / ".in-flight").iterdir())), 1)
+        self.untouched(place, directory)
+        # What is typed then works.
+        self.assertEqual(self.tool(place, "sweep", directory).returncode, 0)
+        self.assertEqual(len(list(directory.glob("*.zip"))), 1)
+
+    def test_a_directory_that_cannot_be_written(self):
+        place = self.killed()
+        subprocess.run(["chmod", "-R", "a+rX,a-w", place.artifacts], check=True)
+        self.addCleanup(subprocess.run, ["chmod", "-R", "u+w", place.artifacts], check=True)
+        user = []
+        if os.geteuid() == 0:
+            subprocess.run(["chmod", "755", place.directory], check=True)
+            subprocess.run(["chmod", "777", place.environment["TMPDIR"]], check=True)
+            user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+        self.untouched(place, place.artifacts, user=user, at="/")
 
 
 class CrashOfSwiftTesting(CrashCase):

@@ -154,6 +154,91 @@ class TestingRetries(PassingCase):
         self.assertEqual(outcomes["passed"].metadata["test"]["attempt"], 2)
 
 
+class PassedSinceCase(PassingCase):
+    """Without a bundle of the passing run, the process records that the test has passed."""
+
+    def lead(self, selections):
+        """Fails two tests, and lets the second one pass. Returns the names of its bundles."""
+        for selection in selections:
+            self.attempt(selection, FEW, passing="never")
+        first, second = self.attempt(selections[1], ENOUGH, passing="never").bundles
+        return first.path.name, second.path.name
+
+    def listed(self):
+        """The names of bundles whose tests have passed since, and of the others."""
+        lines = [json.loads(line) for line in self.tool("list", "--json").stdout.splitlines()]
+        return [
+            {pathlib.Path(line["bundle"]).name for line in lines if line.get("passedSince", False) == passed}
+            for passed in (True, False)]
+
+    def tool(self, *arguments):
+        process = subprocess.run(
+            [TOOL, *arguments], cwd=self.directory, capture_output=True, text=True, env=clean_environment("/tmp"))
+        self.assertEqual(process.returncode, 0, process.stderr)
+        return process
+
+    def passes(self, selections, tests):
+        names = self.lead(selections)
+        passed, others = self.listed()
+        (old,) = (name for name in names if tests[1] in name)
+        (new,) = (name for name in names if tests[0] in name)
+        self.assertEqual((passed, others), ({old}, {new}))
+        text = self.tool("list").stdout
+        self.assertLess(text.index("Passed since"), text.index(old))
+        self.assertLess(text.index(old), text.index(new))
+        for command in ("explain", "show"):
+            found = json.loads(self.tool(command, "--json").stdout)
+            self.assertEqual(pathlib.Path(found["bundle"]).name, new)
+        # It fails again.
+        again = self.attempt(selections[1], FEW, passing="never").bundles
+        (newest,) = {bundle.path.name for bundle in again} - {old, new}
+        self.assertEqual(self.listed(), [{old}, {new, newest}])
+        self.assertEqual(pathlib.Path(json.loads(self.tool("show", "--json").stdout)["bundle"]).name, newest)
+
+
+class PassedSince(PassedSinceCase):
+    def test_xctest(self):
+        self.passes(
+            ["RawSuite.RetriedTests/testOpen", "RawSuite.RetriedTests/testMemory"], ["testOpen", "testMemory"])
+
+    def test_all_tests_pass_but_one(self):
+        """In one process with many tests."""
+        self.attempt("RawSuite.RetriedTests", FEW, passing="never")
+        found = self.attempt("RawSuite.RetriedTests", ENOUGH, passing="never")
+        self.assertEqual(self.listed(), [{bundle.path.name for bundle in found.bundles}, set()])
+        self.assertEqual(len(found.bundles), 4)
+        # They are still explained if there are no others.
+        self.assertIn("passed since", self.tool("explain").stderr)
+
+    def test_a_crash(self):
+        """Its bundle is made while the process runs in which the test passes."""
+        selection = "RawSuite.RetriedTests/testOpen"
+        process = launch(
+            selection, self.directory, {"SUITE_KILOS": "crash", "FAILURE_ARTIFACTS_DIR": "failure-artifacts"})
+        self.assertLess(process.returncode, 0)
+        found = self.attempt(selection, ENOUGH, passing="never")
+        self.assertEqual([bundle.metadata["outcome"] for bundle in found.bundles], ["crashed"])
+        self.assertEqual(self.listed(), [{found.bundles[0].path.name}, set()])
+
+    def test_a_skipped_test_has_not_passed(self):
+        """It crashes before it is skipped."""
+        selection = "RawSuite.RetriedTests/testSkipped"
+        launch(selection, self.directory, {"SUITE_KILOS": "crash", "FAILURE_ARTIFACTS_DIR": "failure-artifacts"})
+        found = self.attempt(selection, ENOUGH, passing="never")
+        self.assertEqual([bundle.metadata["outcome"] for bundle in found.bundles], ["crashed"])
+        self.assertEqual(self.listed(), [set(), {found.bundles[0].path.name}])
+
+    def test_without_failures_nothing_is_left(self):
+        self.assertIsNone(self.attempt("RawSuite.RetriedTests", ENOUGH, passing="never").left)
+
+
+class PassedSinceOfSwiftTesting(PassedSinceCase):
+    framework = "Swift Testing"
+
+    def test_swift_testing(self):
+        self.passes([only("RetriedTests", "closed"), only("RetriedTests", "argument")], ["closed", "argument"])
+
+
 class Tool(PassingCase):
     def test_it_is_no_failure(self):
         selection = "RawSuite.RetriedTests/testOpen"
@@ -162,8 +247,8 @@ class Tool(PassingCase):
         directory = self.directory / "failure-artifacts"
         listed = tool("list", "--outcome", "passed", directory).splitlines()
         self.assertEqual(len(listed), 1)
-        self.assertTrue(listed[0].startswith("passed  RetriedTests.testOpen "), listed)
-        self.assertEqual(len(tool("list", directory).splitlines()), 2)
+        self.assertRegex(listed[0], r"^passed  .{15}  RetriedTests\.testOpen ")
+        self.assertEqual(len([line for line in tool("list", directory).splitlines() if line.endswith(".zip")]), 2)
         self.assertTrue(tool("summary", "-o", "-", directory).startswith("## 1 failed test\n"))
         self.assertIn('tests="1"', tool("junit", directory))
         self.assertIn("ok", tool("verify", directory))
@@ -214,7 +299,7 @@ class Page(PassingCase):
         self.attempt("RawSuite.RetriedTests/testOpen", FEW, at="one", GITHUB_RUN_ATTEMPT="1", **ci)
         failed = {
             f"RawSuite.{suite}/{name}" for suite, name in re.findall(
-                r"failed  (\w+)\.(\w+) ", tool("list", self.directory / "one"))}
+                r"failed  .{15}  (\w+)\.(\w+) ", tool("list", self.directory / "one"))}
         self.assertEqual(failed, {"RawSuite.RetriedTests/testOpen"})
         self.attempt(",".join(failed), ENOUGH, passing="always", at="two", GITHUB_RUN_ATTEMPT="2", **ci)
         merge(self.directory / "two", self.directory / "one", output=self.directory / "merged")

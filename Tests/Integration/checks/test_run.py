@@ -105,7 +105,7 @@ class Running(RunCase):
             summary,
             [f"crashed CrashTests.{name}: {fatal}",
              f"crashed CrashTests.{other.metadata['test']['name']}: {of_other}"])
-        self.assertEqual(sorted(cells[2] for cells in listed), sorted([fatal, of_other]), listed)
+        self.assertEqual(sorted(cells[3] for cells in listed), sorted([fatal, of_other]), listed)
 
     def test_without_a_backtrace_any_of_the_tests_may_have_crashed(self):
         bundles, summary, listed = self.crash_of_two(SWIFT_BACKTRACE="enable=no")
@@ -117,7 +117,7 @@ class Running(RunCase):
                 bundle.messages)
             self.assertEqual((failure["suspects"]["count"], failure["suspects"]["includesTest"]), (2, True))
             text = f"one of 2 tests crashed: the second arrival, CrashTests.swift:{failure['line']}"
-            self.assertIn(text, [cells[2] for cells in listed])
+            self.assertIn(text, [cells[3] for cells in listed])
         # One crash is one cause.
         (line,) = [line for line in summary if line.startswith("crashed ")]
         self.assertRegex(line, r"^crashed CrashTests\.(first|second) and 1 more: " + re.escape(text) + "$")

@@ -139,6 +139,13 @@ class Failures(TestingCase):
         self.assertEqual(bundle.described("fruit")["name"], "given")
         self.assertEqual(Store(bundle.contents["snapshots/before/given.sqlite"]).rows(), ["apple"])
         self.assertEqual(bundle.contents["attachments/vegetable.txt"], b"leek")
+        # Without options, the store is compared with the snapshot.
+        compared = bundle.tool("diff", "--json")
+        self.assertEqual(compared.returncode, 1, compared.stderr)
+        self.assertIn("'before'", compared.stderr)
+        found = json.loads(compared.stdout)
+        self.assertEqual((found["a"]["store"], found["b"]["store"]), ("before/given", "given"))
+        self.assertEqual([(table["name"], table["inserted"]) for table in found["tables"]], [("fruit", 1)])
 
     def test_configuration_by_hand(self):
         bundle = self.leaves(only("CurrentTestTests", "configuration"))

@@ -26,14 +26,22 @@ struct ListCommand: Command {
                 "--sort", value: "KEY", kind: .words(ListOrder.words),
                 help:
                     "Sort by time, suite, test, outcome, size or name. A dash before the key reverses the order: "
-                    + "-time lists the latest first. By default, bundles are sorted by path."),
-            .json("Print one JSON object per line, with the keys bundle, bytes and metadata."),
+                    + "-time lists the latest first. By default, bundles are listed by runs, the newest last; with "
+                    + "--json, they are sorted by path."),
+            .json(
+                "Print one JSON object per line, with the keys bundle, bytes, metadata and, if a later run in this "
+                    + "directory recorded that the test passed, passedSince."),
             .noLimits,
         ],
         discussion: """
-            A line has the outcome, the test, its first failure, the number of stores, the bundle's size and its \
-            name, with --since or --sort time also the time of the capture. On a terminal, lines are cut to fit. The \
-            eight digits at the end of a name identify a bundle: failure-artifacts show DIR/1a2b3c4d
+            A line has the outcome, the time of the failure in the local time zone, the test with its arguments \
+            and the number of its attempt if it isn't the first, the failure, the number of stores, the bundle's size and \
+            its name. On a terminal, lines are cut to fit. The eight digits at the end of a name identify a bundle: \
+            failure-artifacts show DIR/1a2b3c4d
+
+            Failures of tests that have passed since come first, and then each run of tests, the newest last. Without \
+            'failure-artifacts run' and outside CI, bundles of one process are of one run. So are those of processes in \
+            close succession, such as those of 'swift test --parallel', unless a test would occur twice.
 
             In a directory, a zip that contains neither a metadata.json nor bundles is skipped with a warning.
             """)
@@ -63,17 +71,21 @@ struct ListCommand: Command {
             var buffer = try DiskLineBuffer(in: scratch)
             var (seen, shown) = (0, 0)
             let (isJSON, filter, order) = (isJSON, filter, order)
+            let passes = PassRecords()
             let code = try console.readBundles(
                 at: paths, scratch: scratch,
                 { location, archive, bytes -> Item? in
                     let metadata = try BundleReader(location, archive: archive).metadata
                     guard filter.contains(metadata) else { return nil }
-                    let rank = order?.rank(metadata, location: location, bytes: bytes)
+                    let known = KnownBundle(metadata, at: location, passes: passes)
+                    let rank = order?.rank(known, bytes: bytes)
                     guard isJSON else {
-                        let line = BundleLine(metadata, location: location, bytes: bytes)
+                        let line = BundleLine(known, metadata, bytes: bytes)
                         return Item(rank: rank, content: .line(line))
                     }
-                    let entry = Entry(bundle: location.description, bytes: bytes, metadata: metadata)
+                    let entry = Entry(
+                        bundle: location.description, bytes: bytes,
+                        passedSince: known.hasPassedSince ? true : nil, metadata: metadata)
                     return Item(rank: rank, content: .json(try JSONText.line(entry)))
                 },
                 { item in
@@ -90,9 +102,10 @@ struct ListCommand: Command {
             if isJSON {
                 try buffer.forEach(in: order?.sorted(ranks) ?? []) { try console.output.writeLine($0) }
             } else {
-                if let order { lines = order.sorted(ranks).map { lines[$0] } }
-                let hasTime = filter.hasTime || order?.key == .time
-                for line in BundleLine.text(of: lines, hasTime: hasTime, for: console.output) {
+                let sections =
+                    order.map { [.init(lines: $0.sorted(ranks).map { lines[$0] })] }
+                    ?? BundleLine.Section.all(lines)
+                for line in BundleLine.text(of: sections, for: console.output) {
                     try console.output.writeLine(line)
                 }
             }
@@ -119,6 +132,7 @@ struct ListCommand: Command {
     private struct Entry: Encodable {
         var bundle: String
         var bytes: UInt64
+        var passedSince: Bool?
         var metadata: BundleMetadata
     }
 }

@@ -45,12 +45,6 @@ struct ListFilter: Sendable {
         self.since = since
     }
 
-    /// True if the filter accepts all bundles.
-    var isEmpty: Bool { suites.isEmpty && outcomes.isEmpty && since == nil }
-
-    /// True if the filter has a time condition.
-    var hasTime: Bool { since != nil }
-
     func contains(_ metadata: BundleMetadata) -> Bool {
         if !outcomes.isEmpty, !outcomes.contains(metadata.outcome) { return false }
         if !suites.isEmpty,
@@ -123,15 +117,15 @@ struct ListOrder: Sendable {
     /// All accepted values.
     static var words: [String] { Key.allCases.flatMap { [$0.rawValue, "-" + $0.rawValue] } }
 
-    func rank(_ metadata: BundleMetadata, location: BundleLocation, bytes: UInt64) -> Rank {
+    func rank(_ bundle: KnownBundle, bytes: UInt64) -> Rank {
         switch key {
         // ISO 8601 in UTC sorts as text.
-        case .time: Rank(text: metadata.capture.at, number: 0)
-        case .suite: Rank(text: metadata.test.suite, number: 0)
-        case .test: Rank(text: metadata.test.title, number: 0)
-        case .outcome: Rank(text: metadata.outcome.rawValue, number: 0)
+        case .time: Rank(text: bundle.at, number: 0)
+        case .suite: Rank(text: bundle.test.suite, number: 0)
+        case .test: Rank(text: bundle.test.title, number: 0)
+        case .outcome: Rank(text: bundle.outcome.rawValue, number: 0)
         case .size: Rank(text: "", number: bytes)
-        case .name: Rank(text: location.name, number: 0)
+        case .name: Rank(text: bundle.location.name, number: 0)
         }
     }
 

@@ -10,7 +10,7 @@ struct MergeCommand: Command {
     static let syntax = Syntax(
         command: "merge",
         summary: "Put the bundles of several places into one directory, with one report",
-        positionals: [.paths],
+        positionals: [.neededPaths],
         options: [
             Syntax.Option(
                 "--output", short: "-o", value: "DIR", isRequired: true,
@@ -67,7 +67,8 @@ struct MergeCommand: Command {
                 limits: ReportLimits(causes: causes.count), scratch: scratch,
                 folder: PageFolder(ofPage: counts.report),
                 progress: { console.progress.show("Describing", done: $0, total: $1) })
-            try WholeFile.write(report, toOwn: counts.report)
+            try WholeFile.write(
+                report, toOwn: counts.report, permissions: console.bundleReaders.filePermissions)
             try console.output.writeLine(isJSON ? JSONText.line(counts) : counts.text)
             return code == .done ? before : code
         }

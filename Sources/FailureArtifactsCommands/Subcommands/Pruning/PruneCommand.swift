@@ -92,7 +92,7 @@ struct PruneCommand: Command {
             let object = Report(dryRun: isDryRun, removed: removed, kept: kept, bundles: entries)
             return try console.output.writeLine(JSONText.pretty(object))
         }
-        for line in BundleLine.text(of: bundles.map(\.line), hasTime: true, for: console.output) {
+        for line in BundleLine.text(of: [.init(lines: bundles.map(\.line))], for: console.output) {
             try console.output.writeLine(line)
         }
         let (verb, rest) = isDryRun ? ("Would remove", "would remain") : ("Removed", kept.verb)

@@ -86,7 +86,8 @@ struct PruneCandidate: Sendable {
         file = ArtifactsDirectory.BundleFile(name: Path.name(of: path), identity: status.identity)
         bytes = status.size
         date = MetadataTime.milliseconds(of: metadata.capture.at) ?? status.modified / 1_000_000
-        line = BundleLine(metadata, location: BundleLocation(path: path), bytes: status.size)
+        line = BundleLine(
+            KnownBundle(metadata, at: BundleLocation(path: path)), metadata, bytes: status.size)
     }
 
     /// The date in the format of the metadata.

@@ -184,9 +184,8 @@ struct RunCommand: Command {
 
     /// Chooses the directory of the bundles.
     private func outputDirectory(in workingDirectory: String, _ console: Console) -> OutputDirectory {
-        let given = console.environment["FAILURE_ARTIFACTS_DIR", default: ""]
         let output = OutputDirectory(
-            Path.absolute(Path.join(workingDirectory, given.isEmpty ? "failure-artifacts" : given)))
+            Path.absolute(Path.join(workingDirectory, console.artifactsPath)))
         output.choose()
         return output
     }

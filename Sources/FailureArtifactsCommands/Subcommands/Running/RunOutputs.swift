@@ -45,7 +45,8 @@ struct RunOutputs {
                         problems: problems),
                     limits: ReportLimits(causes: causes.count), scratch: scratch,
                     folder: PageFolder(ofPage: path))
-                try WholeFile.write(report, toOwn: path)
+                try WholeFile.write(
+                    report, toOwn: path, permissions: console.bundleReaders.filePermissions)
             }
             return Path.relative(path, to: workingDirectory)
         } catch {
