@@ -1,0 +1,34 @@
+#ifndef CFAILUREARTIFACTS_HISTORY_H
+#define CFAILUREARTIFACTS_HISTORY_H
+
+#include "discovery.h"
+
+// The history of each store: its state after each of the last transactions. It is recorded in the slots of the flight
+// recorder, for stores in memory, temporary stores, and files with a rollback journal.
+
+// The reason why nothing is recorded of a store any more.
+typedef enum failure_artifacts_history_gap {
+    failure_artifacts_history_has_none,
+    // Its WAL has the history.
+    failure_artifacts_history_is_in_wal,
+    failure_artifacts_history_is_too_large,
+    // The limit for all stores, or the disk, has no space.
+    failure_artifacts_history_has_no_space,
+    // SQLite does not write the file as it is: it is encrypted, for example.
+    failure_artifacts_history_is_not_plain,
+    failure_artifacts_history_is_not_readable,
+} failure_artifacts_history_gap;
+
+// Records no histories of stores that are opened from now on.
+void failure_artifacts_history_turn_off(void);
+
+// Notes the start of a test, which has an allowance of its own.
+void failure_artifacts_history_test_starts(void);
+
+// Calls `body` with the slot of the store that a connection with this number uses or has used; see slots.h. Meanwhile no
+// transaction of it ends. Returns false if there is none, with the reason.
+bool failure_artifacts_history_read(
+    uint64_t connection, void *context, void (*body)(void *context, const void *slot),
+    failure_artifacts_history_gap *gap);
+
+#endif
