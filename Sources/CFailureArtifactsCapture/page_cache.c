@@ -285,7 +285,7 @@ void failure_artifacts_record_histories(const failure_artifacts_connection *conn
         page_cache *cache = i == 1 ? NULL : cache_of(connection, schema);
         if (!cache) continue;
         if (!cache->history) cache->history = new_history(connection, schema, cache, &cache->file);
-        if (cache->history) failure_artifacts_history_add_connection(cache->history, connection->serial);
+        if (cache->history) failure_artifacts_history_add_connection(cache->history, connection->serial, schema);
     }
 }
 

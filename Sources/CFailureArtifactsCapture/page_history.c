@@ -38,6 +38,7 @@ struct failure_artifacts_history {
 
     // Protected by the lock of the list.
     int references;
+    char schema[failure_artifacts_slot_schema];
     uint64_t connections[failure_artifacts_slot_connections];
     unsigned connection_count;
     failure_artifacts_file_identity identity;
@@ -50,7 +51,7 @@ static history *first_history;
 static uint64_t releases;
 static atomic_bool is_off;
 
-void failure_artifacts_history_turn_off(void) { atomic_store(&is_off, true); }
+void failure_artifacts_history_turn(bool on) { atomic_store(&is_off, !on); }
 
 // MARK: - The budget
 
@@ -166,9 +167,10 @@ static bool remove_oldest(void) {
     return oldest != NULL;
 }
 
-void failure_artifacts_history_add_connection(history *history, uint64_t serial) {
+void failure_artifacts_history_add_connection(history *history, uint64_t serial, const char *schema) {
     pthread_mutex_lock(&history->lock);
     pthread_mutex_lock(&list_lock);
+    if (history->connection_count == 0) strncpy(history->schema, schema, sizeof history->schema - 1);
     // Of a store with more connections, the last place is that of the latest one.
     unsigned place = history->connection_count;
     if (place == failure_artifacts_slot_connections) place--;
@@ -179,13 +181,19 @@ void failure_artifacts_history_add_connection(history *history, uint64_t serial)
     pthread_mutex_unlock(&history->lock);
 }
 
+static bool is_meant(const history *history, failure_artifacts_database_key key) {
+    if (key.file.is_known) return is_same(history->identity, key.file);
+    return !history->identity.is_known && is_used_by(history, key.connection)
+        && strncmp(history->schema, key.schema, sizeof history->schema - 1) == 0;
+}
+
 bool failure_artifacts_history_read(
-    uint64_t connection, void *context, void (*body)(void *context, const void *slot),
+    failure_artifacts_database_key key, void *context, void (*body)(void *context, const void *slot),
     failure_artifacts_history_gap *gap) {
     *gap = failure_artifacts_history_has_none;
     pthread_mutex_lock(&list_lock);
     history *found = first_history;
-    while (found && !is_used_by(found, connection)) found = found->next;
+    while (found && !is_meant(found, key)) found = found->next;
     if (found) found->references++;
     pthread_mutex_unlock(&list_lock);
     if (!found) return false;
@@ -277,6 +285,7 @@ static bool has_slot(history *history, uint32_t page_size) {
     slot->is_in_file = history->medium == failure_artifacts_in_file;
     slot->device = history->identity.device;
     slot->inode = history->identity.inode;
+    memcpy(slot->schema, history->schema, sizeof slot->schema);
     memcpy(slot->connections, history->connections, sizeof slot->connections);
     memcpy(slot->magic, FAILURE_ARTIFACTS_SLOT_MAGIC, sizeof slot->magic);
     return true;

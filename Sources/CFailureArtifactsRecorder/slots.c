@@ -139,3 +139,23 @@ void failure_artifacts_slot_free(slot *slot) {
     usages[number_of(slot)].is_used = false;
     pthread_mutex_unlock(&lock);
 }
+
+bool failure_artifacts_slot_read(const void *bytes, failure_artifacts_slot_facts *facts) {
+    const slot *slot = bytes;
+    uint32_t size = slot->page_size, count = atomic_load_explicit(&slot->page_count, memory_order_relaxed);
+    bool is_valid = memcmp(slot->magic, FAILURE_ARTIFACTS_SLOT_MAGIC, sizeof slot->magic) == 0
+        && slot->version == failure_artifacts_slot_version && size >= 512 && size <= 65536 && (size & (size - 1)) == 0
+        && count > 0 && count <= failure_artifacts_slot_state / size;
+    if (!is_valid) return false;
+    *facts = (failure_artifacts_slot_facts){
+        .page_size = size, .page_count = count, .is_incomplete = atomic_load(&slot->is_incomplete),
+        .is_in_file = slot->is_in_file, .first = atomic_load(&slot->first), .next = atomic_load(&slot->next),
+        .pending = atomic_load(&slot->pending), .transactions = slot->transactions, .device = slot->device,
+        .inode = slot->inode,
+    };
+    memcpy(facts->schema, slot->schema, sizeof facts->schema);
+    facts->schema[sizeof facts->schema - 1] = 0;
+    memcpy(facts->connections, slot->connections, sizeof facts->connections);
+    memcpy(facts->known, slot->known, sizeof facts->known);
+    return true;
+}

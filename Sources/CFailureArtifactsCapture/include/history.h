@@ -19,16 +19,24 @@ typedef enum failure_artifacts_history_gap {
     failure_artifacts_history_is_not_readable,
 } failure_artifacts_history_gap;
 
-// Records no histories of stores that are opened from now on.
-void failure_artifacts_history_turn_off(void);
+// Records the histories of stores that are opened from now on, or not. They are recorded at first.
+void failure_artifacts_history_turn(bool on);
 
 // Notes the start of a test, which has an allowance of its own.
 void failure_artifacts_history_test_starts(void);
 
-// Calls `body` with the slot of the store that a connection with this number uses or has used; see slots.h. Meanwhile no
-// transaction of it ends. Returns false if there is none, with the reason.
+// A database: a file, or what a connection has under a name, such as "main".
+typedef struct failure_artifacts_database_key {
+    failure_artifacts_file_identity file;
+    // The number of a connection that uses the database or has used it, if it is no file.
+    uint64_t connection;
+    const char *schema;
+} failure_artifacts_database_key;
+
+// Calls `body` with the slot of a database, which has failure_artifacts_slot_size bytes; see slots.h. Meanwhile no
+// transaction of it ends. Returns false if it has none, with the reason.
 bool failure_artifacts_history_read(
-    uint64_t connection, void *context, void (*body)(void *context, const void *slot),
+    failure_artifacts_database_key key, void *context, void (*body)(void *context, const void *slot),
     failure_artifacts_history_gap *gap);
 
 #endif

@@ -33,6 +33,7 @@ enum {
     failure_artifacts_slot_pages = failure_artifacts_slot_state / 512,
     // The connections that are noted for a store: the first ones that used it.
     failure_artifacts_slot_connections = 16,
+    failure_artifacts_slot_schema = 64,
 };
 
 // The first bytes of a slot in use.
@@ -59,6 +60,8 @@ typedef struct failure_artifacts_slot {
     uint32_t is_in_file;
     uint64_t device;
     uint64_t inode;
+    // The name of a database without a file on its first connection, such as "main", up to a zero.
+    char schema[failure_artifacts_slot_schema];
     // The numbers of connections that used the store; 0 for none.
     uint64_t connections[failure_artifacts_slot_connections];
     // A bit for each page of the state that is known.
@@ -105,6 +108,26 @@ typedef struct failure_artifacts_step_range {
     uint32_t offset;
     uint32_t length;
 } failure_artifacts_step_range;
+
+// The fields of a slot, as another process reads them.
+typedef struct failure_artifacts_slot_facts {
+    uint32_t page_size;
+    uint32_t page_count;
+    bool is_incomplete;
+    bool is_in_file;
+    uint64_t first;
+    uint64_t next;
+    uint64_t pending;
+    uint64_t transactions;
+    uint64_t device;
+    uint64_t inode;
+    char schema[failure_artifacts_slot_schema];
+    uint64_t connections[failure_artifacts_slot_connections];
+    uint8_t known[failure_artifacts_slot_pages / 8];
+} failure_artifacts_slot_facts;
+
+// Reads the header of a slot, which is untrusted. Returns false if the slot is unused, or is invalid.
+bool failure_artifacts_slot_read(const void *bytes, failure_artifacts_slot_facts *facts);
 
 // MARK: Writing
 
