@@ -64,15 +64,17 @@ let package = Package(
             name: "FailureArtifactsZip",
             dependencies: ["FailureArtifactsSystem", "CFailureArtifactsZlib"], swiftSettings: settings),
         .target(name: "CFailureArtifactsFunctions", dependencies: ["CFailureArtifactsSQLite"]),
+        // The flight recorder, whose file the process and other processes read.
+        .target(name: "CFailureArtifactsRecorder", cSettings: optimized),
         .target(
             name: "FailureArtifactsSQLite",
             dependencies: [
                 "FailureArtifactsSystem", "CFailureArtifactsSQLite", "CFailureArtifactsFunctions",
+                "CFailureArtifactsRecorder",
             ],
             swiftSettings: settings),
 
         // Bundle format and capture.
-        .target(name: "CFailureArtifactsRecorder", cSettings: optimized),
         .target(
             name: "FailureArtifactsBundle",
             dependencies: [
@@ -93,6 +95,7 @@ let package = Package(
             dependencies: [
                 "FailureArtifactsBundle", "FailureArtifactsSQLite", "FailureArtifactsSystem",
                 "CFailureArtifactsSQLite", "CFailureArtifactsFunctions", "CFailureArtifactsCapture",
+                "CFailureArtifactsRecorder",
             ],
             swiftSettings: settings),
 

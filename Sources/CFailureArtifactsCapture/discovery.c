@@ -3,10 +3,12 @@
 #include "closed_files.h"
 #include "compatibility.h"
 #include "fence.h"
+#include "history.h"
 #include "keeping.h"
 #include "library.h"
 #include "log.h"
 #include "opening.h"
+#include "page_cache.h"
 
 #include <pthread.h>
 #include <stddef.h>
@@ -129,6 +131,7 @@ void failure_artifacts_connection_is_left(failure_artifacts_connection *connecti
 void failure_artifacts_report_first_uses(void) { atomic_store(&reports_first_uses, true); }
 
 uint64_t failure_artifacts_test_starts(void) {
+    failure_artifacts_history_test_starts();
     atomic_fetch_add(&started_tests, 1);
     // If no number was taken since, no test has started since either.
     return failure_artifacts_point_in_time();
@@ -168,6 +171,7 @@ static void wait_until_given_back(failure_artifacts_connection *connection) {
 static void follow(failure_artifacts_connection *connection, const char *sql) {
     if (atomic_load_explicit(&connection->attaches, memory_order_relaxed)) {
         atomic_store_explicit(&connection->attaches, false, memory_order_relaxed);
+        failure_artifacts_record_histories(connection);
         events.attached(connection);
     }
     if (failure_artifacts_attaches(sql)) {
@@ -347,6 +351,7 @@ int failure_artifacts_connection_opens(sqlite3 *handle, failure_artifacts_librar
     connection->serial = atomic_fetch_add_explicit(&opened_connections, 1, memory_order_relaxed) + 1;
     failure_artifacts_trace_set(
         connection, reported_events(failure_artifacts_log_is_kept(connection)), connection_is_used);
+    failure_artifacts_record_histories(connection);
     events.opened(connection);
     return 0;
 }
@@ -375,7 +380,8 @@ static void register_extension(void) {
 // registers the extension. Auto-extensions are loaded after that, so this very open is discovered too.
 // sqlite3_shutdown() forgets the extensions; the next initialisation calls xInit, which arms the registration again.
 // (Registering from xInit itself would deadlock on SQLite's start-up mutex.)
-static sqlite3_pcache_methods2 original_cache;
+static int (*initializes_original)(void *);
+static void (*shuts_down_original)(void *);
 static atomic_bool armed;
 static atomic_bool initialized;
 // True if SQLite runs with the wrapped methods.
@@ -384,35 +390,28 @@ static _Thread_local bool cache_grows;
 
 void failure_artifacts_cache_grows(bool grows) { cache_grows = grows; }
 
+bool failure_artifacts_cache_is_growing(void) { return cache_grows; }
+
 bool failure_artifacts_cache_can_grow(void) { return atomic_load(&wraps_cache); }
 
 static int cache_initializes(void *argument) {
     atomic_store(&armed, true);
     atomic_store(&initialized, true);
     atomic_store(&wraps_cache, true);
-    return original_cache.xInit(argument);
+    return initializes_original(argument);
 }
 
 static void cache_shuts_down(void *argument) {
     atomic_store(&initialized, false);
     atomic_store(&wraps_cache, false);
-    if (original_cache.xShutdown) original_cache.xShutdown(argument);
+    if (shuts_down_original) shuts_down_original(argument);
 }
 
-static sqlite3_pcache *cache_creates(int page_size, int extra_size, int purgeable) {
-    if (atomic_load(&armed)) {
-        // Other threads may be opening a database, too: they don't go on before the extension is registered.
-        register_extension();
-        atomic_store(&armed, false);
-    }
-    return original_cache.xCreate(page_size, extra_size, purgeable);
-}
-
-// Called for each page that SQLite requests. If `create` is 1 and the cache has no room, SQLite writes a changed page
-// to the file instead. If it is 2, the cache must provide a page (https://www.sqlite.org/c3ref/pcache_methods2.html).
-static sqlite3_pcache_page *cache_fetches(sqlite3_pcache *cache, unsigned page, int create) {
-    if (cache_grows && create == 1) create = 2;
-    return original_cache.xFetch(cache, page, create);
+void failure_artifacts_cache_is_created(void) {
+    if (!atomic_load(&armed)) return;
+    // Other threads may be opening a database, too: they don't go on before the extension is registered.
+    register_extension();
+    atomic_store(&armed, false);
 }
 
 static void ensure_system_library(void) {
@@ -435,13 +434,13 @@ static void ensure_system_library(void) {
     }
     // Not initialised: either nothing has happened yet, or the application has shut SQLite down and perhaps
     // set a cache of its own.
-    if (current.xCreate == cache_creates) return;
-    if (!original_cache.xCreate) failure_artifacts_log_errors();
-    original_cache = current;
+    if (current.xInit == cache_initializes) return;
+    if (!initializes_original) failure_artifacts_log_errors();
+    initializes_original = current.xInit;
+    shuts_down_original = current.xShutdown;
+    failure_artifacts_page_cache_wrap(&failure_artifacts_system_library, &current);
     current.xInit = cache_initializes;
     current.xShutdown = cache_shuts_down;
-    current.xCreate = cache_creates;
-    current.xFetch = cache_fetches;
     sqlite3_config(SQLITE_CONFIG_PCACHE2, &current);
 }
 

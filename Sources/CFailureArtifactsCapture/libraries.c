@@ -163,7 +163,12 @@ void failure_artifacts_libraries_ensure(void) {
             // The library may be loaded later.
             look_up(library);
             if (!is_complete(library)) continue;
-            failure_artifacts_page_cache_wrap(library);
+            sqlite3_pcache_methods2 methods;
+            // Fails if the library is in use already.
+            if (library->config(SQLITE_CONFIG_GETPCACHE2, &methods) == SQLITE_OK
+                && failure_artifacts_page_cache_wrap(library, &methods)) {
+                library->config(SQLITE_CONFIG_PCACHE2, &methods);
+            }
             copies[i].is_found = true;
         }
         library->auto_extension((void (*)(void))openings[i]);

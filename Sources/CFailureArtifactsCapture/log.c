@@ -585,6 +585,17 @@ void failure_artifacts_log_errors(void) {
     sqlite3_config(SQLITE_CONFIG_LOG, error_is_logged, NULL);
 }
 
+void failure_artifacts_log_last(uint64_t *connection, uint64_t *order) {
+    const failure_artifacts_log *log = last_log;
+    *connection = *order = 0;
+    if (!log || !log->chunk
+        || atomic_load_explicit(&log->writer, memory_order_relaxed) != failure_artifacts_current_thread()) {
+        return;
+    }
+    *connection = atomic_load_explicit(&log->chunk->connection, memory_order_relaxed);
+    *order = log->last_order;
+}
+
 // MARK: - Reading
 
 static void read_log(

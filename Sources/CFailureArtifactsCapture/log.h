@@ -161,6 +161,9 @@ void failure_artifacts_log_errors(void);
 void failure_artifacts_log_add_slowly(
     failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t order);
 
+// Returns the numbers of the connection and of the statement that this thread has started last; 0 if it isn't known.
+void failure_artifacts_log_last(uint64_t *connection, uint64_t *order);
+
 // Renews the connection's allowance, because a test has started.
 void failure_artifacts_log_test_starts(failure_artifacts_connection *connection);
 

@@ -1,22 +1,34 @@
 #include "page_cache.h"
+#include "cache.h"
+#include "keeping.h"
+#include "page_history.h"
 #include "reading.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
 
 // A page cache that passes each call on to SQLite's own, by the documented interface
-// (https://www.sqlite.org/c3ref/pcache_methods2.html). It notes which pages are pinned: SQLite pins a page while it
-// uses it. Reading a page pins it, and only a page that was not pinned before may be unpinned afterwards.
+// (https://www.sqlite.org/c3ref/pcache_methods2.html). It notes which pages are pinned and requested, for two purposes.
+//
+// Reading pages: SQLite pins a page while it uses it. Reading a page pins it, and only a page that was not pinned before
+// may be unpinned afterwards.
+//
+// The history: a transaction can only have changed pages that SQLite requested. Relies on: SQLite truncates the cache to
+// the size of the database at the end of each write transaction, after the commit and while it has its locks
+// (pager_end_transaction() in pager.c). Verified on SQLite 3.40.1 and 3.50.4, and read in versions since 3.7. Otherwise:
+// several transactions become one state, or there is no history.
 
-// SQLite's own methods. All copies of SQLite have the same ones until one is wrapped, so one per library is kept.
+// SQLite's own methods, and the library that uses them.
 typedef struct wrapped_library {
     const failure_artifacts_library *library;
     sqlite3_pcache_methods2 methods;
 } wrapped_library;
 
-enum { most_wrapped = 2 };
+enum { most_wrapped = 3 };
 static wrapped_library wrapped_libraries[most_wrapped];
-static _Atomic(unsigned) wrapped_count;
+static unsigned wrapped_count;
 
 // What SQLite knows as its page cache.
 typedef struct page_cache {
@@ -24,60 +36,156 @@ typedef struct page_cache {
     sqlite3_pcache *original;
     // The number of bytes that SQLite keeps with each page. Those of the mark follow.
     int extra_size;
+    uint32_t page_size;
+    bool is_purgeable;
+    // NULL if no history is recorded.
+    failure_artifacts_history *history;
+    sqlite3_file *file;
+    failure_artifacts_requests requests;
+    // The number of the current transaction, over all caches.
+    uint32_t transaction;
 } page_cache;
 
-typedef uint64_t mark;
+// The mark of a page. The memory of a page is used for another one later, also in another cache, and is not cleared.
+typedef struct mark {
+    uint32_t number;
+    // The transaction in which the page was requested last.
+    uint32_t transaction : 31;
+    uint32_t is_pinned : 1;
+} mark;
 
 static page_cache *of(sqlite3_pcache *cache) { return (page_cache *)cache; }
 
-// Returns true while a page is pinned.
-static mark *is_pinned(const page_cache *cache, const sqlite3_pcache_page *page) {
-    return (mark *)((char *)page->pExtra + cache->extra_size);
+static mark *mark_of(const page_cache *cache, const sqlite3_pcache_page *page) {
+    return (mark *)(void *)((char *)page->pExtra + cache->extra_size);
 }
 
-static sqlite3_pcache *create(const wrapped_library *library, int page_size, int extra_size, int is_purgeable) {
-    page_cache *cache = malloc(sizeof *cache);
+static void begin_transaction(page_cache *cache) {
+    static _Atomic(uint32_t) transactions;
+    enum { most = 0x7fffffff };
+    cache->transaction = atomic_fetch_add_explicit(&transactions, 1, memory_order_relaxed) & most;
+}
+
+// MARK: - Reading pages
+
+static sqlite3_pcache_page *take_page(sqlite3_pcache *cache, uint32_t number) {
+    return of(cache)->methods->xFetch(of(cache)->original, number, 0);
+}
+
+static void give_back_page(sqlite3_pcache *cache, sqlite3_pcache_page *page) {
+    if (!mark_of(of(cache), page)->is_pinned) of(cache)->methods->xUnpin(of(cache)->original, page, 0);
+}
+
+static failure_artifacts_pages_in_use pages_of(page_cache *cache) {
+    return (failure_artifacts_pages_in_use){
+        (sqlite3_pcache *)cache, take_page, give_back_page, cache->file, cache->page_size,
+    };
+}
+
+// MARK: - The methods
+
+// A new page size needs a new cache: SQLite creates it, sets its size, and destroys the old one, without other calls in
+// between on this thread. The new one continues the history.
+static _Thread_local struct {
+    page_cache *cache;
+    bool has_size;
+} replacing;
+
+static sqlite3_pcache *create(unsigned library, int page_size, int extra_size, int is_purgeable) {
+    if (wrapped_libraries[library].library == &failure_artifacts_system_library) failure_artifacts_cache_is_created();
+    page_cache *cache = calloc(1, sizeof *cache);
     if (!cache) return NULL;
-    *cache = (page_cache){&library->methods, NULL, (extra_size + 7) & ~7};
+    cache->methods = &wrapped_libraries[library].methods;
+    cache->extra_size = (extra_size + 7) & ~7;
+    cache->page_size = (uint32_t)page_size;
+    cache->is_purgeable = is_purgeable;
+    begin_transaction(cache);
     int size = cache->extra_size + (int)sizeof(mark);
-    cache->original = library->methods.xCreate(page_size, size, is_purgeable);
-    if (cache->original) return (sqlite3_pcache *)cache;
-    free(cache);
-    return NULL;
+    cache->original = cache->methods->xCreate(page_size, size, is_purgeable);
+    if (!cache->original) {
+        free(cache);
+        return NULL;
+    }
+    replacing.cache = cache;
+    replacing.has_size = false;
+    return (sqlite3_pcache *)cache;
 }
 
 // SQLite does not say for which library it creates a cache.
 static sqlite3_pcache *creates_0(int page_size, int extra_size, int is_purgeable) {
-    return create(&wrapped_libraries[0], page_size, extra_size, is_purgeable);
+    return create(0, page_size, extra_size, is_purgeable);
 }
 static sqlite3_pcache *creates_1(int page_size, int extra_size, int is_purgeable) {
-    return create(&wrapped_libraries[1], page_size, extra_size, is_purgeable);
+    return create(1, page_size, extra_size, is_purgeable);
+}
+static sqlite3_pcache *creates_2(int page_size, int extra_size, int is_purgeable) {
+    return create(2, page_size, extra_size, is_purgeable);
 }
 
-static void set_size(sqlite3_pcache *cache, int size) { of(cache)->methods->xCachesize(of(cache)->original, size); }
+static void set_size(sqlite3_pcache *cache, int size) {
+    replacing.has_size = replacing.cache == of(cache) && !replacing.has_size;
+    of(cache)->methods->xCachesize(of(cache)->original, size);
+}
 
+static __attribute__((noinline)) void request(page_cache *cache, mark *mark, uint32_t number) {
+    mark->transaction = cache->transaction;
+    mark->number = number;
+    failure_artifacts_pages_in_use pages = pages_of(cache);
+    failure_artifacts_history_request(cache->history, &pages, &cache->requests, number);
+}
+
+// Called for each page that SQLite requests. If `create` is 1 and the cache has no room, SQLite writes a changed page
+// to the file instead. If it is 2, the cache must provide a page.
 static sqlite3_pcache_page *fetch(sqlite3_pcache *cache, unsigned number, int create) {
-    sqlite3_pcache_page *page = of(cache)->methods->xFetch(of(cache)->original, number, create);
-    if (page) *is_pinned(of(cache), page) = true;
+    if (create == 1 && failure_artifacts_cache_is_growing()) create = 2;
+    page_cache *wrapper = of(cache);
+    sqlite3_pcache_page *page = wrapper->methods->xFetch(wrapper->original, number, create);
+    if (!page) return NULL;
+    mark *mark = mark_of(wrapper, page);
+    mark->is_pinned = true;
+    if (wrapper->history && (mark->number != number || mark->transaction != wrapper->transaction)) {
+        request(wrapper, mark, number);
+    }
     return page;
 }
 
 static void unpin(sqlite3_pcache *cache, sqlite3_pcache_page *page, int discard) {
-    *is_pinned(of(cache), page) = false;
+    mark_of(of(cache), page)->is_pinned = false;
     of(cache)->methods->xUnpin(of(cache)->original, page, discard);
 }
 
 static void rekey(sqlite3_pcache *cache, sqlite3_pcache_page *page, unsigned old, unsigned new) {
-    of(cache)->methods->xRekey(of(cache)->original, page, old, new);
+    page_cache *wrapper = of(cache);
+    if (wrapper->history) {
+        request(wrapper, mark_of(wrapper, page), old);
+        request(wrapper, mark_of(wrapper, page), new);
+    }
+    wrapper->methods->xRekey(wrapper->original, page, old, new);
 }
 
 static void truncate_from(sqlite3_pcache *cache, unsigned limit) {
-    of(cache)->methods->xTruncate(of(cache)->original, limit);
+    page_cache *wrapper = of(cache);
+    replacing.cache = NULL;
+    if (wrapper->history) {
+        failure_artifacts_pages_in_use pages = pages_of(wrapper);
+        failure_artifacts_history_transaction_ends(wrapper->history, &pages, &wrapper->requests, limit - 1);
+        if (wrapper->requests.count == 0) begin_transaction(wrapper);
+    }
+    wrapper->methods->xTruncate(wrapper->original, limit);
 }
 
 static void destroy(sqlite3_pcache *cache) {
-    of(cache)->methods->xDestroy(of(cache)->original);
-    free(cache);
+    page_cache *old = of(cache), *new = replacing.cache;
+    if (new && new != old && replacing.has_size && !new->history && new->is_purgeable == old->is_purgeable) {
+        new->history = old->history;
+        new->file = old->file;
+    } else {
+        failure_artifacts_history_release(old->history);
+    }
+    replacing.cache = NULL;
+    old->methods->xDestroy(old->original);
+    free(old->requests.numbers);
+    free(old);
 }
 
 static void shrink(sqlite3_pcache *cache) { of(cache)->methods->xShrink(of(cache)->original); }
@@ -98,32 +206,24 @@ static int count_pages(sqlite3_pcache *cache) {
     return of(cache)->methods->xPagecount(of(cache)->original);
 }
 
-void failure_artifacts_page_cache_wrap(failure_artifacts_library *library) {
-    unsigned count = atomic_load(&wrapped_count);
-    if (library->serialize || count == most_wrapped) return;
-    wrapped_library *wrapped = &wrapped_libraries[count];
-    if (library->config(SQLITE_CONFIG_GETPCACHE2, &wrapped->methods) != SQLITE_OK) return;
-    sqlite3_pcache_methods2 methods = wrapped->methods;
-    methods.xCreate = count == 0 ? creates_0 : creates_1;
-    methods.xCachesize = set_size;
-    methods.xPagecount = count_pages;
-    methods.xFetch = fetch;
-    methods.xUnpin = unpin;
-    methods.xRekey = rekey;
-    methods.xTruncate = truncate_from;
-    methods.xDestroy = destroy;
-    methods.xShrink = shrink;
-    if (library->config(SQLITE_CONFIG_PCACHE2, &methods) != SQLITE_OK) return;
-    wrapped->library = library;
-    atomic_store(&wrapped_count, count + 1);
-}
-
-static bool is_wrapped(const failure_artifacts_library *library) {
-    unsigned count = atomic_load(&wrapped_count);
-    for (unsigned i = 0; i < count; i++) {
-        if (wrapped_libraries[i].library == library) return true;
-    }
-    return false;
+bool failure_artifacts_page_cache_wrap(
+    const failure_artifacts_library *library, sqlite3_pcache_methods2 *methods) {
+    static sqlite3_pcache *(*const creates[most_wrapped])(int, int, int) = {creates_0, creates_1, creates_2};
+    unsigned index = 0;
+    while (index < wrapped_count && wrapped_libraries[index].library != library) index++;
+    if (index == most_wrapped || methods->xCreate == creates[index]) return false;
+    if (index == wrapped_count) wrapped_count++;
+    wrapped_libraries[index] = (wrapped_library){library, *methods};
+    methods->xCreate = creates[index];
+    methods->xCachesize = set_size;
+    methods->xPagecount = count_pages;
+    methods->xFetch = fetch;
+    methods->xUnpin = unpin;
+    methods->xRekey = rekey;
+    methods->xTruncate = truncate_from;
+    methods->xDestroy = destroy;
+    methods->xShrink = shrink;
+    return true;
 }
 
 // Returns the position of a database among those that SQLite has opened; -1 if it has not.
@@ -146,7 +246,7 @@ static int position_of(const failure_artifacts_connection *connection, const cha
 // pass its check.
 static page_cache *cache_of(const failure_artifacts_connection *connection, const char *schema) {
     int position = position_of(connection, schema), used = 0, highest = 0;
-    if (position < 0 || !is_wrapped(connection->library)) return NULL;
+    if (position < 0) return NULL;
     counted.count = 0;
     counted.is_on = true;
     connection->library->db_status(connection->handle, SQLITE_DBSTATUS_CACHE_USED, &used, &highest, 0);
@@ -154,13 +254,48 @@ static page_cache *cache_of(const failure_artifacts_connection *connection, cons
     return position < counted.count ? counted.caches[position] : NULL;
 }
 
+// Returns the history of a database that has none yet; NULL if none is recorded. SQLite's file is set if it has one.
+static failure_artifacts_history *new_history(
+    const failure_artifacts_connection *connection, const char *schema, const page_cache *cache, sqlite3_file **file) {
+    *file = NULL;
+    if (!cache->is_purgeable) return failure_artifacts_history_of_cache(failure_artifacts_in_memory);
+    sqlite3_vfs *vfs = NULL;
+    const failure_artifacts_library *library = connection->library;
+    const char *path = SQLITE(connection, db_filename, schema);
+    SQLITE(connection, file_control, schema, SQLITE_FCNTL_VFS_POINTER, &vfs);
+    SQLITE(connection, file_control, schema, SQLITE_FCNTL_FILE_POINTER, file);
+    if (!vfs || !*file) return NULL;
+    // Several connections may share such a store, without a number that tells.
+    if (failure_artifacts_is_memory_vfs(vfs->zName)) {
+        bool is_shared = path && *path == '/';
+        return is_shared ? NULL : failure_artifacts_history_of_cache(failure_artifacts_in_file);
+    }
+    if (vfs != library->vfs_find(failure_artifacts_library_vfs(library))) return NULL;
+    if (!path || !*path) return failure_artifacts_history_of_cache(failure_artifacts_in_temporary_file);
+    struct stat status;
+    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode)) return NULL;
+    return failure_artifacts_history_of_file(
+        (failure_artifacts_file_identity){true, (uint64_t)status.st_dev, (uint64_t)status.st_ino});
+}
+
+void failure_artifacts_record_histories(const failure_artifacts_connection *connection) {
+    const char *schema;
+    for (int i = 0; (schema = failure_artifacts_schema_name(connection, i)); i++) {
+        // A connection's temporary database is not a store of the application.
+        page_cache *cache = i == 1 ? NULL : cache_of(connection, schema);
+        if (!cache) continue;
+        if (!cache->history) cache->history = new_history(connection, schema, cache, &cache->file);
+        if (cache->history) failure_artifacts_history_add_connection(cache->history, connection->serial, schema);
+    }
+}
+
 // Calls `body` with a page of the cache, and leaves it pinned or unpinned as it was. Returns false if it isn't there.
 static bool read_page(
     page_cache *cache, uint32_t number, void *context, failure_artifacts_page_reader *reader, size_t size) {
-    sqlite3_pcache_page *page = cache->methods->xFetch(cache->original, number, 0);
+    sqlite3_pcache_page *page = take_page((sqlite3_pcache *)cache, number);
     if (!page) return false;
     reader(context, number, page->pBuf, size);
-    if (!*is_pinned(cache, page)) cache->methods->xUnpin(cache->original, page, 0);
+    give_back_page((sqlite3_pcache *)cache, page);
     return true;
 }
 

@@ -3,8 +3,12 @@
 
 #include "library.h"
 
-// Wraps the page cache of a copy of SQLite that has no sqlite3_serialize(), so that the pages of a transaction can be
-// read. Has no effect if that copy is in use already.
-void failure_artifacts_page_cache_wrap(failure_artifacts_library *library);
+// Wraps the methods of a library's page cache. Returns false if they are wrapped already, or can't be. May only be called
+// while the library is not in use.
+bool failure_artifacts_page_cache_wrap(const failure_artifacts_library *library, sqlite3_pcache_methods2 *methods);
+
+// Records the histories of the connection's databases from now on. To be called when it was opened, and when it has attached
+// a database. The caller must own the connection.
+void failure_artifacts_record_histories(const failure_artifacts_connection *connection);
 
 #endif

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE // For fallocate().
 
 #include "recorder.h"
+#include "recorder_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +23,9 @@ typedef failure_artifacts_chunk chunk;
 
 struct failure_artifacts_recorder {
     unsigned char *memory;
+    // The size of the memory, and that of the file: the slots behind it are mapped elsewhere.
     size_t size;
+    size_t file_size;
     int descriptor;
     struct stat identity;
     bool has_chunks;
@@ -67,7 +70,7 @@ static bool reserve(recorder *recorder, size_t offset, size_t length) {
     size_t page = (size_t)getpagesize(), from = offset / page * page;
     size_t to = (offset + length + page - 1) / page * page;
     // Space behind its end would make the file larger.
-    if (to > recorder->size) to = recorder->size;
+    if (to > recorder->file_size) to = recorder->file_size;
     int status;
     do {
         status = fallocate(recorder->descriptor, 0, (off_t)from, (off_t)(to - from));
@@ -127,7 +130,7 @@ recorder *failure_artifacts_recorder_open(int descriptor, bool has_chunks) {
     recorder *new = calloc(1, sizeof *new);
     if (!new) return NULL;
     new->descriptor = fcntl(descriptor, F_DUPFD_CLOEXEC, 3);
-    new->size = size;
+    new->size = new->file_size = size;
     new->has_chunks = new->takes_older = has_chunks;
     void *memory = MAP_FAILED;
     if (size >= failure_artifacts_least_recorder_size && fstat(new->descriptor, &new->identity) == 0
@@ -156,6 +159,14 @@ recorder *failure_artifacts_recorder_open(int descriptor, bool has_chunks) {
     return new;
 }
 
+// Returns the offset of the slots.
+static size_t slots_after(size_t journal_size, size_t chunk_count) {
+    // A multiple of every system's page size.
+    enum { alignment = 64 << 10 };
+    size_t end = failure_artifacts_page + journal_size + chunk_count * failure_artifacts_chunk_size;
+    return (end + alignment - 1) / alignment * alignment;
+}
+
 bool failure_artifacts_recorder_read(const void *page, failure_artifacts_recorder_facts *facts) {
     header header;
     memcpy(&header, page, sizeof header);
@@ -170,6 +181,7 @@ bool failure_artifacts_recorder_read(const void *page, failure_artifacts_recorde
         .journal_size = header.journal_size, .journal_length = header.journal_length,
         .journal_generation = header.journal_generation, .chunk_count = header.chunk_count,
         .first_clock = header.clocks[0], .last_clock = header.clocks[clock],
+        .slots_offset = slots_after(header.journal_size, header.chunk_count),
     };
     return true;
 }
@@ -198,6 +210,55 @@ void failure_artifacts_recorder_close(recorder *recorder) {
     recorder->is_closed = true;
     unmap_if_unused(recorder);
     pthread_mutex_unlock(&lock);
+}
+
+// MARK: - Slots
+
+static size_t slots_offset(recorder *recorder) {
+    return slots_after(header_of(recorder)->journal_size, header_of(recorder)->chunk_count);
+}
+
+recorder *failure_artifacts_recorder_map(size_t offset, size_t size, void *address) {
+    recorder *result = NULL;
+    pthread_mutex_lock(&lock);
+    recorder *recorder = first;
+    if (recorder && !recorder->is_closed && recorder->has_chunks && has_descriptor(recorder)) {
+        offset += slots_offset(recorder);
+        struct rlimit limit;
+        bool fits = getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur >= offset + size;
+        if (fits && recorder->file_size < offset + size && ftruncate(recorder->descriptor, (off_t)(offset + size)) == 0)
+            recorder->file_size = offset + size;
+        enum { access = PROT_READ | PROT_WRITE };
+        if (recorder->file_size >= offset + size
+            && mmap(address, size, access, MAP_SHARED | MAP_FIXED, recorder->descriptor, (off_t)offset) != MAP_FAILED) {
+            recorder->in_use++;
+            result = recorder;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
+bool failure_artifacts_recorder_reserve(recorder *recorder, size_t offset, size_t length) {
+    // Meanwhile the file's descriptor can't be closed: its number may then be another file's.
+    pthread_mutex_lock(&lock);
+    bool is_reserved = reserve(recorder, slots_offset(recorder) + offset, length);
+    pthread_mutex_unlock(&lock);
+    return is_reserved;
+}
+
+void failure_artifacts_recorder_unmap(recorder *recorder) {
+    pthread_mutex_lock(&lock);
+    recorder->in_use--;
+    unmap_if_unused(recorder);
+    pthread_mutex_unlock(&lock);
+}
+
+bool failure_artifacts_recorder_is_current(const recorder *recorder) {
+    pthread_mutex_lock(&lock);
+    const failure_artifacts_recorder *current = first && !first->is_closed && first->has_chunks ? first : NULL;
+    pthread_mutex_unlock(&lock);
+    return recorder == current;
 }
 
 // MARK: - The journal

@@ -15,6 +15,7 @@
 //     header            one page
 //     journal           journal_size: lines, as JournalRecord describes them
 //     chunks            chunk_size each: the log of one connection, or a part of it
+//     slots             the recorded states of stores, as slots.h describes them
 //
 // The file is sparse. A page's space on the disk is reserved before the first write to it, because writing to memory that
 // the disk has no space for would end the process with SIGBUS.
@@ -60,6 +61,8 @@ typedef struct failure_artifacts_recorder_facts {
     uint64_t journal_length;
     uint64_t journal_generation;
     uint64_t chunk_count;
+    // See slots.h.
+    uint64_t slots_offset;
     failure_artifacts_clock_pair first_clock;
     failure_artifacts_clock_pair last_clock;
 } failure_artifacts_recorder_facts;

@@ -222,7 +222,7 @@ package final class StoreEvidence {
         let earlier = first > 0 ? (try? steps(of: history, 0..<first, limits, deadline)) ?? [] : []
         var steps = earlier.count == first ? earlier + recent : recent
         let found = LoggedTransactions(records, of: store).statements(
-            of: steps.map { .init(pages: $0.pages, changes: $0.changes) },
+            of: steps.map { .init(number: $0.number, pages: $0.pages, changes: $0.changes) },
             isWhole: steps.count == count && store.history?.reason == nil)
         for (index, statements) in found.enumerated() {
             steps[index].statements = statements.map { Statement($0) }

@@ -3,12 +3,15 @@ internal import FailureArtifactsBundle
 extension LoggedTransactions {
     /// A transaction of a history.
     package struct Transaction {
+        /// The number in its history; nil if unknown.
+        package var number: Int?
         /// The number of pages that it wrote.
         package var pages: Int
         /// The changes that it made; nil if they are unknown, so that any group's statements can have caused them.
         package var changes: StateChanges?
 
-        package init(pages: Int, changes: StateChanges?) {
+        package init(number: Int? = nil, pages: Int, changes: StateChanges?) {
+            self.number = number
             self.pages = pages
             self.changes = changes
         }

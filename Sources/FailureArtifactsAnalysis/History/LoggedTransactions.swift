@@ -6,6 +6,8 @@ package struct LoggedTransactions {
     private(set) var groups: [Group] = []
     /// True if the log contains all writes since the store switched to WAL mode.
     private(set) var isComplete = false
+    /// The groups by the numbers of their transactions, if the statements tell them.
+    private var numbered: [Int: Group] = [:]
 
     /// Groups the statements of a store.
     ///
@@ -32,6 +34,11 @@ package struct LoggedTransactions {
             connections[record.connection] = connection
         }
         groups = connections.values.flatMap(\.groups).sorted { $0.end < $1.end }
+        let commits = records.compactMap { record in record.commits.map { (record.order, $0) } }
+        if !commits.isEmpty {
+            let numbers = Dictionary(commits, uniquingKeysWith: { $1 })
+            for group in groups where group.isKnown { numbers[group.end].map { numbered[$0] = group } }
+        }
         if !hasPages {
             // Nothing tells how long a statement took, or waited. Overlapping groups leave doubt.
             for index in groups.indices { groups[index].locked = groups[index].end }
@@ -65,14 +72,18 @@ package struct LoggedTransactions {
 
     /// Finds the statements of a history's last transactions.
     ///
-    /// Considers all alignments of the log's groups with the history's transactions; see ``Alignment``. Returns only
-    /// pairs that are the same in all of them, because a wrong answer would be worse than none.
+    /// A history that was recorded page by page tells which statement ended a transaction. Otherwise, all alignments of
+    /// the log's groups with the history's transactions are considered; see ``Alignment``. Only pairs that are the same
+    /// in all of them count, because a wrong answer would be worse than none.
     ///
     /// - Parameters:
     ///   - transactions: The transactions. The last one is the last before the failure.
     ///   - isWhole: True if these are all transactions of the history.
     /// - Returns: The statements of each transaction; empty for a transaction whose statements are uncertain.
     package func statements(of transactions: [Transaction], isWhole: Bool) -> [[StatementRecord]] {
+        if !numbered.isEmpty {
+            return transactions.map { $0.number.flatMap { numbered[$0] }?.records ?? [] }
+        }
         let pairs = Alignment.certainPairs(groups, transactions, isComplete: isWhole && isComplete)
         return pairs.map { $0.map { groups[$0].records } ?? [] }
     }

@@ -196,7 +196,9 @@ extension ExtractedHistory {
             }
         }
         let found = LoggedTransactions(log, of: store).statements(
-            of: zip(transactions, changes).map { .init(pages: $0.pages.count, changes: $1) },
+            of: zip(transactions.indices, changes).map {
+                .init(number: $0 + 1, pages: transactions[$0].pages.count, changes: $1)
+            },
             isWhole: store.history?.reason == nil)
         return Dictionary(
             numbers.map { ($0, found[$0 - 1]) }, uniquingKeysWith: { first, _ in first })

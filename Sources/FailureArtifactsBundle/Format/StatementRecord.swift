@@ -55,6 +55,8 @@ package struct StatementRecord: Codable, Equatable, Sendable {
     /// The number of rows inserted, updated and deleted, also by triggers, foreign keys and virtual tables; absent if
     /// unknown.
     package var changes: Int?
+    /// The number of the history's transaction that the statement ended; absent if it ended none, or if unknown.
+    package var commits: Int?
     /// The connection that ran the statement: its number among the process's opens, from 1.
     package var connection: UInt64
     /// True if ``sql`` is only the start of the statement; absent if it is complete.
@@ -169,6 +171,7 @@ package struct StatementRecord: Codable, Equatable, Sendable {
                 bytes.append(UInt8(ascii: "]"))
             }
             if let changes = record.changes { bytes += Array(",\"changes\":\(changes)".utf8) }
+            append("commits", record.commits, to: &bytes)
             bytes += Array(",\"connection\":\(record.connection)".utf8)
             if record.cut == true { bytes += Array(",\"cut\":true".utf8) }
             if let duration = record.duration { bytes += Array(",\"duration\":\(duration)".utf8) }
@@ -247,5 +250,17 @@ package struct StatementRecord: Codable, Equatable, Sendable {
             records.append(record)
         }
         return records
+    }
+}
+
+extension [StatementRecord] {
+    /// Notes the statements that ended the transactions of a history.
+    package mutating func noteCommits(_ commits: [RecordedStates.Commit]) {
+        if commits.isEmpty { return }
+        let numbers = Dictionary(
+            commits.enumerated().map { ($1.order, $0 + 1) }, uniquingKeysWith: { $1 })
+        for index in indices where self[index].order > 0 {
+            self[index].commits = numbers[self[index].order]
+        }
     }
 }

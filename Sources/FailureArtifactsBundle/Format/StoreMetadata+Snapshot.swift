@@ -24,9 +24,7 @@ extension BundleMetadata.Store {
             bytes: Bytes(original: snapshot.originalBytes, wal: snapshot.walBytes, copy: bytes))
         redactions = snapshot.redaction?.summaries
         if snapshot.method != .described, let history = snapshot.history {
-            self.history = History(
-                entry: history.transactions > 0 ? entries.history : nil,
-                transactions: history.transactions, bytes: history.bytes, reason: history.reason)
+            self.history = History(history, in: entries.history)
         }
     }
 

@@ -143,8 +143,21 @@ extension BundleMetadata {
             package var transactions: Int
             /// The uncompressed size, in bytes.
             package var bytes: UInt64
-            /// The reason why it is absent or has fewer transactions than the WAL had, as a full sentence.
+            /// The reason why it is absent or lacks transactions, as a full sentence.
             package var reason: String?
+            /// The origin of the history; absent if there is none.
+            package var source: Source?
+            /// The numbers of transactions that stand for several ones; absent if there are none.
+            package var merged: [Int]?
+            /// The numbers of transactions with changes of another process; absent if there are none.
+            package var foreign: [Int]?
+
+            package enum Source: String, Codable, Sendable {
+                /// The store's WAL.
+                case wal
+                /// The pages that were recorded at the end of each transaction.
+                case pages
+            }
 
             package init(
                 entry: String? = nil, transactions: Int = 0, bytes: UInt64 = 0, reason: String? = nil
@@ -153,6 +166,23 @@ extension BundleMetadata {
                 self.transactions = transactions
                 self.bytes = bytes
                 self.reason = reason
+            }
+
+            /// Describes a recorded history, in an entry.
+            init(_ summary: HistoryRecorder.Summary, in entry: String) {
+                self.init(
+                    entry: summary.transactions > 0 ? entry : nil, transactions: summary.transactions,
+                    bytes: summary.bytes, reason: summary.reason)
+                if summary.transactions > 0 { source = summary.commits.isEmpty ? .wal : .pages }
+                merged = Self.numbers(of: summary.commits, where: \.isMerged)
+                foreign = Self.numbers(of: summary.commits, where: \.isForeign)
+            }
+
+            private static func numbers(
+                of commits: [RecordedStates.Commit], where isMeant: (RecordedStates.Commit) -> Bool
+            ) -> [Int]? {
+                let numbers = commits.indices.filter { isMeant(commits[$0]) }.map { $0 + 1 }
+                return numbers.isEmpty ? nil : numbers
             }
         }
 

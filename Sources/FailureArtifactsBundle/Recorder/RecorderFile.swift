@@ -1,4 +1,5 @@
 internal import CFailureArtifactsRecorder
+internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 /// The file of a process's flight recorder, as read by other processes.
@@ -65,7 +66,35 @@ final class RecorderFile {
             clock: clock,
             connections: chunks.values.map { chunks in
                 chunks.sorted { ($0.statements.first?.order ?? 0) < ($1.statements.first?.order ?? 0) }
-            })
+            },
+            states: try recordedStates())
+    }
+
+    /// Reads the recorded states of each store.
+    private func recordedStates() throws(SystemError) -> [RecordedStates] {
+        var states: [RecordedStates] = []
+        let size = try file.size()
+        for number in 0..<UInt64(failure_artifacts_slots) {
+            let offset = facts.slots_offset + number * UInt64(failure_artifacts_slot_size)
+            guard offset + UInt64(failure_artifacts_slot_size) <= size else { break }
+            if let found = try recordedStates(at: offset) { states.append(found) }
+        }
+        return states
+    }
+
+    /// Reads a slot; nil if it is unused or invalid, or changes all the time.
+    private func recordedStates(at offset: UInt64) throws(SystemError) -> RecordedStates? {
+        let headerSize = MemoryLayout<failure_artifacts_slot_facts>.size
+        for _ in 0..<Self.attempts {
+            let header = try file.bytes(headerSize, at: offset)
+            guard header.starts(with: FAILURE_ARTIFACTS_SLOT_MAGIC.utf8) else { return nil }
+            let slot = try file.bytes(Int(failure_artifacts_slot_size), at: offset)
+            if try file.bytes(headerSize, at: offset) == header {
+                return slot.withUnsafeBytes { RecordedStates($0) }
+            }
+            sleep(microseconds: 100)
+        }
+        return nil
     }
 
     // MARK: Reading
@@ -109,6 +138,8 @@ struct RecordedStatements: Sendable {
     let clock: RecorderClock
     /// The parts of each connection's log, oldest first.
     let connections: [[RecordedChunk]]
+    /// The states of stores.
+    let states: [RecordedStates]
 
     /// The last statements of a store.
     struct Log: Sendable {
@@ -125,15 +156,21 @@ struct RecordedStatements: Sendable {
         log(of: connections.filter { $0.last?.path == path }, testStartedAfter: start)
     }
 
-    /// Finds the last statements of each store without a file that the test used.
+    /// Finds the last statements and the states of each store without a file that the test used.
     ///
     /// The stores are in the order in which they were opened.
-    func logsInMemory(testStartedAfter start: UInt64) -> [Log] {
-        // Each connection has a store of its own.
-        connections.filter { $0.last?.path == nil }
-            .map { log(of: [$0], testStartedAfter: start) }
-            .filter { $0.records.last?.phase == .test }
-            .sorted { ($0.records.first?.connection ?? 0) < ($1.records.first?.connection ?? 0) }
+    func storesInMemory(testStartedAfter start: UInt64) -> [(log: Log, states: RecordedStates?)] {
+        let inMemory = connections.filter { $0.last?.path == nil }
+        // Connections share a store if its states say so.
+        let shared = states.filter { $0.file == nil }.map { states in
+            (inMemory.filter { states.connections.contains($0.last?.connection ?? 0) }, states)
+        }
+        let known = Set(shared.flatMap { $1.connections })
+        let others = inMemory.filter { !known.contains($0.last?.connection ?? 0) }
+        let stores = shared.map { ($0, Optional($1)) } + others.map { ([$0], nil) }
+        return stores.map { (log: log(of: $0, testStartedAfter: start), states: $1) }
+            .filter { $0.log.records.last?.phase == .test }
+            .sorted { ($0.log.records.first?.connection ?? 0) < ($1.log.records.first?.connection ?? 0) }
     }
 
     private func log(of connections: [[RecordedChunk]], testStartedAfter start: UInt64) -> Log {

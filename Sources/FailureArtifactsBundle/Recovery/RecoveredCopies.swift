@@ -28,18 +28,29 @@ struct RecoveredCopies: Sendable {
         // The journal doesn't tell whether an earlier test opened a shared store, so databases of frameworks are copied, too.
         for path in test.paths {
             let name = names.claim(Path.stem(of: Path.name(of: path.path)))
-            stores.append(copy(path, of: test.process.number, named: name, limits, rules))
+            let identity = try? FileSystem.status(of: path.path)?.identity
+            let states = statements?.states.first { $0.file != nil && $0.file == identity }
+            var commits: [RecordedStates.Commit] = []
+            stores.append(copy(path, of: test.process.number, named: name, limits, rules, states, &commits))
             if let statements {
                 stage(
-                    statements.log(of: path.path, testStartedAfter: test.order),
+                    statements.log(of: path.path, testStartedAfter: test.order), commits,
                     images: test.images, rules)
             }
         }
-        if test.hasMemoryStores {
-            for log in statements?.logsInMemory(testStartedAfter: test.order) ?? [] {
-                stores.append(Self.memoryStore(named: names.claim("memory"), with: log, of: test))
-                stage(log, images: test.images, rules)
+        guard test.hasMemoryStores else { return }
+        let inMemory = statements?.storesInMemory(testStartedAfter: test.order) ?? []
+        for (log, states) in inMemory {
+            var commits: [RecordedStates.Commit] = []
+            let name = names.claim("memory")
+            let isShared = !test.isAlone || log.records.first?.phase == .earlier
+            let recorded = states.flatMap {
+                recordedStore($0, named: name, isShared: isShared, &commits)
             }
+            stores.append(recorded ?? Self.lostStore(named: name, isShared: isShared))
+            stage(log, commits, images: test.images, rules)
+        }
+        if inMemory.isEmpty || stores.contains(where: { $0.storage == .memory && $0.entry == nil }) {
             warnings.add(
                 .memoryStoresLost,
                 "The test had stores in memory, whose content is gone with its process \(test.process.number).",
@@ -49,7 +60,7 @@ struct RecoveredCopies: Sendable {
 
     private mutating func copy(
         _ path: InFlightTest.Path, of process: Int32, named name: String, _ limits: DirectoryLimits,
-        _ rules: RedactionRules
+        _ rules: RedactionRules, _ states: RecordedStates?, _ commits: inout [RecordedStates.Commit]
     ) -> BundleMetadata.Store {
         let start = Instant.now
         let entries = StoreEntries(of: name, in: folder)
@@ -76,6 +87,10 @@ struct RecoveredCopies: Sendable {
                 removed.add(snapshot.redaction?.removed ?? RemovedValues())
             }
             bytes = FileSystem.regularFile(targets.copy)?.size
+            if snapshot.method != .described, (snapshot.history?.transactions ?? 0) == 0 {
+                addHistory(states, to: &snapshot, targets)
+                commits = snapshot.history?.commits ?? []
+            }
         } catch {
             snapshot.reason = "\(error)."
         }
@@ -96,12 +111,53 @@ struct RecoveredCopies: Sendable {
         return takeRoom(for: store)
     }
 
+    /// Adds the recorded states before a copy, if there are any.
+    private func addHistory(
+        _ states: RecordedStates?, to snapshot: inout Snapshot, _ targets: Snapshotter.Targets
+    ) {
+        guard let states, let target = targets.history else { return }
+        do throws(SystemError) {
+            try FileSystem.createDirectory(Path.directory(of: target))
+            snapshot.history = try states.writeHistory(
+                endingWith: targets.copy, to: target, maximumBytes: Self.maximumHistoryBytes)
+        } catch {
+            try? FileSystem.remove(target)
+        }
+    }
+
+    /// The maximum size of a history, in bytes.
+    private static let maximumHistoryBytes: UInt64 = 64 << 20
+
+    /// Writes the last recorded state of a store in memory; nil if it is not complete.
+    private mutating func recordedStore(
+        _ states: RecordedStates, named name: String, isShared: Bool,
+        _ commits: inout [RecordedStates.Commit]
+    ) -> BundleMetadata.Store? {
+        let start = Instant.now
+        let entries = StoreEntries(of: name, in: folder)
+        var snapshot = Snapshot(storage: .memory)
+        do throws(SystemError) {
+            let targets = Snapshotter.Targets(
+                copy: try staging.path(ofEntry: entries.copy), committed: nil,
+                raw: staging.file(ofEntry: entries.raw),
+                history: staging.file(ofEntry: entries.history))
+            guard try states.writeLastState(toNewFile: targets.copy) else { return nil }
+            snapshot.method = .recorded
+            snapshot.isConsistent = true
+            addHistory(states, to: &snapshot, targets)
+            commits = snapshot.history?.commits ?? []
+            let store = BundleMetadata.Store(
+                snapshot, named: name, originalPath: nil, isShared: isShared, duration: start.elapsed,
+                entries: entries, bytes: FileSystem.regularFile(targets.copy)?.size)
+            return takeRoom(for: store)
+        } catch {
+            return nil
+        }
+    }
+
     /// Describes a store in memory, of which only the statements are left.
-    private static func memoryStore(
-        named name: String, with log: RecordedStatements.Log, of test: InFlightTest
-    ) -> BundleMetadata.Store {
-        let isShared = !test.isAlone || log.records.first?.phase == .earlier
-        return BundleMetadata.Store(
+    private static func lostStore(named name: String, isShared: Bool) -> BundleMetadata.Store {
+        BundleMetadata.Store(
             name: name, storage: .memory, shared: isShared ? true : nil,
             capture: .init(
                 method: Snapshot.Method.described.rawValue, consistent: false, duration: 0,
@@ -111,12 +167,15 @@ struct RecoveredCopies: Sendable {
 
     /// Writes the statements of the last store.
     private mutating func stage(
-        _ log: RecordedStatements.Log, images: String?, _ rules: RedactionRules
+        _ log: RecordedStatements.Log, _ commits: [RecordedStates.Commit], images: String?,
+        _ rules: RedactionRules
     ) {
         guard !log.records.isEmpty, let index = stores.indices.last else { return }
+        var records = log.records
+        records.noteCommits(commits)
         // The schema's names aren't known here. Rules that would need them leave out all statements.
         let lines = StatementRecord.lines(
-            of: StatementRecord.redacted(log.records, obeying: rules, keeping: []))
+            of: StatementRecord.redacted(records, obeying: rules, keeping: []))
         guard room.take(UInt64(lines.count)) else {
             limitsHit.insert(room.limit.rawValue)
             return

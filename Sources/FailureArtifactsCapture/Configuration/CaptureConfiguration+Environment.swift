@@ -32,6 +32,9 @@ extension CaptureConfiguration {
             maximumStatements: reader.number(
                 of: "FAILURE_ARTIFACTS_STATEMENTS", default: 1000, or: "a number"),
             discoversStores: reader.isOn("FAILURE_ARTIFACTS_DISCOVERY", default: true))
+        if !reader.isOn("FAILURE_ARTIFACTS_HISTORY", default: true) {
+            configuration.maximumHistoryBytes = 0
+        }
         configuration.recordsSourceLines = reader.isOn(
             "FAILURE_ARTIFACTS_SOURCE_LINES", default: true)
         configuration.capturesPassingTests = reader.value(

@@ -136,7 +136,8 @@ public struct CaptureConfiguration: Sendable, Equatable {
     public var maximumKeptBytes: UInt64 = 16 << 20
     /// The maximum size of a store's history, in bytes; 64 MiB by default, 0 for no history.
     ///
-    /// If a WAL contains more, the newest transactions are kept.
+    /// If there is more, the newest transactions are kept. `FAILURE_ARTIFACTS_HISTORY=off` sets it to 0. Then no
+    /// transactions are recorded of stores opened afterward.
     public var maximumHistoryBytes: UInt64 = 64 << 20
     /// A Boolean value that indicates whether a store's content is kept as it was when a test began to use it.
     ///

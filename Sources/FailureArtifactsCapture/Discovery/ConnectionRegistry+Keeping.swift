@@ -133,7 +133,7 @@ extension ConnectionRegistry {
     func kept(
         _ image: failure_artifacts_image, of record: UnsafeMutablePointer<failure_artifacts_connection>
     ) {
-        let image = SavedState(image)
+        let image = SavedState(image, of: record.pointee.serial)
         state.withLock { state in
             guard state.isKeeping else { return }
             state.images.add(image, of: record.pointee.serial)
@@ -169,7 +169,7 @@ extension ConnectionRegistry {
             return false
         }
         guard isDue else { return }
-        let image = SavedState(failure_artifacts_image_at_start(record))
+        let image = SavedState(failure_artifacts_image_at_start(record), of: record.pointee.serial)
         state.withLock { state in
             guard let index = state.connections.index(of: record.pointee.serial) else { return }
             let main = DiscoveredConnection(state.connections[index]).main

@@ -10,11 +10,14 @@ extension ConnectionRegistry {
         var values: Bool
         /// True to log the functions that ran the statements.
         var stacks: Bool
+        /// True to record the states after transactions.
+        var histories: Bool
 
-        init(statements: Int, values: Bool = false, stacks: Bool = true) {
+        init(statements: Int, values: Bool = false, stacks: Bool = true, histories: Bool = true) {
             self.statements = statements
             self.values = values
             self.stacks = stacks
+            self.histories = histories
         }
     }
 
@@ -22,6 +25,7 @@ extension ConnectionRegistry {
     func configureLog(_ options: LogOptions) {
         failure_artifacts_log_configure(
             UInt32(clamping: options.statements), options.values, options.stacks)
+        failure_artifacts_history_turn(options.histories)
     }
 
     /// Returns the last statements of ended connections to the store of an open one.

@@ -20,6 +20,8 @@ final class SavedState: Sendable {
     }
 
     let reason: Reason
+    /// The number of the connection; 0 if unknown.
+    let connection: UInt64
     /// The database's name on its connection.
     let schema: String
     /// The database's file, if it has one.
@@ -36,10 +38,11 @@ final class SavedState: Sendable {
 
     /// Takes over the result of `sqlite3_serialize`; nil if there was no room or time for it.
     init(
-        reason: Reason, schema: String, path: String?, bytes: UnsafeMutableRawPointer?, size: Int,
-        order: UInt64, library: OpaquePointer
+        reason: Reason, connection: UInt64 = 0, schema: String, path: String?,
+        bytes: UnsafeMutableRawPointer?, size: Int, order: UInt64, library: OpaquePointer
     ) {
         self.reason = reason
+        self.connection = connection
         self.schema = schema
         self.path = path
         identity = path.flatMap { try? FileSystem.status(of: $0)?.identity }
@@ -48,8 +51,8 @@ final class SavedState: Sendable {
         self.order = order
     }
 
-    /// Takes over an image that C has saved.
-    convenience init(_ image: failure_artifacts_image) {
+    /// Takes over an image that C has saved of a connection.
+    convenience init(_ image: failure_artifacts_image, of connection: UInt64) {
         let reason: Reason =
             switch image.reason {
             case failure_artifacts_is_rolling_back: .rollback
@@ -57,7 +60,7 @@ final class SavedState: Sendable {
             default: .use
             }
         self.init(
-            reason: reason, schema: String(cString: image.schema),
+            reason: reason, connection: connection, schema: String(cString: image.schema),
             path: image.path.map { String(cString: $0) }, bytes: image.bytes, size: Int(image.size),
             order: failure_artifacts_point_in_time(), library: image.library)
     }

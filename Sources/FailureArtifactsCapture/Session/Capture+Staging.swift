@@ -103,7 +103,8 @@ extension Capture {
             }
             if folder == "stores" {
                 stageStatements(
-                    of: found, to: entries.statements, names: snapshot.redaction?.names ?? [], &store)
+                    of: found, to: entries.statements, names: snapshot.redaction?.names ?? [],
+                    commits: snapshot.history?.commits ?? [], &store)
             }
             if configuration.checkpointsOriginal { checkpoint(found, &store) }
             return store
@@ -187,14 +188,15 @@ extension Capture {
     /// The names in the store's schema may stay in redacted statements.
     private mutating func stageStatements(
         of found: FoundStores.Store, to entry: String, names: Set<String>,
-        _ store: inout BundleMetadata.Store
+        commits: [RecordedStates.Commit], _ store: inout BundleMetadata.Store
     ) {
         guard configuration.maximumStatements > 0 else { return }
         let log = found.store.statements
         let clock = RecorderClock.current
-        let records = log.statements.suffix(configuration.maximumStatements).map { statement in
+        var records = log.statements.suffix(configuration.maximumStatements).map { statement in
             StatementRecord(statement, clock: clock, phase: test.hasRun(statement) ? .test : .earlier)
         }
+        records.noteCommits(commits)
         let reason =
             if let prefix = log.prefix {
                 "Statements are recorded for the system's SQLite only. This store was opened by another copy, whose "
@@ -208,7 +210,7 @@ extension Capture {
             }
         guard !records.isEmpty || reason != nil else { return }
         let lines = StatementRecord.lines(
-            of: StatementRecord.redacted(Array(records), obeying: rules, keeping: names))
+            of: StatementRecord.redacted(records, obeying: rules, keeping: names))
         guard room.take(UInt64(lines.count)) else {
             limitsHit.insert(room.limit.rawValue)
             return

@@ -165,7 +165,8 @@ package final class CaptureSession: Sendable {
         registry.configureLog(
             ConnectionRegistry.LogOptions(
                 statements: configuration.maximumStatements, values: configuration.recordsBoundValues,
-                stacks: configuration.recordsSourceLines))
+                stacks: configuration.recordsSourceLines,
+                histories: configuration.maximumHistoryBytes > 0))
         failure_artifacts_set_decrypts(configuration.decryptsStores)
         registry.install(observer: self, prefixes: configuration.sqlitePrefixes)
     }

@@ -23,6 +23,7 @@ extension Snapshotter {
                     store: store, prefersStateBeforeRollback: prefersStateBeforeRollback,
                     files: FileSnapshot(of: store.source, to: targets, limits: snapshotter))
                 attempt.run()
+                attempt.addRecordedStates()
                 return attempt.snapshot
             }
         }

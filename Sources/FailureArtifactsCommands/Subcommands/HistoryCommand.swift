@@ -71,7 +71,9 @@ struct HistoryCommand: Command {
                         + CommandError.limitsHint)
             }
             let found = LoggedTransactions(log, of: choice.store).statements(
-                of: report.transactions.map { .init(pages: $0.pages, changes: $0.changes) },
+                of: report.transactions.map {
+                    .init(number: $0.number, pages: $0.pages, changes: $0.changes)
+                },
                 isWhole: choice.store.history?.reason == nil)
             for (index, statements) in found.enumerated() where !statements.isEmpty {
                 report.transactions[index].statements = statements

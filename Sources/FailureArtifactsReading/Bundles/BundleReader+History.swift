@@ -109,16 +109,9 @@ extension BundleMetadata.Store {
     package var missingHistory: String? {
         guard history?.entry == nil else { return nil }
         if let reason = history?.reason { return reason }
-        switch storage {
-        case .memory: return "A store in memory has no WAL, from which the history is read."
-        case .temporary: return "A temporary database has no WAL, from which the history is read."
-        case .file: break
-        }
+        guard storage == .file else { return "No transaction was recorded." }
         guard let journalMode else { return nil }
-        guard journalMode == "wal" else {
-            return "Its journal mode is '\(journalMode)', and the history is read from a WAL: run "
-                + "PRAGMA journal_mode = wal after opening the store."
-        }
+        guard journalMode == "wal" else { return "No transaction was recorded since it was opened." }
         guard bytes.wal ?? 0 > 0 else {
             return
                 "It had no WAL at the failure, so its transactions were in the database already. SQLite "

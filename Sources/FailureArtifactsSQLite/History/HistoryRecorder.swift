@@ -42,6 +42,8 @@ package struct HistoryRecorder: Sendable {
         package var bytes: UInt64 = 0
         /// The reason why the file holds less than the WAL, or nothing, as a full sentence.
         package var reason: String?
+        /// The ends of the transactions in the file; empty if they are not known.
+        package var commits: [RecordedStates.Commit] = []
         /// True if the WAL has committed transactions that can no longer be read.
         ///
         /// Neither the history nor the copy has them: see ``WriteAheadLog/isBroken(accordingTo:)``.

@@ -20,6 +20,8 @@ package struct Snapshot: Sendable {
         case atClose
         /// The content when the test began to use the store, kept while it ran.
         case atStart
+        /// The last committed state, recorded while the process ran.
+        case recorded
         /// No copy.
         case described
     }

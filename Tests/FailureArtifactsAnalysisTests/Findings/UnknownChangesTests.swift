@@ -442,10 +442,9 @@ import Testing
         let found = try explanation(path, in: fixture)
         #expect(
             found.hint?.hasPrefix(
-                "No store has a history of its transactions. A store in memory has no WAL") == true)
+                "No store has a history of its transactions. No transaction was recorded.") == true)
     }
 
-    /// A store in memory can't have a WAL, so the hint doesn't recommend one.
     @Test func theHintOfSeveralStoresNamesTheReasonOfEach() throws {
         func hint(_ facts: [String]) throws -> String? {
             let fixture = try Fixture()
@@ -469,11 +468,10 @@ import Testing
         let same = try #require(try hint([memory, memory]))
         #expect(
             same.hasPrefix(
-                "No store has a history of its transactions. A store in memory has no WAL, from which the "
-                    + "history is read. With"))
+                "No store has a history of its transactions. No transaction was recorded. With"))
         let other = try #require(try hint([memory, file]))
-        #expect(other.contains(" Of '0': A store in memory has no WAL"), "\(other)")
-        #expect(other.contains(" Of '1': Its journal mode is 'delete'"), "\(other)")
+        #expect(other.contains(" Of '0': No transaction was recorded."), "\(other)")
+        #expect(other.contains(" Of '1': No transaction was recorded since it was opened."), "\(other)")
     }
 
     @Test(arguments: [nil, "a trace"]) func theLastQueryOfALogThatEndsEarlier(reason: String?) throws {

@@ -45,11 +45,11 @@ import Testing
     }
 
     @Test(arguments: [
-        (#""storage": "memory""#, "A store in memory has no WAL, from which"),
-        (#""storage": "temporary""#, "A temporary database has no WAL, from which"),
+        (#""storage": "memory""#, "No transaction was recorded."),
+        (#""storage": "temporary""#, "No transaction was recorded."),
         (
             #""storage": "file", "journalMode": "delete""#,
-            "Its journal mode is 'delete', and the history is read from a WAL: run PRAGMA journal_mode = wal"
+            "No transaction was recorded since it was opened."
         ),
         (
             #""storage": "file", "journalMode": "wal", "bytes": {"original": 8192}"#,

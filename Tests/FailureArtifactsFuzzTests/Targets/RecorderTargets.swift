@@ -19,7 +19,7 @@ extension FuzzTarget {
         let paths = Set(log.connections.compactMap { $0.last?.path })
         let stores =
             paths.map { log.log(of: $0, testStartedAfter: start) }
-            + log.logsInMemory(testStartedAfter: start)
+            + log.storesInMemory(testStartedAfter: start).map(\.log)
         for statements in stores.map(\.records) {
             require(
                 StatementRecord.records(in: StatementRecord.lines(of: statements)) == statements,

@@ -99,8 +99,8 @@ class CrashCase(SuiteCase):
 
 
 class Crashes(CrashCase):
-    def crashes(self, name, status, rows=("apple", "pear"), suite="CrashTests"):
-        place = self.place()
+    def crashes(self, name, status, rows=("apple", "pear"), suite="CrashTests", **variables):
+        place = self.place(**variables)
         code, _, _ = place.run(f"RawSuite.{suite}/{name}")
         self.assertEqual(code, status)
         self.assertEqual(len(place.in_flight), 1)
@@ -158,16 +158,24 @@ class Crashes(CrashCase):
         self.assertTest(bundle, "LeftOpenTests", "test5Crashes", "in the middle", kind="termination")
         self.assertStores(
             bundle, crash=["melon"], used=["pear", "fig", "date"], unwatched=["pear"],
-            **{"of-the-class": ["banana"]}, memory=None)
+            **{"of-the-class": ["banana"]}, memory=["pear", "fig", "date"])
         opener = {"suite": "LeftOpenTests", "name": "test2LeavesForOthers"}
         self.assertEqual(harness.openers(bundle), {
             "crash": (None, None), "used": (True, opener), "unwatched": (True, None),
             "of-the-class": (True, None), "memory": (True, None)})
-        (warning,) = bundle.metadata["warnings"]
-        self.assertEqual(warning["code"], "memory-stores-lost")
+        self.assertEqual(bundle.metadata["warnings"], [])
 
     def test_in_memory(self):
         bundle = self.crashes("testCrashesInMemory", -signal.SIGKILL, rows=None)
+        (store,) = bundle.metadata["stores"]
+        self.assertEqual((store["storage"], store["capture"]["method"]), ("memory", "recorded"))
+        self.assertEqual(bundle.metadata["warnings"], [])
+        self.assertEqual(bundle.store("memory").rows(), ["apple", "pear"])
+        self.assertEqual((store["history"]["source"], store["history"]["transactions"]), ("pages", 3))
+
+    def test_in_memory_without_histories(self):
+        bundle = self.crashes(
+            "testCrashesInMemory", -signal.SIGKILL, rows=None, FAILURE_ARTIFACTS_HISTORY="off")
         (store,) = bundle.metadata["stores"]
         self.assertEqual((store["storage"], store["capture"]["method"]), ("memory", "described"))
         (warning,) = bundle.metadata["warnings"]
@@ -429,10 +437,11 @@ class Kills(CrashCase):
     def test_while_rows_are_written(self):
         dice = random.Random(SEED)
         for number in range(KILLS // 2):
-            journal = dice.choice(["wal", "delete", "truncate", "persist"])
+            journal = dice.choice(["wal", "delete", "truncate", "persist", "memory", "memory", "memory"])
+            store = {"SUITE_STORE": ":memory:"} if journal == "memory" else {}
             lines, wait = dice.randrange(0, 300), dice.uniform(0, 0.003)
             with self.subTest(seed=SEED, number=number, journal=journal, lines=lines, wait=wait):
-                place = self.place(SUITE_JOURNAL=journal)
+                place = self.place(SUITE_JOURNAL=journal, **store)
                 process = place.start("RawSuite.CrashTests/testWritesForEver")
                 last = 0
                 while last < lines:
@@ -456,10 +465,27 @@ class Kills(CrashCase):
                 if last == 0:
                     continue
                 self.assertEqual(len(bundles), 1)
-                rows = harness.Bundle(bundles[0]).store("endless").rows()
+                bundle = harness.Bundle(bundles[0])
+                rows = bundle.store("memory" if store else "endless").rows()
                 self.assertGreaterEqual(len(rows), last)
                 self.assertLessEqual(len(rows), last + 1)
                 self.assertEqual(rows, [str(row + 1) for row in range(len(rows))])
+                if journal != "wal" and len(rows) > 1:
+                    self.check_states(bundle, rows)
+
+    def check_states(self, bundle, rows):
+        """Checks that each state has one row more than the one before."""
+        (store,) = bundle.metadata["stores"]
+        count = store["history"]["transactions"]
+        for number in {1, 2, count // 2, count}:
+            result = subprocess.run(
+                [str(TOOL), "query", "--json", "--at", str(number), str(bundle.path),
+                 "SELECT count(*) AS n, max(rowid) AS last FROM fruit"], capture_output=True, text=True, timeout=120)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            (row,) = json.loads(result.stdout)
+            # The first transaction created the table. Older ones may have made room.
+            expected = len(rows) - (count - number)
+            self.assertEqual((row["n"], row["last"] or 0), (expected, expected))
 
     def test_while_bundles_are_written(self):
         dice = random.Random(SEED + 1)

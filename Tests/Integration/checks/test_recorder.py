@@ -113,10 +113,11 @@ class LastStatements(RecorderCase):
         self.assertEqual({record["phase"] for record in memory}, {"test"})
         self.assertEqual(memory[-2]["changes"], 1)
         if outcome != "terminated":
-            self.assertEqual(described["capture"]["method"], "described")
-            self.assertIn("was in memory", described["capture"]["reason"])
-            self.assertNotIn("entry", described)
+            self.assertEqual(described["capture"]["method"], "recorded")
             self.assertNotIn("shared", described)
+            self.assertEqual(bundle.store("memory").rows(), ["prune"])
+            commits = [record["commits"] for record in memory if "commits" in record]
+            self.assertEqual(commits, list(range(1, described["history"]["transactions"] + 1)))
 
     def test_killed(self):
         self.dies("SIGKILL", -signal.SIGKILL)

@@ -40,7 +40,7 @@ class StatementSchema(unittest.TestCase):
     statement = {
         "at": "2026-11-21T07:08:09.123456Z", "order": 1, "connection": 1, "thread": "7f", "phase": "test", "sql": "SELECT 1",
         "cut": True, "changes": 0, "ownChanges": 0, "duration": 0.5, "error": {"code": 19, "message": ""}, "fullScanSteps": 1, "sorts": 0,
-        "autoIndexes": 2, "leftOpen": True, "queryPlan": ["SCAN a"], "pages": 3, "versions": 1,
+        "autoIndexes": 2, "commits": 1, "leftOpen": True, "queryPlan": ["SCAN a"], "pages": 3, "versions": 1,
         "source": {"file": "Sources/..a/b.swift", "line": 1, "function": "f()"},
         "callers": [{"file": "Tests/a.swift", "line": 2}]}
 

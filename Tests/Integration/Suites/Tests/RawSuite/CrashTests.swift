@@ -113,7 +113,8 @@ final class CrashTests: XCTestCase {
     /// Each number on standard output is committed.
     func testWritesForEver() throws {
         let journal = ProcessInfo.processInfo.environment["SUITE_JOURNAL"] ?? "wal"
-        let database = try Database(try freshPath("endless.sqlite"))
+        let inMemory = ProcessInfo.processInfo.environment["SUITE_STORE"]
+        let database = try Database(inMemory ?? freshPath("endless.sqlite"))
         try database.execute(
             "PRAGMA journal_mode = \(journal); CREATE TABLE fruit (name TEXT NOT NULL, content BLOB)")
         for number in 1... {

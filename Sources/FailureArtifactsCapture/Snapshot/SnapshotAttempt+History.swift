@@ -1,0 +1,125 @@
+internal import CFailureArtifactsCapture
+internal import CFailureArtifactsRecorder
+internal import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
+
+// The states that were recorded page by page; see slots.h.
+extension SnapshotAttempt {
+    /// Adds the history of a store whose WAL has none, and the committed state if it could not be copied.
+    mutating func addRecordedStates() {
+        guard snapshot.method != .described, !snapshot.isNothing else { return }
+        let needsHistory = targets.history != nil && (snapshot.history?.transactions ?? 0) == 0
+        let needsCommitted =
+            hasUncommittedChanges && !snapshot.hasCommittedCopy && targets.committed != nil
+        guard needsHistory || needsCommitted, store.start == nil else { return }
+        let (states, gap) = store.recordedStates()
+        guard let states else {
+            if snapshot.history == nil, targets.history != nil {
+                snapshot.history = .missing(because: gap)
+            }
+            return
+        }
+        do {
+            if needsCommitted, store.path == nil, let committed = targets.committed {
+                snapshot.hasCommittedCopy = try states.writeLastState(toNewFile: committed)
+            }
+            guard needsHistory, let target = targets.history,
+                !hasUncommittedChanges || snapshot.hasCommittedCopy
+            else { return }
+            let last = snapshot.hasCommittedCopy ? targets.committed ?? targets.copy : targets.copy
+            try FileSystem.createDirectory(Path.directory(of: target))
+            snapshot.history = try states.writeHistory(
+                endingWith: last, to: target, maximumBytes: limits.maximumHistoryBytes)
+        } catch {
+            if let target = targets.history { try? FileSystem.remove(target) }
+            snapshot.history = HistoryRecorder.Summary()
+            snapshot.history?.reason = "\(error)."
+        }
+    }
+
+    /// True if the copy has changes that were not committed.
+    private var hasUncommittedChanges: Bool {
+        switch snapshot.method {
+        case .serialize, .pageCache: snapshot.isTransactionOpen == true
+        case .beforeRollback: true
+        default: false
+        }
+    }
+}
+
+extension DiscoveredStore {
+    /// Returns the recorded states; nil if there are none, with the reason.
+    fileprivate func recordedStates() -> (RecordedStates?, failure_artifacts_history_gap) {
+        var first = failure_artifacts_history_has_none
+        for key in historyKeys {
+            let (states, gap) = key.states
+            if let states { return (states, gap) }
+            if first == failure_artifacts_history_has_none { first = gap }
+        }
+        return (nil, first)
+    }
+
+    /// A database in the terms of history.h.
+    private struct HistoryKey {
+        var file: FileStatus.Identity?
+        var connection: UInt64 = 0
+        var schema = "main"
+
+        /// The recorded states of the database; nil if there are none, with the reason.
+        var states: (RecordedStates?, failure_artifacts_history_gap) {
+            var result: RecordedStates?
+            var gap = failure_artifacts_history_has_none
+            schema.withCString { schema in
+                let key = failure_artifacts_database_key(
+                    file: .init(
+                        is_known: file != nil, device: file?.device ?? 0, inode: file?.inode ?? 0),
+                    connection: connection, schema: schema)
+                withUnsafeMutablePointer(to: &result) { result in
+                    _ = failure_artifacts_history_read(
+                        key, result,
+                        { context, slot in
+                            let bytes = UnsafeRawBufferPointer(
+                                start: slot, count: Int(failure_artifacts_slot_size))
+                            context?.assumingMemoryBound(to: RecordedStates?.self).pointee =
+                                RecordedStates(bytes)
+                        }, &gap)
+                }
+            }
+            return (result, gap)
+        }
+    }
+
+    /// The names by which the store may have been recorded.
+    private var historyKeys: [HistoryKey] {
+        guard path == nil else {
+            let found = identity ?? path.flatMap { try? FileSystem.status(of: $0)?.identity }
+            return found.map { [HistoryKey(file: $0)] } ?? []
+        }
+        return accesses.map { HistoryKey(connection: $0.connection.serial, schema: $0.schema) }
+            + [last, beforeRollback].compactMap(\.self).map {
+                HistoryKey(connection: $0.connection, schema: $0.schema)
+            }
+    }
+}
+
+extension HistoryRecorder.Summary? {
+    /// Explains why no history was recorded; nil if the store had no transaction.
+    fileprivate static func missing(because gap: failure_artifacts_history_gap) -> Self {
+        let reason: String? =
+            switch gap {
+            case failure_artifacts_history_is_too_large:
+                "The store has more than \(failure_artifacts_slot_state >> 20) MiB, too many to record its transactions."
+            case failure_artifacts_history_has_no_space:
+                "There was no space to record its transactions."
+            case failure_artifacts_history_is_not_plain:
+                "The store is not a plain SQLite database, so its transactions were not recorded."
+            case failure_artifacts_history_is_not_readable:
+                "A page of the store could not be read, so its transactions were not recorded."
+            default: nil
+            }
+        guard let reason else { return nil }
+        var summary = HistoryRecorder.Summary()
+        summary.reason = reason
+        return summary
+    }
+}

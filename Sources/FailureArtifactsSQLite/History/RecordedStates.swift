@@ -1,0 +1,409 @@
+internal import CFailureArtifactsRecorder
+package import FailureArtifactsSystem
+
+/// The states of a store that its process has recorded page by page.
+///
+/// They are in a slot of the flight recorder: the last committed state, and the bytes that each of the last
+/// transactions replaced. See `slots.h` for the layout. The bytes are untrusted, because another process may have
+/// written them, and died.
+package struct RecordedStates {
+    /// The end of a transaction.
+    package struct Commit: Equatable, Sendable {
+        /// The number of the statement that ended it, over all connections; 0 if unknown.
+        package var order: UInt64 = 0
+        /// True if several transactions became this one.
+        package var isMerged = false
+        /// True if it includes changes of another process.
+        package var isForeign = false
+    }
+
+    /// A transaction, as a range of ``log``.
+    private struct Step {
+        var range: Range<Int>
+        var sizeBefore: UInt32
+        var commit: Commit
+        /// The number of its transactions.
+        var transactions: Int
+    }
+
+    /// The numbers of the connections that used the store.
+    package let connections: [UInt64]
+    /// The number of the store's file; nil for a store without a file.
+    package let file: FileStatus.Identity?
+    /// False if not all pages of the last state are known.
+    package private(set) var isComplete: Bool
+    private let pageSize: Int
+    /// The size of the last state, in pages.
+    private var size: UInt32
+    /// The pages of the last state.
+    private var state: [UInt8] = []
+    /// The bits of the known pages.
+    private let known: [UInt8]
+    private var log: [UInt8] = []
+    private var steps: [Step] = []
+    /// The number of transactions before ``steps``.
+    private var forgotten = 0
+
+    /// Reads a slot, and copies its content; nil if it is unused or invalid.
+    package init?(_ slot: UnsafeRawBufferPointer) {
+        var facts = failure_artifacts_slot_facts()
+        guard slot.count >= Int(failure_artifacts_slot_size),
+            failure_artifacts_slot_read(slot.baseAddress, &facts)
+        else { return nil }
+        let headerSize = Int(failure_artifacts_slot_header)
+        pageSize = Int(facts.page_size)
+        let maximum = Int(failure_artifacts_slot_state)
+        size = facts.page_count
+        isComplete = !facts.is_incomplete
+        connections = withUnsafeBytes(of: facts.connections) { Array($0.bindMemory(to: UInt64.self)) }
+            .filter { $0 != 0 }
+        file = facts.is_in_file ? .init(device: facts.device, inode: facts.inode) : nil
+        known = withUnsafeBytes(of: facts.known) { Array($0) }
+        let pages = headerSize + Int(failure_artifacts_slot_log)
+        var largest = size
+        let ring = UnsafeRawBufferPointer(rebasing: slot[headerSize..<pages])
+        guard let records = Self.records(in: ring, from: facts.first, to: facts.next) else { return nil }
+        for record in records {
+            guard add(record, of: ring) else { return nil }
+            largest = max(largest, steps.last?.sizeBefore ?? 0)
+        }
+        var pending: Range<Int>?
+        if facts.pending > 0 {
+            // The process died while it changed the state.
+            let start = Int((facts.pending - 1) % UInt64(ring.count))
+            guard let length = Self.length(of: start, in: ring), add(start..<start + length, of: ring),
+                let step = steps.popLast()
+            else { return nil }
+            pending = step.range
+            largest = max(largest, step.sizeBefore)
+            size = step.sizeBefore
+        }
+        guard Int(largest) <= maximum / pageSize else { return nil }
+        state = Array(slot[pages..<pages + Int(largest) * pageSize])
+        forgotten = max(0, Int(clamping: facts.transactions) - steps.reduce(0) { $0 + $1.transactions })
+        if let pending { undo(pending, in: &state) }
+    }
+
+    // MARK: Parsing
+
+    private static func length(of start: Int, in ring: UnsafeRawBufferPointer) -> Int? {
+        guard start % 8 == 0, start + 8 <= ring.count else { return nil }
+        let length = Int(ring.loadUnaligned(fromByteOffset: start, as: UInt32.self))
+        return length >= 8 && length % 8 == 0 && length <= ring.count - start ? length : nil
+    }
+
+    /// Returns the places of the records in a ring, without those that fill it up; nil if one is invalid.
+    private static func records(
+        in ring: UnsafeRawBufferPointer, from first: UInt64, to next: UInt64
+    ) -> [Range<Int>]? {
+        guard first <= next, next - first <= UInt64(ring.count) else { return nil }
+        var records: [Range<Int>] = []
+        var position = first
+        while position < next {
+            let start = Int(position % UInt64(ring.count))
+            guard let length = length(of: start, in: ring) else { return nil }
+            let flags = ring.loadUnaligned(fromByteOffset: start + 4, as: UInt32.self)
+            if flags & failure_artifacts_step_is_filler.rawValue == 0 {
+                records.append(start..<start + length)
+            }
+            position += UInt64(length)
+        }
+        return records
+    }
+
+    /// Adds a record; returns false if it is invalid.
+    private mutating func add(_ record: Range<Int>, of ring: UnsafeRawBufferPointer) -> Bool {
+        let headerSize = MemoryLayout<failure_artifacts_step>.size
+        guard record.count >= headerSize else { return false }
+        let step = ring.loadUnaligned(fromByteOffset: record.lowerBound, as: failure_artifacts_step.self)
+        let start = log.count
+        log += ring[record]
+        let range = start..<log.count
+        guard log.withBytes({ Self.isValid($0, range, step, pageSize) }) else { return false }
+        steps.append(
+            Step(
+                range: range, sizeBefore: step.size_before,
+                commit: Commit(
+                    order: step.order,
+                    isMerged: step.flags & failure_artifacts_step_is_merged.rawValue != 0,
+                    isForeign: step.flags & failure_artifacts_step_is_foreign.rawValue != 0),
+                transactions: Int(step.transactions)))
+        return true
+    }
+
+    /// Checks that all ranges of a record are within it, and within their pages.
+    private static func isValid(
+        _ log: UnsafeRawBufferPointer, _ range: Range<Int>, _ step: failure_artifacts_step,
+        _ pageSize: Int
+    ) -> Bool {
+        var offset = range.lowerBound + MemoryLayout<failure_artifacts_step>.size
+        let most = UInt32(failure_artifacts_slot_state) / UInt32(pageSize)
+        guard step.size_before <= most, step.size_after <= most else { return false }
+        for _ in 0..<step.pages {
+            guard offset + 8 <= range.upperBound else { return false }
+            let number = log.loadUnaligned(fromByteOffset: offset, as: UInt32.self)
+            let ranges = log.loadUnaligned(fromByteOffset: offset + 4, as: UInt32.self)
+            guard number > 0, number <= max(step.size_before, step.size_after) else { return false }
+            offset += 8
+            for _ in 0..<ranges {
+                guard offset + 8 <= range.upperBound else { return false }
+                let start = Int(log.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
+                let length = Int(log.loadUnaligned(fromByteOffset: offset + 4, as: UInt32.self))
+                guard length > 0, start + length <= pageSize, number <= step.size_before else {
+                    return false
+                }
+                offset += 8 + length
+                guard offset <= range.upperBound else { return false }
+            }
+        }
+        return true
+    }
+
+    // MARK: States
+
+    private func isKnown(_ page: UInt32) -> Bool {
+        let index = Int(page - 1)
+        return known[index / 8] >> (index % 8) & 1 == 1
+    }
+
+    private func bytes(of page: UInt32) -> Range<Int> {
+        let start = Int(page - 1) * pageSize
+        return start..<start + pageSize
+    }
+
+    /// Restores what a transaction replaced.
+    private func undo(_ step: Range<Int>, in state: inout [UInt8]) {
+        log.withBytes { log in
+            state.withMutableBytes { state in
+                let count = log.loadUnaligned(
+                    fromByteOffset: step.lowerBound, as: failure_artifacts_step.self
+                ).pages
+                var offset = step.lowerBound + MemoryLayout<failure_artifacts_step>.size
+                for _ in 0..<count {
+                    let number = log.loadUnaligned(fromByteOffset: offset, as: UInt32.self)
+                    let ranges = log.loadUnaligned(fromByteOffset: offset + 4, as: UInt32.self)
+                    offset += 8
+                    for _ in 0..<ranges {
+                        let start = Int(log.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
+                        let length = Int(log.loadUnaligned(fromByteOffset: offset + 4, as: UInt32.self))
+                        let target = Int(number - 1) * pageSize + start
+                        state[target..<target + length].copyBytes(
+                            from: log[offset + 8..<offset + 8 + length])
+                        offset += 8 + length
+                    }
+                }
+            }
+        }
+    }
+
+    /// Returns the pages that a transaction changed.
+    private func pages(of step: Range<Int>) -> [UInt32] {
+        log.withBytes { log in
+            let count = log.loadUnaligned(
+                fromByteOffset: step.lowerBound, as: failure_artifacts_step.self
+            ).pages
+            var pages: [UInt32] = []
+            var offset = step.lowerBound + MemoryLayout<failure_artifacts_step>.size
+            for _ in 0..<count {
+                pages.append(log.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
+                let ranges = log.loadUnaligned(fromByteOffset: offset + 4, as: UInt32.self)
+                offset += 8
+                for _ in 0..<ranges {
+                    offset += 8 + Int(log.loadUnaligned(fromByteOffset: offset + 4, as: UInt32.self))
+                }
+            }
+            return pages
+        }
+    }
+
+    /// Returns the pages of a state whose content has no meaning.
+    private func freeLeaves(in state: [UInt8], size: UInt32) -> Set<UInt32> {
+        Freelist(databaseSize: size) { page in Array(state[bytes(of: page)]) }.leaves
+    }
+
+    /// True if the freelist of a state has pages.
+    private func hasFreePages(_ state: [UInt8]) -> Bool {
+        state.withBytes { $0.bigEndianUInt32(at: 36) } != 0
+    }
+
+    /// Writes the last committed state to a new file; returns false if it is not known.
+    package func writeLastState(toNewFile path: String) throws(SystemError) -> Bool {
+        guard isComplete else { return false }
+        let file = try File(creating: path)
+        try state.withBytes { (bytes) throws(SystemError) in
+            try file.write(UnsafeRawBufferPointer(rebasing: bytes[..<(Int(size) * pageSize)]), at: 0)
+        }
+        try file.close()
+        return true
+    }
+
+    // MARK: The history
+
+    /// A history in the form of its file.
+    fileprivate struct Content {
+        /// The transactions, newest first: their pages, the size after them, and the place of their images.
+        var transactions: [(pages: [UInt32], size: UInt32, commit: Commit)] = []
+        /// The images of each transaction, in the order of `transactions`.
+        var images: [[UInt8]] = []
+        var pageCount = 0
+    }
+
+    /// Writes the history that ends with a copy of the committed state to a new file.
+    ///
+    /// If the copy has another content than the last recorded state, the history ends with a transaction that makes the
+    /// difference.
+    ///
+    /// - Parameters:
+    ///   - copy: The path of the copy, which is stand-alone.
+    ///   - path: The path of the new file. Without a transaction, there is none.
+    ///   - maximumBytes: The maximum size of the file. The newest transactions are kept.
+    /// - Returns: The result; nil if the copy is not of this store.
+    package func writeHistory(
+        endingWith copy: String, to path: String, maximumBytes: UInt64
+    ) throws(SystemError) -> HistoryRecorder.Summary? {
+        let file = try File(reading: copy)
+        guard let header = try DatabaseHeader(of: file), header.pageSize == pageSize,
+            header.pageCount <= Int(failure_artifacts_slot_state) / pageSize
+        else { return nil }
+        let last = try file.bytes(header.pageCount * pageSize, at: 0)
+        let lastSize = UInt32(header.pageCount)
+        var state = state
+        state += [UInt8](repeating: 0, count: max(0, last.count - state.count))
+        let freeAtEnd = freeLeaves(in: last, size: lastSize)
+        var content = Content()
+        let changed = takeUnknownPages(from: last, size: lastSize, to: &state, except: freeAtEnd)
+        if !changed.isEmpty || size != lastSize {
+            let pages = changed.isEmpty ? [1] : changed
+            content.add(pages, of: last, size: lastSize, pageSize, Commit(isMerged: true))
+        }
+        var omitted = forgotten
+        var size = size
+        var isFull = false
+        for step in steps.reversed() {
+            let cost = UInt64(content.pageCount + step.range.count / 8 + 64) * UInt64(pageSize + 4)
+            if isFull || cost > maximumBytes, content.pageCount > 0 {
+                isFull = true
+                omitted += step.transactions
+                continue
+            }
+            let pages = pages(of: step.range).filter { $0 <= size }
+            // A rollback may leave other bytes in free pages. Later transactions may use these as they are.
+            let leaves = hasFreePages(state) ? freeLeaves(in: state, size: size) : []
+            if size != step.sizeBefore || !pages.allSatisfy(leaves.contains) {
+                content.add(pages.isEmpty ? [1] : pages, of: state, size: size, pageSize, step.commit)
+            } else {
+                content.addToEarliest(pages, of: state, pageSize)
+            }
+            undo(step.range, in: &state)
+            size = step.sizeBefore
+        }
+        var summary = HistoryRecorder.Summary()
+        summary.omittedTransactions = omitted
+        summary.transactions = content.transactions.count
+        summary.commits = content.transactions.reversed().map(\.commit)
+        if omitted > 0 {
+            summary.reason =
+                omitted == 1
+                ? "The oldest transaction is left out, for want of space."
+                : "The oldest \(omitted) transactions are left out, for want of space."
+        }
+        guard summary.transactions > 0 else { return summary }
+        let initial = initialPages(of: content, size: size, last: lastSize, freeAtEnd)
+        summary.bytes = try write(content, initial, of: state, size: size, to: path)
+        return summary
+    }
+
+    /// Takes the pages that are not known from the copy, and returns the known pages that differ from it.
+    private func takeUnknownPages(
+        from last: [UInt8], size lastSize: UInt32, to state: inout [UInt8], except free: Set<UInt32>
+    ) -> [UInt32] {
+        var changed: [UInt32] = []
+        for page in 1...lastSize where !free.contains(page) {
+            let range = bytes(of: page)
+            if page > size {
+                changed.append(page)
+            } else if !isKnown(page) {
+                state.replaceSubrange(range, with: last[range])
+            } else if state[range] != last[range], page > 1 || !isSameFirstPage(state, last) {
+                changed.append(page)
+            }
+        }
+        return changed
+    }
+
+    /// True if two first pages differ only in bytes that a copy may change.
+    ///
+    /// These are the versions, the change counters and the schema cookie
+    /// (<https://www.sqlite.org/fileformat2.html#the_database_header>).
+    private func isSameFirstPage(_ a: [UInt8], _ b: [UInt8]) -> Bool {
+        func masked(_ bytes: [UInt8]) -> [UInt8] {
+            var page = Array(bytes[..<pageSize])
+            for range in [18..<20, 24..<28, 40..<44, 92..<100] {
+                page.replaceSubrange(range, with: [UInt8](repeating: 0, count: range.count))
+            }
+            return page
+        }
+        return masked(a) == masked(b)
+    }
+
+    /// Returns the pages of the first state whose images the file needs; see the article on the format.
+    private func initialPages(
+        of content: Content, size: UInt32, last: UInt32, _ freeAtEnd: Set<UInt32>
+    ) -> [UInt32] {
+        var pages = Set(content.transactions.flatMap(\.pages)).filter { $0 <= size }
+        if size > last { pages.formUnion((last + 1)...size) }
+        pages.formUnion(freeAtEnd.filter { $0 <= size && $0 <= self.size && isKnown($0) })
+        return pages.sorted()
+    }
+
+    private func write(
+        _ content: Content, _ initial: [UInt32], of state: [UInt8], size: UInt32, to path: String
+    ) throws(SystemError) -> UInt64 {
+        let layout = HistoryLayout(
+            pageSize: pageSize, initialSize: size, transactionCount: content.transactions.count,
+            initialPageCount: initial.count, changedPageCount: content.pageCount)
+        let transactions = content.transactions.reversed()
+        var bytes = layout.header + HistoryLayout.bytes(of: initial)
+        bytes += HistoryLayout.bytes(of: transactions.flatMap { [$0.size, UInt32($0.pages.count)] })
+        bytes += HistoryLayout.bytes(of: transactions.flatMap(\.pages))
+        for page in initial { bytes += state[self.bytes(of: page)] }
+        let file = try File(creating: path)
+        try bytes.withBytes { (bytes) throws(SystemError) in try file.write(bytes, at: 0) }
+        var offset = UInt64(bytes.count)
+        for images in content.images.reversed() {
+            try images.withBytes { (bytes) throws(SystemError) in try file.write(bytes, at: offset) }
+            offset += UInt64(images.count)
+        }
+        try file.close()
+        return layout.fileSize
+    }
+}
+
+extension RecordedStates.Content {
+    fileprivate mutating func add(
+        _ pages: [UInt32], of state: [UInt8], size: UInt32, _ pageSize: Int,
+        _ commit: RecordedStates.Commit
+    ) {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(pages.count * pageSize)
+        for page in pages {
+            let start = Int(page - 1) * pageSize
+            bytes += state[start..<start + pageSize]
+        }
+        transactions.append((pages, size, commit))
+        images.append(bytes)
+        pageCount += pages.count
+    }
+
+    /// Adds pages that the earliest transaction so far did not change.
+    fileprivate mutating func addToEarliest(_ pages: [UInt32], of state: [UInt8], _ pageSize: Int) {
+        guard let last = transactions.indices.last else { return }
+        for page in pages
+        where !transactions[last].pages.contains(page) && page <= transactions[last].size {
+            let start = Int(page - 1) * pageSize
+            transactions[last].pages.append(page)
+            images[last] += state[start..<start + pageSize]
+            pageCount += 1
+        }
+    }
+}

@@ -1,0 +1,437 @@
+import CFailureArtifactsCapture
+import CFailureArtifactsSQLite
+import FailureArtifactsReading
+import FailureArtifactsSQLite
+import FailureArtifactsSystem
+import FailureArtifactsTestPrograms
+import FailureArtifactsTestStores
+import Foundation
+import Testing
+
+@testable import FailureArtifactsCapture
+
+/// The states that are recorded page by page, for stores without a WAL.
+@Suite struct RecordedStatesTests {
+    init() {
+        ConnectionRegistry.shared.install()
+        failure_artifacts_history_test_starts()
+    }
+
+    // MARK: Random transactions
+
+    /// A store and the pragmas with which transactions run.
+    struct Kind: CustomTestStringConvertible {
+        /// The path; that of a file is relative.
+        var path = "shop.sqlite"
+        var pragmas = ""
+        var connections = 1
+        var testDescription: String { "\(connections) × \(path) \(pragmas)" }
+    }
+
+    static let kinds: [Kind] =
+        [":memory:", "", "shop.sqlite"].flatMap { path in
+            [0, 1, 2].map { Kind(path: path, pragmas: "PRAGMA auto_vacuum = \($0)") }
+        }
+        + ["delete", "truncate", "persist", "memory", "off"].map {
+            Kind(pragmas: "PRAGMA journal_mode = \($0)", connections: 2)
+        }
+        + [
+            Kind(path: ":memory:", pragmas: "PRAGMA page_size = 512"),
+            Kind(path: ":memory:", pragmas: "PRAGMA journal_mode = off"),
+            Kind(path: "", pragmas: "PRAGMA cache_size = 8"), Kind(pragmas: "PRAGMA cache_size = 8"),
+            Kind(pragmas: "PRAGMA locking_mode = exclusive"),
+            Kind(pragmas: "PRAGMA page_size = 8192; PRAGMA mmap_size = 1000000"),
+            Kind(
+                path: "file:shared?mode=memory&cache=shared", pragmas: "PRAGMA read_uncommitted = 1",
+                connections: 2),
+        ]
+
+    /// The number of seeds: more with `Scripts/soak`.
+    private static let seeds =
+        Int(ProcessInfo.processInfo.environment["RECORDED_STATES_SEEDS"] ?? "") ?? 1
+
+    /// A statement that is often refused, such as a `COMMIT` without a transaction.
+    private static func statement(_ random: inout SplitMix) -> String {
+        func number(_ limit: UInt64) -> UInt64 { random.next(below: limit) }
+        let id = number(500)
+        switch number(100) {
+        case ..<35: return "INSERT INTO t(a, b) VALUES (hex(zeroblob(\(number(300)))), \(number(1000)))"
+        case ..<45:
+            return "INSERT INTO u VALUES ((SELECT max(id) FROM t), zeroblob(\(number(9000))) || \(id))"
+        case ..<60: return "UPDATE t SET b = b + 1, a = a || 'x' WHERE id = \(id)"
+        case ..<65: return "DELETE FROM t WHERE id BETWEEN \(id) AND \(id + number(40))"
+        case ..<70: return "BEGIN"
+        case ..<75: return "COMMIT"
+        case ..<78: return "ROLLBACK"
+        case ..<80: return "SAVEPOINT s"
+        case ..<82: return "ROLLBACK TO s"
+        case ..<84: return "RELEASE s"
+        case 84: return "CREATE TABLE IF NOT EXISTS z\(number(20))(q)"
+        case 85: return "DROP TABLE IF EXISTS z\(number(20))"
+        case 86 where number(10) == 0: return "VACUUM"
+        case 87 where number(5) == 0: return "DELETE FROM u"
+        case 88: return "PRAGMA incremental_vacuum(\(number(10)))"
+        case 89 where number(10) == 0: return "PRAGMA page_size = \(512 << number(5)); VACUUM"
+        case 90 where number(5) == 0:
+            return """
+                WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c LIMIT \(1 + number(2000)))
+                INSERT INTO t(a, b) SELECT 'row ' || n, n FROM c
+                """
+        default: return "SELECT count(*), sum(length(a)) FROM t WHERE b < \(number(1000))"
+        }
+    }
+
+    /// Returns what the main database of a connection has, without the content of free pages, which has no meaning; nil
+    /// if SQLite refuses.
+    private static func content(_ handle: OpaquePointer?) -> [UInt8]? {
+        failure_artifacts_discovery_pause()
+        defer { failure_artifacts_discovery_resume() }
+        // Serializing uses the page size that the connection knew before.
+        sqlite3_exec(handle, "SELECT 1 FROM sqlite_schema LIMIT 1", nil, nil, nil)
+        var size: Int64 = 0
+        guard let bytes = sqlite3_serialize(handle, "main", &size, 0) else {
+            return size == 0 ? [] : nil
+        }
+        defer { sqlite3_free(bytes) }
+        return masked(Array(UnsafeRawBufferPointer(start: bytes, count: Int(size))))
+    }
+
+    private static func masked(_ bytes: [UInt8]) -> [UInt8] {
+        guard bytes.count >= 512 else { return bytes }
+        let stated = Int(bytes[16]) << 8 | Int(bytes[17])
+        let pageSize = stated == 1 ? 65_536 : stated
+        func page(_ number: UInt32) -> Range<Int> {
+            let start = Int(number - 1) * pageSize
+            return start..<start + pageSize
+        }
+        var result = bytes
+        for leaf in Freelist(
+            databaseSize: UInt32(bytes.count / pageSize), read: { Array(bytes[page($0)]) }
+        ).leaves {
+            result.replaceSubrange(page(leaf), with: [UInt8](repeating: 0, count: pageSize))
+        }
+        // Rebuilt states open without a WAL. What the copy of the last state may change differs, too.
+        for range in [24..<28, 40..<44, 92..<100] {
+            result.replaceSubrange(range, with: [UInt8](repeating: 0, count: range.count))
+        }
+        return result
+    }
+
+    @Test(arguments: kinds) func statesOfRandomTransactions(_ kind: Kind) throws {
+        for seed in 0..<UInt64(Self.seeds) {
+            try withTemporaryDirectory { try compareStates(of: kind, seed: seed, in: $0) }
+        }
+    }
+
+    private func compareStates(of kind: Kind, seed: UInt64, in directory: String) throws {
+        let path = kind.path.hasSuffix("sqlite") ? "\(directory)/\(kind.path)" : kind.path
+        let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI
+        let first = try ApplicationHandle(path, flags: flags)
+        var truth: [[UInt8]] = []
+        var refusals = 0
+        func note(_ handles: [ApplicationHandle]) {
+            guard handles.allSatisfy({ sqlite3_txn_state($0.handle, "main") != SQLITE_TXN_WRITE }) else {
+                return
+            }
+            guard let content = Self.content(first.handle) else { return refusals += 1 }
+            if content != truth.last { truth.append(content) }
+        }
+        for sql in kind.pragmas.split(separator: "; ") + [
+            "PRAGMA synchronous = off", "PRAGMA foreign_keys = on",
+            "CREATE TABLE t(id INTEGER PRIMARY KEY, a TEXT, b INT)", "CREATE INDEX i ON t(b)",
+            "CREATE TABLE u(x REFERENCES t(id) ON DELETE CASCADE, y BLOB)",
+        ] {
+            _ = first.failure(of: String(sql))
+            note([first])
+        }
+        var handles = [first]
+        for _ in 1..<kind.connections {
+            let other = try ApplicationHandle(path, flags: flags)
+            for sql in kind.pragmas.split(separator: "; ") { _ = other.failure(of: String(sql)) }
+            handles.append(other)
+            note(handles)
+        }
+        var random = SplitMix(seed: seed &* 31 &+ UInt64(kind.testDescription.utf8.count))
+        for _ in 0..<300 {
+            failure_artifacts_history_test_starts()
+            let handle = random.pick(handles)
+            for sql in Self.statement(&random).split(separator: "; ") {
+                _ = handle.failure(of: String(sql))
+                note(handles)
+            }
+        }
+        // One connection may keep another one from committing.
+        for handle in handles + handles { _ = handle.failure(of: "COMMIT") }
+        note(handles)
+        try first.use()
+        let snapshot = capture(try first.store, in: directory)
+        let summary = try #require(snapshot.history, "\(snapshot)")
+        #expect(summary.transactions > 0 && summary.commits.count == summary.transactions)
+        let odd = summary.commits.enumerated().filter { $1.isMerged || $1.isForeign }.map(\.offset)
+        #expect(odd.isEmpty)
+        let history = try HistoryReader(path: directory + "/copy.wal-history")
+        var index = truth.count - 1
+        for state in stride(from: summary.transactions, through: 0, by: -1) {
+            let path = "\(directory)/state.sqlite"
+            try history.rebuild(at: state, from: "\(directory)/copy.sqlite", to: path)
+            let content = Self.masked(try FileSystem.contents(ofFile: path))
+            try FileSystem.remove(path)
+            // The state before the first transaction of a new store.
+            if content.isEmpty { continue }
+            // The content of free pages may differ between two states that are equal otherwise.
+            let window =
+                refusals > 0
+                ? 0...max(0, index) : max(0, index - 1)...max(0, min(index + 1, truth.count - 1))
+            guard let found = window.reversed().first(where: { truth[$0] == content }) else {
+                if refusals == 0 {
+                    Issue.record(
+                        "State \(state) of \(summary.transactions) was never there, seed \(seed).")
+                    return
+                }
+                continue
+            }
+            index = found - 1
+        }
+    }
+}
+
+// MARK: - Single cases
+
+extension RecordedStatesTests {
+    /// Rebuilds every state and returns the values of table `t` in each, read with the `sqlite3` program.
+    private func states(_ directory: String, of copy: String = "copy.sqlite") throws -> [String] {
+        let history = try HistoryReader(path: directory + "/copy.wal-history")
+        return try (0...history.transactions.count).map { state in
+            let path = "\(directory)/state-\(state).sqlite"
+            try history.rebuild(at: state, from: "\(directory)/\(copy)", to: path)
+            guard FileSystem.regularFile(path)?.size ?? 0 > 0 else { return "empty" }
+            return try sqlite3Program(path, "SELECT group_concat(a) FROM t")
+        }
+    }
+
+    @Test(arguments: [":memory:", "", "shop.sqlite"])
+    func anOpenTransactionIsNotInTheHistory(path: String) throws {
+        try withTemporaryDirectory { directory in
+            let application = try ApplicationHandle(
+                path.hasSuffix("sqlite") ? "\(directory)/\(path)" : path)
+            try application.run(
+                """
+                CREATE TABLE t(a); INSERT INTO t VALUES (1); INSERT INTO t VALUES (2);
+                BEGIN; DELETE FROM t WHERE a = 1; INSERT INTO t VALUES (3)
+                """)
+            let snapshot = capture(try application.store, in: directory)
+            #expect(snapshot.method == .serialize && snapshot.hasCommittedCopy)
+            #expect(try copied(directory) == "2\n3")
+            #expect(try copied(directory, committed: true) == "1\n2")
+            #expect(snapshot.history?.transactions == 3)
+            #expect(try states(directory, of: "copy.committed.sqlite") == ["empty", "", "1", "1,2"])
+        }
+    }
+
+    @Test func aStoreInMemoryThatEndsInsideATransaction() throws {
+        try withTemporaryDirectory { directory in
+            ConnectionRegistry.shared.beginKeeping(maximumBytes: 1 << 20)
+            defer { ConnectionRegistry.shared.endKeeping() }
+            let start = ConnectionRegistry.shared.now
+            let application = try ApplicationHandle(":memory:")
+            let serial = try application.discovered.serial
+            try application.run(
+                "CREATE TABLE t(a); INSERT INTO t VALUES (1); BEGIN; INSERT INTO t VALUES (2)")
+            application.close()
+            let closed = try #require(
+                ConnectionRegistry.shared.storesClosed(after: start).first {
+                    $0.last?.connection == serial
+                })
+            let snapshot = capture(DiscoveredStore(closed), in: directory, afterError: true)
+            #expect(try copied(directory) == "1\n2")
+            #expect(try copied(directory, committed: true) == "1")
+            #expect(snapshot.history?.transactions == 2)
+        }
+    }
+
+    @Test func attachedDatabasesHaveHistoriesOfTheirOwn() throws {
+        try withTemporaryDirectory { directory in
+            let application = try ApplicationHandle(":memory:")
+            try application.run(
+                """
+                CREATE TABLE t(a); INSERT INTO t VALUES (1); ATTACH ':memory:' AS side;
+                ATTACH '\(directory)/side.sqlite' AS file; CREATE TABLE side.t(a); CREATE TABLE file.t(a);
+                INSERT INTO side.t VALUES (10); INSERT INTO file.t VALUES (20);
+                BEGIN; INSERT INTO t VALUES (2); INSERT INTO side.t VALUES (11); INSERT INTO file.t VALUES (21); COMMIT
+                """)
+            let expected = ["main": "1,2", "side": "10,11", "file": "20,21"]
+            for store in try application.stores {
+                let schema = try #require(store.accesses.first?.schema)
+                let place = "\(directory)/\(schema)"
+                try FileSystem.createDirectory(place)
+                #expect(capture(store, in: place).history?.transactions == 3, "\(schema)")
+                let found = try states(place)
+                #expect(found.first == "empty" && found.last == expected[schema], "\(schema): \(found)")
+            }
+        }
+    }
+
+    @Test func twoConnectionsShareOneHistory() throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/shop.sqlite"
+            let one = try ApplicationHandle(path)
+            let two = try ApplicationHandle(path)
+            try one.run("CREATE TABLE t(a)")
+            try two.run("INSERT INTO t VALUES (1)")
+            try one.run("INSERT INTO t VALUES (2)")
+            two.close()
+            try one.run("INSERT INTO t VALUES (3)")
+            #expect(try capture(one.store, in: directory).history?.transactions == 4)
+            #expect(try states(directory) == ["empty", "", "1", "1,2", "1,2,3"])
+        }
+    }
+
+    @Test func theChangesOfAnotherProcessAreOneTransaction() throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/shop.sqlite"
+            let application = try ApplicationHandle(path)
+            try application.run("CREATE TABLE t(a); INSERT INTO t VALUES (1)")
+            let other = try OtherProcess(path)
+            try other.run("INSERT INTO t VALUES (2); INSERT INTO t VALUES (3)")
+            try application.run("INSERT INTO t VALUES (4)")
+            let summary = try #require(capture(try application.store, in: directory).history)
+            #expect(try states(directory) == ["empty", "", "1", "1,2,3,4"])
+            #expect(summary.commits.map(\.isForeign) == [false, false, true])
+        }
+    }
+
+    /// The process has not seen the last change.
+    @Test func aChangeThatWasNotSeenIsTheLastTransaction() throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/shop.sqlite"
+            let application = try ApplicationHandle(path)
+            try application.run("CREATE TABLE t(a); INSERT INTO t VALUES (1)")
+            try OtherProcess(path).run("INSERT INTO t VALUES (2)")
+            let summary = try #require(capture(try application.store, in: directory).history)
+            #expect(try states(directory) == ["empty", "", "1", "1,2"])
+            #expect(summary.commits.map(\.isMerged) == [false, false, true])
+        }
+    }
+
+    @Test func aFileThatWasThereBeforeHasTheStatesSinceItWasOpened() throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/shop.sqlite"
+            _ = try sqlite3Program(path, "CREATE TABLE t(a); INSERT INTO t VALUES (1)")
+            let application = try ApplicationHandle(path)
+            try application.run("INSERT INTO t VALUES (2); UPDATE t SET a = a + 10")
+            let snapshot = capture(try application.store, in: directory)
+            #expect(snapshot.history?.transactions == 2)
+            #expect(try states(directory) == ["1", "1,2", "11,12"])
+        }
+    }
+
+    @Test func aFileThatReplacesAnotherOneHasNoneOfItsStates() throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/shop.sqlite"
+            for value in [1, 2] {
+                let application = try ApplicationHandle(path)
+                try application.run("CREATE TABLE t(a); INSERT INTO t VALUES (\(value))")
+                let place = "\(directory)/\(value)"
+                try FileSystem.createDirectory(place)
+                #expect(try capture(application.store, in: place).history?.transactions == 2)
+                #expect(try states(place) == ["empty", "", "\(value)"])
+                application.close()
+                // The next file often has the same number.
+                try FileSystem.remove(path)
+            }
+        }
+    }
+
+    @Test func theStatesOfAStoreThatIsOpenedAgainGoOn() throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/shop.sqlite"
+            let first = try ApplicationHandle(path)
+            try first.run("CREATE TABLE t(a); INSERT INTO t VALUES (1)")
+            first.close()
+            let second = try ApplicationHandle(path)
+            try second.run("INSERT INTO t VALUES (2)")
+            #expect(try capture(second.store, in: directory).history?.transactions == 3)
+            #expect(try states(directory) == ["empty", "", "1", "1,2"])
+        }
+    }
+
+    @Test func aDeserializedStoreHasTheStatesSince() throws {
+        try withTemporaryDirectory { directory in
+            let source = try ApplicationHandle(":memory:")
+            try source.run("CREATE TABLE t(a); INSERT INTO t VALUES (1)")
+            var size: Int64 = 0
+            let bytes = sqlite3_serialize(source.handle, "main", &size, 0)
+            let application = try ApplicationHandle(":memory:")
+            let flags = SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_RESIZEABLE
+            try #require(
+                sqlite3_deserialize(application.handle, "main", bytes, size, size, UInt32(flags))
+                    == SQLITE_OK)
+            try application.run("INSERT INTO t VALUES (2)")
+            #expect(try capture(application.store, in: directory).history?.transactions == 1)
+            #expect(try states(directory) == ["1", "1,2"])
+        }
+    }
+
+    @Test func aStoreThatIsTooLargeSaysSo() throws {
+        try withTemporaryDirectory { directory in
+            let application = try ApplicationHandle(":memory:")
+            try application.run("CREATE TABLE t(a); INSERT INTO t VALUES (zeroblob(13 << 20))")
+            let history = capture(try application.store, in: directory).history
+            #expect(history?.transactions == 0)
+            #expect(history?.reason?.contains("12 MiB") == true)
+        }
+    }
+
+    @Test func theOldestStatesMakeRoom() throws {
+        try withTemporaryDirectory { directory in
+            let application = try ApplicationHandle(":memory:")
+            try application.run("CREATE TABLE t(a); INSERT INTO t VALUES (randomblob(100000))")
+            for _ in 0..<100 { try application.run("UPDATE t SET a = randomblob(100000)") }
+            try application.run("DELETE FROM t; INSERT INTO t VALUES ('end')")
+            let history = try #require(capture(try application.store, in: directory).history)
+            #expect((10..<60).contains(history.transactions))
+            #expect(history.omittedTransactions == 104 - history.transactions)
+            #expect(history.reason != nil)
+            #expect(try states(directory).last == "end")
+        }
+    }
+
+    @Test func transactionsBeyondTheBudgetBecomeOneState() throws {
+        try withTemporaryDirectory { directory in
+            let application = try ApplicationHandle(":memory:")
+            try application.run(
+                """
+                CREATE TABLE t(a); CREATE TABLE large(b, c);
+                WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c LIMIT 300)
+                INSERT INTO large SELECT 0, zeroblob(3000) FROM c
+                """)
+            // Tests that start at the same time renew the allowance.
+            var rows = 0
+            var history = HistoryRecorder.Summary()
+            for attempt in 0..<50 where history.commits.filter(\.isMerged).isEmpty {
+                for _ in 0..<100 {
+                    try application.run("UPDATE large SET b = b + 1; INSERT INTO t VALUES (\(rows))")
+                    rows += 1
+                }
+                let place = "\(directory)/\(attempt)"
+                try FileSystem.createDirectory(place)
+                history = try #require(capture(try application.store, in: place).history)
+                for name in ["copy.sqlite", "copy.wal-history"] {
+                    try? FileSystem.remove("\(directory)/\(name)")
+                    try FileSystem.rename("\(place)/\(name)", to: "\(directory)/\(name)")
+                }
+            }
+            #expect(!history.commits.filter(\.isMerged).isEmpty)
+            #expect(try copied(directory, "SELECT count(*) FROM t") == "\(rows)")
+            // Each state has the first numbers, without a gap.
+            let reader = try HistoryReader(path: directory + "/copy.wal-history")
+            for state in [1, history.transactions / 2, history.transactions - 1] {
+                let path = "\(directory)/state.sqlite"
+                try reader.rebuild(at: state, from: directory + "/copy.sqlite", to: path)
+                #expect(
+                    try sqlite3Program(path, "SELECT count(*) - 1 - ifnull(max(a), -1) FROM t") == "0")
+                try FileSystem.remove(path)
+            }
+        }
+    }
+}
