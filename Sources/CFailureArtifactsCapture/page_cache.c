@@ -44,6 +44,7 @@ typedef struct page_cache {
     failure_artifacts_requests requests;
     // The number of the current transaction, over all caches.
     uint32_t transaction;
+    uint32_t unpinnings;
 } page_cache;
 
 // The mark of a page. The memory of a page is used for another one later, also in another cache, and is not cleared.
@@ -52,6 +53,8 @@ typedef struct mark {
     // The transaction in which the page was requested last.
     uint32_t transaction : 31;
     uint32_t is_pinned : 1;
+    // The number of the page's last unpinning among those of its cache.
+    uint32_t unpinning;
 } mark;
 
 static page_cache *of(sqlite3_pcache *cache) { return (page_cache *)cache; }
@@ -76,9 +79,30 @@ static void give_back_page(sqlite3_pcache *cache, sqlite3_pcache_page *page) {
     if (!mark_of(of(cache), page)->is_pinned) of(cache)->methods->xUnpin(of(cache)->original, page, 0);
 }
 
+static _Thread_local const page_cache *sorted_cache;
+
+static int compare_unpinnings(const void *a, const void *b) {
+    const sqlite3_pcache_page *const *left = a, *const *right = b;
+    uint32_t difference = mark_of(sorted_cache, *left)->unpinning - mark_of(sorted_cache, *right)->unpinning;
+    return difference == 0 ? 0 : difference < 1u << 31 ? 1 : -1;
+}
+
+// SQLite drops the page that was unpinned first. The pages of a transaction were unpinned after all others, so unpinning
+// them in the same order restores that order. In another one, SQLite could write a page to the file earlier than it would
+// otherwise.
+static void give_back_pages(sqlite3_pcache *cache, sqlite3_pcache_page **pages, uint32_t count) {
+    uint32_t unpinned = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!mark_of(of(cache), pages[i])->is_pinned) pages[unpinned++] = pages[i];
+    }
+    sorted_cache = of(cache);
+    if (unpinned > 1) qsort(pages, unpinned, sizeof *pages, compare_unpinnings);
+    for (uint32_t i = 0; i < unpinned; i++) give_back_page(cache, pages[i]);
+}
+
 static failure_artifacts_pages_in_use pages_of(page_cache *cache) {
     return (failure_artifacts_pages_in_use){
-        (sqlite3_pcache *)cache, take_page, give_back_page, cache->file, cache->page_size,
+        (sqlite3_pcache *)cache, take_page, give_back_pages, cache->file, cache->page_size,
     };
 }
 
@@ -150,7 +174,9 @@ static sqlite3_pcache_page *fetch(sqlite3_pcache *cache, unsigned number, int cr
 }
 
 static void unpin(sqlite3_pcache *cache, sqlite3_pcache_page *page, int discard) {
-    mark_of(of(cache), page)->is_pinned = false;
+    mark *mark = mark_of(of(cache), page);
+    mark->is_pinned = false;
+    mark->unpinning = of(cache)->unpinnings++;
     of(cache)->methods->xUnpin(of(cache)->original, page, discard);
 }
 

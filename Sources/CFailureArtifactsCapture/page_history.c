@@ -15,6 +15,18 @@ typedef failure_artifacts_requests requests;
 typedef failure_artifacts_slot slot;
 typedef failure_artifacts_step step;
 
+// A page, with its place in the cache; NULL if it is not there.
+typedef struct listed_page {
+    uint32_t number;
+    sqlite3_pcache_page *page;
+} listed_page;
+
+typedef struct page_list {
+    listed_page *pages;
+    uint32_t count;
+    uint32_t capacity;
+} page_list;
+
 struct failure_artifacts_history {
     // Protects the fields below, and the slot.
     pthread_mutex_t lock;
@@ -31,7 +43,11 @@ struct failure_artifacts_history {
     uint32_t pending_transactions;
     // The pages that were looked at for the transaction that ends, a bit each, and those that it changed.
     uint8_t seen[failure_artifacts_slot_pages / 8];
-    requests changed;
+    page_list changed;
+    // The pages that were taken from the cache, to be given back.
+    sqlite3_pcache_page **taken;
+    uint32_t taken_count;
+    uint32_t taken_capacity;
     // A buffer for a page.
     unsigned char *page;
     uint32_t page_capacity;
@@ -84,7 +100,8 @@ static void free_history(history *history) {
     if (history->slot) failure_artifacts_slot_free(history->slot);
     pthread_mutex_destroy(&history->lock);
     free(history->pending.numbers);
-    free(history->changed.numbers);
+    free(history->changed.pages);
+    free(history->taken);
     free(history->page);
     free(history);
 }
@@ -481,44 +498,76 @@ typedef struct ending {
     uint32_t flags;
     // True if the states before it are not known.
     bool is_first;
+    // The page with the header, which was taken already.
+    sqlite3_pcache_page *first;
     // The place of the record that is being written, and its size.
     unsigned char *output;
     size_t length;
 } ending;
 
-typedef void page_handler(ending *ending, uint32_t number, const unsigned char *page);
+typedef void page_handler(ending *ending, listed_page page, const unsigned char *bytes);
 
-// Calls `body` with the content of a page. Returns false if it can't be read.
-static bool with_page(ending *ending, uint32_t number, page_handler *body) {
-    const pages_in_use *pages = ending->pages;
-    sqlite3_pcache_page *page = pages->take(pages->cache, number);
-    if (page) {
-        body(ending, number, page->pBuf);
-        pages->give_back(pages->cache, page);
-        return true;
+static bool append(page_list *list, listed_page page) {
+    if (list->count == list->capacity) {
+        uint32_t capacity = list->capacity ? list->capacity * 2 : 64;
+        listed_page *pages = realloc(list->pages, capacity * sizeof *pages);
+        if (!pages) return false;
+        list->pages = pages;
+        list->capacity = capacity;
     }
-    // The cache had no space for it. A temporary file has it, too.
-    if (ending->history->medium == failure_artifacts_in_memory) return false;
-    unsigned char *buffer = ending->history->page;
-    if (!read_file(pages, buffer, pages->page_size, (uint64_t)(number - 1) * pages->page_size)) return false;
-    body(ending, number, buffer);
+    list->pages[list->count++] = page;
     return true;
 }
 
-static void note_change(ending *ending, uint32_t number, const unsigned char *page) {
-    slot *slot = ending->history->slot;
-    bool is_changed = number > ending->size_before || !is_known(slot, number)
-        || memcmp(failure_artifacts_slot_page(slot, number), page, slot->page_size) != 0;
-    if (is_changed) add(&ending->history->changed, number);
+// Takes a page from the cache until the end of the transaction is handled; NULL if it is not there.
+static sqlite3_pcache_page *take(history *history, const pages_in_use *pages, uint32_t number) {
+    if (history->taken_count == history->taken_capacity) {
+        uint32_t capacity = history->taken_capacity ? history->taken_capacity * 2 : 64;
+        sqlite3_pcache_page **taken = realloc(history->taken, capacity * sizeof *taken);
+        if (!taken) return NULL;
+        history->taken = taken;
+        history->taken_capacity = capacity;
+    }
+    sqlite3_pcache_page *page = pages->take(pages->cache, number);
+    if (page) history->taken[history->taken_count++] = page;
+    return page;
 }
 
-// Looks at the pages of a transaction that are not seen yet. Returns false if one can't be read.
-static bool look_at(ending *ending, const requests *requests) {
+// Calls `body` with the content of a page. Returns false if it can't be read.
+static bool with_page(ending *ending, listed_page page, page_handler *body) {
+    const pages_in_use *pages = ending->pages;
+    if (page.page) {
+        body(ending, page, page.page->pBuf);
+        return true;
+    }
+    // The cache had no space for it.
+    if (ending->history->medium == failure_artifacts_in_memory) return false;
+    unsigned char *buffer = ending->history->page;
+    if (!read_file(pages, buffer, pages->page_size, (uint64_t)(page.number - 1) * pages->page_size)) return false;
+    body(ending, page, buffer);
+    return true;
+}
+
+static void note_change(ending *ending, listed_page page, const unsigned char *bytes) {
+    slot *slot = ending->history->slot;
+    bool is_changed = page.number > ending->size_before || !is_known(slot, page.number)
+        || memcmp(failure_artifacts_slot_page(slot, page.number), bytes, slot->page_size) != 0;
+    if (is_changed) append(&ending->history->changed, page);
+}
+
+// Looks at the pages of a transaction that are not seen yet. Pages that were not requested since the last transaction are
+// read from the file: taking them would change the order in which the cache drops pages. Returns false if one can't be read.
+static bool look_at(ending *ending, const requests *requests, bool are_requested) {
+    history *history = ending->history;
+    bool is_cached = are_requested || history->medium == failure_artifacts_in_memory;
     for (uint32_t i = 0; i < requests->count; i++) {
         uint32_t number = requests->numbers[i];
-        if (number > ending->size || has_bit(ending->history->seen, number)) continue;
-        set_bit(ending->history->seen, number);
-        if (!with_page(ending, number, note_change)) return false;
+        if (number > ending->size || has_bit(history->seen, number)) continue;
+        set_bit(history->seen, number);
+        sqlite3_pcache_page *cached =
+            number == 1 ? ending->first : is_cached ? take(history, ending->pages, number) : NULL;
+        listed_page page = {number, cached};
+        if (!with_page(ending, page, note_change)) return false;
     }
     return true;
 }
@@ -526,40 +575,38 @@ static bool look_at(ending *ending, const requests *requests) {
 // True if the file has the content of a page that was changed. Otherwise the transaction was not committed: without a
 // journal, a rollback leaves its changes in the cache. Not all pages tell, because SQLite doesn't write free ones.
 static bool is_in_file(const ending *ending) {
-    const requests *changed = &ending->history->changed;
+    const page_list *changed = &ending->history->changed;
     const pages_in_use *pages = ending->pages;
     if (ending->history->medium != failure_artifacts_in_file) return true;
     bool is_same = changed->count == 0;
     for (uint32_t i = 0; i < changed->count && !is_same; i++) {
-        uint32_t number = changed->numbers[i];
-        sqlite3_pcache_page *page = pages->take(pages->cache, number);
-        if (!page) return true;
+        listed_page page = changed->pages[i];
+        if (!page.page) return true;
         unsigned char *buffer = ending->history->page;
-        is_same = read_file(pages, buffer, pages->page_size, (uint64_t)(number - 1) * pages->page_size)
-            && memcmp(buffer, page->pBuf, pages->page_size) == 0;
-        pages->give_back(pages->cache, page);
+        is_same = read_file(pages, buffer, pages->page_size, (uint64_t)(page.number - 1) * pages->page_size)
+            && memcmp(buffer, page.page->pBuf, pages->page_size) == 0;
     }
     return is_same;
 }
 
-static void measure_page(ending *ending, uint32_t number, const unsigned char *page) {
-    ending->length += add_page(NULL, ending->history->slot, number, ending->size_before, page);
+static void measure_page(ending *ending, listed_page page, const unsigned char *bytes) {
+    ending->length += add_page(NULL, ending->history->slot, page.number, ending->size_before, bytes);
 }
 
-static void record_page(ending *ending, uint32_t number, const unsigned char *page) {
-    ending->output += add_page(ending->output, ending->history->slot, number, ending->size_before, page);
+static void record_page(ending *ending, listed_page page, const unsigned char *bytes) {
+    ending->output += add_page(ending->output, ending->history->slot, page.number, ending->size_before, bytes);
 }
 
-static void apply_page(ending *ending, uint32_t number, const unsigned char *page) {
+static void apply_page(ending *ending, listed_page page, const unsigned char *bytes) {
     slot *slot = ending->history->slot;
-    memcpy(failure_artifacts_slot_page(slot, number), page, slot->page_size);
-    set_bit(slot->known, number);
+    memcpy(failure_artifacts_slot_page(slot, page.number), bytes, slot->page_size);
+    set_bit(slot->known, page.number);
 }
 
 static bool each_changed_page(ending *ending, page_handler *body) {
-    const requests *changed = &ending->history->changed;
+    const page_list *changed = &ending->history->changed;
     for (uint32_t i = 0; i < changed->count; i++) {
-        if (!with_page(ending, changed->numbers[i], body)) return false;
+        if (!with_page(ending, changed->pages[i], body)) return false;
     }
     return true;
 }
@@ -569,22 +616,22 @@ static uint32_t each_removed_page(ending *ending, page_handler *body) {
     uint32_t count = 0;
     for (uint32_t number = ending->size + 1; number <= ending->size_before; number++) {
         if (!is_known(ending->history->slot, number)) continue;
-        body(ending, number, NULL);
+        body(ending, (listed_page){number, NULL}, NULL);
         count++;
     }
     return count;
 }
 
-static void forget_page(ending *ending, uint32_t number, const unsigned char *page) {
-    (void)page;
-    clear_bit(ending->history->slot->known, number);
+static void forget_page(ending *ending, listed_page page, const unsigned char *bytes) {
+    (void)bytes;
+    clear_bit(ending->history->slot->known, page.number);
 }
 
 // True if the content of a changed page before the transaction isn't known.
 static bool lacks_earlier_content(const ending *ending) {
-    const requests *changed = &ending->history->changed;
+    const page_list *changed = &ending->history->changed;
     for (uint32_t i = 0; i < changed->count; i++) {
-        uint32_t number = changed->numbers[i];
+        uint32_t number = changed->pages[i].number;
         if (number <= ending->size_before && !is_known(ending->history->slot, number)) return true;
     }
     return false;
@@ -653,9 +700,9 @@ static void apply(ending *ending, bool is_recorded) {
 }
 
 static bool reserve_pages(const ending *ending) {
-    const requests *changed = &ending->history->changed;
+    const page_list *changed = &ending->history->changed;
     for (uint32_t i = 0; i < changed->count; i++) {
-        if (!reserve_page(ending->history->slot, changed->numbers[i])) return false;
+        if (!reserve_page(ending->history->slot, changed->pages[i].number)) return false;
     }
     return true;
 }
@@ -710,7 +757,7 @@ static void settle(ending *ending, const unsigned char *header, requests *reques
     }
     history->changed.count = 0;
     memset(history->seen, 0, sizeof history->seen);
-    bool is_readable = look_at(ending, &history->pending) && look_at(ending, requests);
+    bool is_readable = look_at(ending, requests, true) && look_at(ending, &history->pending, false);
     if (!is_readable) return give_up(history, failure_artifacts_history_is_not_readable);
     bool is_changed = history->changed.count > 0 || ending->size != ending->size_before;
     if (is_changed && !is_in_file(ending)) return;
@@ -736,7 +783,8 @@ void failure_artifacts_history_transaction_ends(
     if (!failure_artifacts_slots_are_usable()) return;
     int error = errno;
     pthread_mutex_lock(&history->lock);
-    sqlite3_pcache_page *first = pages->take(pages->cache, 1);
+    history->taken_count = 0;
+    sqlite3_pcache_page *first = take(history, pages, 1);
     const unsigned char *header = first ? first->pBuf : NULL;
     if (history->gap || size == 0 || !header || !is_header(header)) {
         // The cache is being emptied.
@@ -750,7 +798,8 @@ void failure_artifacts_history_transaction_ends(
         if (is_within_budget(now)) {
             // SQLite's own size may be that of a savepoint that was rolled back.
             uint32_t in_header = big_endian(header + size_offset);
-            ending ending = {.history = history, .pages = pages, .size = in_header < size ? in_header : size};
+            ending ending = {
+                .history = history, .pages = pages, .first = first, .size = in_header < size ? in_header : size};
             uint32_t count = history->pending.count + requests->count;
             settle(&ending, header, requests);
             requests->count = 0;
@@ -759,7 +808,7 @@ void failure_artifacts_history_transaction_ends(
             postpone(history, requests);
         }
     }
-    if (first) pages->give_back(pages->cache, first);
+    if (history->taken_count > 0) pages->give_back(pages->cache, history->taken, history->taken_count);
     pthread_mutex_unlock(&history->lock);
     errno = error;
 }

@@ -30,7 +30,9 @@ typedef struct failure_artifacts_pages_in_use {
     sqlite3_pcache *cache;
     // Returns a page that is in the cache; NULL if it isn't there. Each result has to be given back.
     sqlite3_pcache_page *(*take)(sqlite3_pcache *cache, uint32_t number);
-    void (*give_back)(sqlite3_pcache *cache, sqlite3_pcache_page *page);
+    // Gives pages back that are different from each other, so that the cache drops them in the same order as without that.
+    // They must have been requested since the last transaction, and all that were taken must be given back at once.
+    void (*give_back)(sqlite3_pcache *cache, sqlite3_pcache_page **pages, uint32_t count);
     // SQLite's own file; NULL for a store in memory.
     sqlite3_file *file;
     uint32_t page_size;

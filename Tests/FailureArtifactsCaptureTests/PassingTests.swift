@@ -287,19 +287,25 @@ import Testing
 
     @Test func passingTestsTakeHalfOfTheBytesAtMost() throws {
         // The store has two pages of 4 KiB.
-        let world = try World(.always) { $0.maximumTotalBytes = 15_000 }
+        let world = try World(.always) {
+            ($0.maximumTotalBytes, $0.maximumHistoryBytes) = (15_000, 0)
+        }
         world.perform()
         #expect(try FileSystem.status(of: world.directory + "/artifacts") == nil)
         world.perform(fails: true)
         #expect(try world.bundles.map { $0.metadata.capture.limitsHit } == [[]])
-        let large = try World(.always) { $0.maximumTotalBytes = 40_000 }
+        let large = try World(.always) {
+            ($0.maximumTotalBytes, $0.maximumHistoryBytes) = (40_000, 0)
+        }
         large.perform()
         #expect(try large.bundles.map { $0.metadata.capture.limitsHit } == [[]])
     }
 
     /// A copy that did not fit leaves no trace in the bundle of a failure.
     @Test func whatHasNoRoomWhenATestPassesHasItWhenItFails() throws {
-        let world = try World(.always) { $0.maximumTotalBytes = 15_000 }
+        let world = try World(.always) {
+            ($0.maximumTotalBytes, $0.maximumHistoryBytes) = (15_000, 0)
+        }
         let test = world.start()
         world.session.testDidReachEnd(test)
         world.fail(test)

@@ -50,8 +50,8 @@ import Testing
         #expect(try world.rows(bundle) == 1)
         #expect(
             bundle.archive.entries.map(\.name) == [
-                "metadata.json", "stores/ledger.sqlite", "attachments/early.txt", "attachments/late.txt",
-                "README.txt",
+                "metadata.json", "stores/ledger.sqlite", "history/ledger.wal-history",
+                "attachments/early.txt", "attachments/late.txt", "README.txt",
             ])
         #expect(bundle.metadata.attachments.first?.bytes == 2)
         #expect(bundle.metadata.warnings.isEmpty && bundle.metadata.capture.limitsHit.isEmpty)

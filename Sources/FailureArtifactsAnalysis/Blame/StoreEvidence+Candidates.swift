@@ -58,7 +58,8 @@ extension StoreEvidence {
         let step =
             finding.transaction.map { number in steps.first { $0.number == number } }
             ?? sinceSnapshot?.step
-        guard finding.statement == nil, finding.statements.isEmpty, let step, !step.statements.isEmpty else { return }
+        guard finding.statement == nil, finding.statements.isEmpty, let step, !step.statements.isEmpty
+        else { return }
         var rows: [Finding.Row] = []
         // The columns that the finding is about, by table; empty sets for all.
         var columns: [String: Set<String>] = [:]

@@ -31,7 +31,8 @@ struct RecoveredCopies: Sendable {
             let identity = try? FileSystem.status(of: path.path)?.identity
             let states = statements?.states.first { $0.file != nil && $0.file == identity }
             var commits: [RecordedStates.Commit] = []
-            stores.append(copy(path, of: test.process.number, named: name, limits, rules, states, &commits))
+            stores.append(
+                copy(path, of: test.process.number, named: name, limits, rules, states, &commits))
             if let statements {
                 stage(
                     statements.log(of: path.path, testStartedAfter: test.order), commits,

@@ -95,7 +95,7 @@ extension StatementLogTests {
                 for other in others { try other.run("CREATE TABLE u(a)") }
                 var bytes = try FileSystem.contents(ofFile: path, limit: .max)
                 let size = Int(failure_artifacts_chunk_size)
-                let start = bytes.count / 5 / 4096 * 4096 + 4096
+                let start = Int(failure_artifacts_recorder_size) / 5 / 4096 * 4096 + 4096
                 func offset(_ serial: UInt64) -> Int? {
                     stride(from: start, to: start + 200 * size, by: size).first { offset in
                         bytes.withUnsafeBytes {

@@ -9,7 +9,7 @@ import Testing
 
 @testable import FailureArtifactsCapture
 
-/// The history that comes with a copy, for each capture strategy.
+/// The history that is read from a WAL, for each capture strategy.
 @Suite struct HistoryCaptureTests {
     init() { ConnectionRegistry.shared.install() }
 
@@ -83,16 +83,6 @@ import Testing
             let snapshot = capture(DiscoveredStore(path: path), in: directory)
             #expect(snapshot.method == .fileCopy && snapshot.history?.transactions == 3)
             #expect(try states(directory) == expected)
-        }
-    }
-
-    @Test(arguments: ["delete", "memory"])
-    func aStoreWithoutAWALHasNone(mode: String) throws {
-        try withTemporaryDirectory { directory in
-            let application = try ApplicationHandle(directory + "/shop.sqlite")
-            try application.run("PRAGMA journal_mode = \(mode); CREATE TABLE t(a)")
-            #expect(capture(try application.store, in: directory).history == nil)
-            #expect(FileSystem.regularFile(directory + "/copy.wal-history") == nil)
         }
     }
 

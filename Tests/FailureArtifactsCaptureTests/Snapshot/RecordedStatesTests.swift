@@ -51,7 +51,7 @@ import Testing
         Int(ProcessInfo.processInfo.environment["RECORDED_STATES_SEEDS"] ?? "") ?? 1
 
     /// A statement that is often refused, such as a `COMMIT` without a transaction.
-    private static func statement(_ random: inout SplitMix) -> String {
+    fileprivate static func statement(_ random: inout SplitMix) -> String {
         func number(_ limit: UInt64) -> UInt64 { random.next(below: limit) }
         let id = number(500)
         switch number(100) {
@@ -191,6 +191,49 @@ import Testing
                 continue
             }
             index = found - 1
+        }
+    }
+}
+
+// MARK: - Non-interference
+
+extension RecordedStatesTests {
+    /// The pages that SQLite finds in its cache, reads, writes and drops are the same with and without recording.
+    @Test(arguments: [
+        "", "PRAGMA journal_mode = persist", "PRAGMA journal_mode = wal", "PRAGMA auto_vacuum = 1",
+    ])
+    func theCacheBehavesAsWithoutRecording(pragma: String) throws {
+        try withTemporaryDirectory { directory in
+            for (seed, size) in [8, 15, 30, 50, 100, 2000].enumerated() {
+                let recorded = try ApplicationHandle("\(directory)/recorded-\(size).sqlite")
+                // What is opened while discovery is paused is not recorded.
+                failure_artifacts_discovery_pause()
+                let plain = Result { try ApplicationHandle("\(directory)/plain-\(size).sqlite") }
+                failure_artifacts_discovery_resume()
+                let application = try plain.get()
+                var random = SplitMix(seed: UInt64(seed))
+                let statements = (0..<400).map { _ in Self.statement(&random) }
+                let start = [
+                    pragma, "PRAGMA cache_size = \(size)", "PRAGMA synchronous = off",
+                    "CREATE TABLE t(id INTEGER PRIMARY KEY, a TEXT, b INT)", "CREATE INDEX i ON t(b)",
+                    "CREATE TABLE u(x REFERENCES t(id) ON DELETE CASCADE, y BLOB)",
+                ]
+                for sql in start + statements {
+                    #expect(recorded.failure(of: sql) == application.failure(of: sql), "\(sql)")
+                }
+                #expect(Self.counters(of: recorded) == Self.counters(of: application))
+            }
+        }
+    }
+
+    private static func counters(of application: ApplicationHandle) -> [Int32] {
+        [
+            SQLITE_DBSTATUS_CACHE_HIT, SQLITE_DBSTATUS_CACHE_MISS, SQLITE_DBSTATUS_CACHE_WRITE,
+            SQLITE_DBSTATUS_CACHE_SPILL,
+        ].map { counter in
+            var (value, highest): (Int32, Int32) = (0, 0)
+            sqlite3_db_status(application.handle, counter, &value, &highest, 0)
+            return value
         }
     }
 }

@@ -30,7 +30,9 @@ import Testing
             #expect(snapshot.storage == kind.1 && snapshot.isConsistent && snapshot.warnings.isEmpty)
             #expect(stores.first?.suggestedName == (kind.0.isEmpty ? "temporary" : nil))
             #expect(snapshot.method == (isInTransaction ? .serialize : .ownConnection))
-            #expect(snapshot.isTransactionOpen == isInTransaction && !snapshot.hasCommittedCopy)
+            #expect(snapshot.isTransactionOpen == isInTransaction)
+            #expect(snapshot.hasCommittedCopy == isInTransaction)
+            if isInTransaction { #expect(try copied(directory, committed: true) == "1") }
             try expectStandalone(directory + "/copy.sqlite")
             #expect(try copied(directory) == (isInTransaction ? "1\n2" : "1"))
         }
