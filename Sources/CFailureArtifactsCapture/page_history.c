@@ -139,7 +139,7 @@ history *failure_artifacts_history_of_file(failure_artifacts_file_identity ident
         result = new_history(failure_artifacts_in_file);
         if (result) result->identity = identity;
     } else {
-        // Without a user, the file may have been written by others, or its number may be that of another file by now.
+        // While no cache used the file, others may have written it, or replaced it by a file with the same number.
         if (result->references++ == 0) result->may_be_another = true;
     }
     pthread_mutex_unlock(&list_lock);
@@ -172,7 +172,7 @@ void failure_artifacts_history_release(history *history) {
     pthread_mutex_unlock(&list_lock);
 }
 
-// Removes the history that was released first. Returns false if there is none.
+// Removes the history that was released first. Returns false if all are in use.
 static bool remove_oldest(void) {
     pthread_mutex_lock(&list_lock);
     history *oldest = NULL;
@@ -188,7 +188,7 @@ void failure_artifacts_history_add_connection(history *history, uint64_t serial,
     pthread_mutex_lock(&history->lock);
     pthread_mutex_lock(&list_lock);
     if (history->connection_count == 0) strncpy(history->schema, schema, sizeof history->schema - 1);
-    // Of a store with more connections, the last place is that of the latest one.
+    // If a store has more connections, the latest one takes the last place.
     unsigned place = history->connection_count;
     if (place == failure_artifacts_slot_connections) place--;
     else history->connection_count++;
@@ -674,7 +674,7 @@ static bool record(ending *ending) {
     return true;
 }
 
-// Makes the state that of the end of the transaction.
+// Replaces the state by the one after the transaction.
 static void apply(ending *ending, bool is_recorded) {
     slot *slot = ending->history->slot;
     uint64_t next = atomic_load_explicit(&slot->next, memory_order_relaxed);
@@ -796,7 +796,7 @@ void failure_artifacts_history_transaction_ends(
     } else {
         uint64_t now = failure_artifacts_ticks();
         if (is_within_budget(now)) {
-            // SQLite's own size may be that of a savepoint that was rolled back.
+            // SQLite's own size may be larger, after a savepoint was rolled back.
             uint32_t in_header = big_endian(header + size_offset);
             ending ending = {
                 .history = history, .pages = pages, .first = first, .size = in_header < size ? in_header : size};

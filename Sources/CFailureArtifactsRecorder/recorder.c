@@ -23,7 +23,7 @@ typedef failure_artifacts_chunk chunk;
 
 struct failure_artifacts_recorder {
     unsigned char *memory;
-    // The size of the memory, and that of the file: the slots behind it are mapped elsewhere.
+    // The size of the memory, without the slots, which are mapped elsewhere; and the size of the whole file.
     size_t size;
     size_t file_size;
     int descriptor;

@@ -50,7 +50,7 @@ static bool reserve_addresses(void) {
     return true;
 }
 
-// Makes the memory of an unused slot accessible: that of the current file, or memory of this process.
+// Makes the memory of an unused slot accessible. It is a part of the current file, or memory of this process.
 static bool map(unsigned number) {
     usage *usage = &usages[number];
     if (usage->is_mapped && failure_artifacts_recorder_is_current(usage->recorder)) return true;

@@ -10,14 +10,16 @@ extension Fixture {
     /// one changed. The bundle of a test that `passed` lies beside the failing one. `facts` has more keys of a statement,
     /// as JSON, by the statement's index. Without `connection` and `thread`, it ran on the first connection and thread.
     /// The failure is in line 8 of `file`. `copies` names further stores with the same content. The history of
-    /// a store that `isClosed` was recorded after a checkpoint. The copy was made by `method`.
+    /// a store that `isClosed` was recorded after a checkpoint. The copy was made by `method`. `historyFacts` has more keys
+    /// of the history's description.
     @discardableResult
     package func walBundle(
         _ transactions: [String] = Self.transactions, base: String = Self.base,
         uncommitted: String? = nil,
         log: [(sql: String, changes: Int?)]? = nil, facts: [Int: String] = [:],
         missing: Bool = false, passed: Bool = false, message: String? = nil, file: String? = nil,
-        copies: [String] = [], isClosed: Bool = false, method: String = "serialize"
+        copies: [String] = [], isClosed: Bool = false, method: String = "serialize",
+        historyFacts: String = ""
     ) throws -> String {
         let live = path("live-\(UInt32.random(in: 0 ... .max)).sqlite")
         let connection = try Connection(path: live, mode: .create)
@@ -72,7 +74,7 @@ extension Fixture {
                 "bytes": {}, \(log == nil ? "" : "\"statements\": {\"entry\": \"statements/ledger.jsonl\", \"count\": 1\(missing ? ", \"reason\": \"Some are missing.\"" : "")},")
                 \(uncommitted == nil ? "" : "\"committedEntry\": \"stores/ledger.committed.sqlite\",")
                 "history": {"entry": "history/ledger.wal-history", "transactions": \(summary.transactions),
-                "bytes": \(summary.bytes)\(summary.reason.map { ", \"reason\": \"\($0)\"" } ?? "")}
+                "bytes": \(summary.bytes)\(historyFacts)\(summary.reason.map { ", \"reason\": \"\($0)\"" } ?? "")}
                 """)
         let start = try #require(metadata.firstRange(of: "\"stores\": [")).upperBound
         let end = try #require(metadata.firstRange(of: "], \"attachments\"")).lowerBound

@@ -38,7 +38,7 @@ package struct StateChanges: Encodable, Equatable, Sendable {
     var withSideEffects: Set<String> = []
 
     /// True if neither rows nor the schema nor the version differ.
-    var isEmpty: Bool { tables.isEmpty && schema.isEmpty && userVersion == nil }
+    package var isEmpty: Bool { tables.isEmpty && schema.isEmpty && userVersion == nil }
 
     private enum CodingKeys: String, CodingKey {
         case tables, schema, userVersion

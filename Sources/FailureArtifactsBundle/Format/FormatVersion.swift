@@ -6,7 +6,7 @@ package struct FormatVersion: Equatable, Sendable, CustomStringConvertible {
     package let minor: Int
 
     /// The version that this code writes.
-    package static let current = FormatVersion(major: 1, minor: 1)
+    package static let current = FormatVersion(major: 1, minor: 2)
 
     package init(major: Int, minor: Int) {
         self.major = major

@@ -17,6 +17,10 @@ struct HistoryText {
         /// The size of the store after the transaction, in bytes.
         var size: UInt64
         var changes: StateChanges
+        /// True if it stands for several transactions; otherwise nil.
+        var isMerged: Bool?
+        /// True if it includes changes of another process; otherwise nil.
+        var isForeign: Bool?
         /// The transaction's statements; nil if the statement log doesn't reach back or the match is uncertain.
         var statements: [StatementRecord]?
     }
@@ -43,13 +47,18 @@ struct HistoryText {
             output.styled("\(transaction.number)", .bold)
                 + "  \(pages) written, the store has \(Counted.bytes(transaction.size))"
         ]
+        let notes = [
+            transaction.isMerged == true ? "several transactions that were not recorded apart" : nil,
+            transaction.isForeign == true ? "with changes of another process" : nil,
+        ].compactMap(\.self)
+        if !notes.isEmpty { lines.append(output.styled("   " + notes.joined(separator: ", "), .yellow)) }
         let changes = transaction.changes
         for object in changes.schema {
             lines.append(SafeText.line("   \(object.type) \(object.name) \(object.change.rawValue)"))
         }
         if let version = changes.userVersion { lines.append("   user_version \(version)") }
         lines += changes.tables.map { SafeText.line("   " + Self.rows(of: $0)) }
-        if lines.count == 1 { lines.append("   no row changed") }
+        if changes.isEmpty { lines.append("   no row changed") }
         let statements = transaction.statements ?? []
         for statement in statements.prefix(Transaction.maximumStatements) {
             lines += self.statements.lines(statement, after: "     ", style: .dim)

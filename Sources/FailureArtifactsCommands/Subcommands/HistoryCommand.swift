@@ -23,8 +23,8 @@ struct HistoryCommand: Command {
             that far and leaves no doubt. To go to the state after a transaction, pass its number as --at to 'open', \
             'query', 'diff' or 'extract'.
 
-            A history goes back to the last checkpoint at most. It contains only committed transactions, so not the \
-            one that was open at the failure.
+            A history contains only committed transactions, so not the one that was open at the failure. That of a \
+            store in WAL mode goes back to the last checkpoint at most.
             """)
 
     private let path: String
@@ -53,9 +53,12 @@ struct HistoryCommand: Command {
             var number = 0
             try history.forEachTransaction(limits: console.limits.store) { changes in
                 number = changes.number
+                let known = choice.store.history
                 let transaction = HistoryText.Transaction(
                     number: changes.number, pages: changes.pages, size: changes.size,
-                    changes: changes.changes)
+                    changes: changes.changes,
+                    isMerged: known?.merged?.contains(number) == true ? true : nil,
+                    isForeign: known?.foreign?.contains(number) == true ? true : nil)
                 // Statements are assigned to transactions only after all transactions are known.
                 if isJSON || !log.isEmpty {
                     report.transactions.append(transaction)

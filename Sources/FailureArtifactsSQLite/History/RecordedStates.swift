@@ -255,9 +255,10 @@ package struct RecordedStates {
     ///
     /// - Parameters:
     ///   - copy: The path of the copy, which is stand-alone.
-    ///   - path: The path of the new file. Without a transaction, there is none.
+    ///   - path: The path of the new file, which is only created for a history with a transaction.
     ///   - maximumBytes: The maximum size of the file. The newest transactions are kept.
     /// - Returns: The result; nil if the copy is not of this store.
+    /// - Throws: An error if the copy can't be read, or the file can't be written.
     package func writeHistory(
         endingWith copy: String, to path: String, maximumBytes: UInt64
     ) throws(SystemError) -> HistoryRecorder.Summary? {

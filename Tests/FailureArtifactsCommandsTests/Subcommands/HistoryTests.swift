@@ -52,6 +52,44 @@ import Testing
                 """)
     }
 
+    @Test func whatStandsForSeveralTransactionsIsMarked() throws {
+        let fixture = try Fixture()
+        let bundle = try fixture.walBundle(historyFacts: #", "merged": [1, 2], "foreign": [2]"#)
+        let lines = run("history", bundle).output.split(separator: "\n").map(String.init)
+        #expect(lines[2] == "   several transactions that were not recorded apart")
+        #expect(
+            lines.contains(
+                "   several transactions that were not recorded apart, with changes of another process"))
+        let facts = try Program.python(
+            """
+            import json, sys
+            print([(t.get("isMerged"), t.get("isForeign")) for t in json.load(open(sys.argv[1]))["transactions"]])
+            """, run("history", bundle, "--json").output)
+        #expect(facts == "[(True, None), (True, True), (None, None)]\n")
+    }
+
+    /// The statements of two transactions look alike; only the recorded numbers tell them apart.
+    @Test func recordedNumbersTellTheStatementsOfATransaction() throws {
+        let fixture = try Fixture()
+        let update = "UPDATE account SET balance = ? WHERE id = ?"
+        let bundle = try fixture.walBundle(
+            [
+                "UPDATE account SET balance = 7 WHERE id = 1",
+                "UPDATE account SET balance = 8 WHERE id = 2",
+            ],
+            log: [(update, 1), (update, 1), (update, 1), (update, 1)],
+            facts: [
+                1: #""commits":1,"source":{"file":"a.swift","line":1}"#,
+                3: #""commits":2,"source":{"file":"a.swift","line":2}"#,
+            ])
+        let facts = try Program.python(
+            """
+            import json, sys
+            print([[s["order"] for s in t["statements"]] for t in json.load(open(sys.argv[1]))["transactions"]])
+            """, run("history", bundle, "--json").output)
+        #expect(facts == "[[2], [4]]\n")
+    }
+
     @Test(arguments: [
         ("0", "2,30"), ("1", "3,55"), ("2", "3,55"), ("3", "1,5"), ("last", "1,5"), ("-1", "1,5"),
         ("-2", "3,55"), ("-4", "2,30"),

@@ -390,7 +390,7 @@ class SuiteCase(unittest.TestCase):
         text = bundle.contents["metadata.json"].decode()
         self.assertEqual(json.dumps(metadata, sort_keys=True), json.dumps(metadata), "keys are not sorted")
         self.assertTrue(text.startswith("{"))
-        self.assertEqual(metadata["formatVersion"], "1.1")
+        self.assertEqual(metadata["formatVersion"], "1.2")
         self.assertEqual(metadata["test"]["framework"], self.framework)
         self.assertEqual(metadata["outcome"], outcome)
         # The package of the suites, as the paths of the failures tell.
