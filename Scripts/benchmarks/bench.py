@@ -160,7 +160,7 @@ def run(command, directory=None, environment=None):
 def clean_environment(**variables):
     """The necessary environment variables, and `variables`."""
     kept = {name: os.environ[name] for name in ("PATH", "DEVELOPER_DIR", "TMPDIR") if name in os.environ}
-    return {**kept, "LANG": "C.UTF-8", "SWIFT_BACKTRACE": "enable=no", "FAILURE_ARTIFACTS_CACHE": "off",
+    return {**kept, "LANG": "C.UTF-8", "SWIFT_BACKTRACE": "enable=no",
             **{name: str(value) for name, value in variables.items()}}
 
 

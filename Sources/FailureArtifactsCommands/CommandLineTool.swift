@@ -9,7 +9,7 @@ package enum CommandLineTool {
         [
             RunCommand.self, ListCommand.self, ExplainCommand.self, ShowCommand.self, OpenCommand.self,
             QueryCommand.self, HistoryCommand.self, BlameCommand.self, BisectCommand.self,
-            DiffCommand.self, ReplayCommand.self, ReduceCommand.self, ExtractCommand.self,
+            DiffCommand.self, ReduceCommand.self, ExtractCommand.self,
             VerifyCommand.self,
             SweepCommand.self, PruneCommand.self, ReportCommand.self, MergeCommand.self,
             JUnitCommand.self, SummaryCommand.self, CompletionsCommand.self, ManualCommand.self,

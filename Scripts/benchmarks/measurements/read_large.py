@@ -28,19 +28,17 @@ def measure(bench):
         bench.compare(f"verify {label}", found["ours"], "unzip -t + integrity_check", found["other"], goal=1.2)
 
         def fresh():
-            timed(["rm", "-rf", directory / "files", directory / "cache"])
+            timed(["rm", "-rf", directory / "files"])
 
         def theirs():
             fresh()
             return timed(unzip, ["sqlite3", "-readonly", store, ENTRY_QUERY])
 
         def query():
-            return timed([TOOL, "query", path, ENTRY_QUERY],
-                         environment={"FAILURE_ARTIFACTS_CACHE": directory / "cache"})
+            return timed([TOOL, "query", path, ENTRY_QUERY])
 
         def open_store():
-            return timed([TOOL, "open", path, "--", ENTRY_QUERY],
-                         environment={"FAILURE_ARTIFACTS_CACHE": directory / "cache"})
+            return timed([TOOL, "open", path, "--", ENTRY_QUERY])
 
         def first(way):
             def measured():
@@ -51,6 +49,3 @@ def measure(bench):
         found = bench.interleave(rounds, theirs=theirs, open=first(open_store), query=first(query))
         bench.compare(f"query {label}, first row", found["query"], "unzip + sqlite3", found["theirs"], goal=1.1)
         bench.compare(f"open {label}, first row", found["open"], "unzip + sqlite3", found["theirs"], goal=1.1)
-        again = bench.interleave(bench.pick(0, 5), query=query, open=open_store)
-        bench.absolute(f"query {label} again", again["query"], goal=0.05)
-        bench.absolute(f"open {label} again", again["open"], goal=0.05)

@@ -59,10 +59,6 @@ struct ManualPage {
             "The directory for bundles; by default failure-artifacts in the working directory. If it can't be "
                 + "written, bundles go to failure-artifacts in the temporary directory."
         ),
-        (
-            "FAILURE_ARTIFACTS_CACHE",
-            "The directory in which unpacked large stores are kept for the next time, or off."
-        ),
         ("NO_COLOR", "If it isn't empty, the output has no colors."),
         ("TMPDIR", "The directory for scratch copies; by default /tmp."),
     ]

@@ -50,20 +50,13 @@ struct OpenCommand: Command {
                 try hasWindow
                 ? StoreViewer.window(environment: console.environment)
                 : StoreViewer.shell(environment: console.environment)
-            return try console.withStore(
-                choice, at: commit, of: bundle, scratch: scratch, for: .changing
-            ) { file in
-                for line in try header(bundle.metadata, choice, file, console.error) {
-                    console.say(line)
-                }
-                let more = passedOn.isEmpty ? [] : viewer.separator + passedOn
-                let status = try ChildProcess.run(
-                    viewer.executable,
-                    arguments: viewer.arguments + [file.path] + viewer.settings + more,
-                    environment: console.environment,
-                    interruption: console.interruption)
-                return ExitCode(rawValue: status)
-            }
+            let file = try bundle.extract(choice, at: commit, below: scratch)
+            for line in try header(bundle.metadata, choice, file, console.error) { console.say(line) }
+            let more = passedOn.isEmpty ? [] : viewer.separator + passedOn
+            let status = try ChildProcess.run(
+                viewer.executable, arguments: viewer.arguments + [file.path] + viewer.settings + more,
+                environment: console.environment, interruption: console.interruption)
+            return ExitCode(rawValue: status)
         }
     }
 

@@ -29,9 +29,6 @@ struct QueryCommand: Command {
             {"base64": "Chs="}, integers are exact, infinities are 1e999, and columns of the same name get a number: \
             id, id_2.
 
-            Unpacked stores of more than 8 MB stay in a cache of up to 2 GiB, so that later queries start at once. \
-            FAILURE_ARTIFACTS_CACHE names its directory; 'off' turns it off.
-
             With --entities, each entity of a Core Data store, such as Fruit, is a table. It has the column _id, the \
             attributes, and a column for each relationship: the _id of one object, or a list of them. A table such as \
             Album.assets has the pairs of a many-to-many relationship. UUIDs and dates are text. If the store's model \
@@ -59,29 +56,27 @@ struct QueryCommand: Command {
     func run(_ console: Console) throws -> ExitCode {
         try console.withBundle(at: path) { bundle, scratch in
             let choice = try bundle.store(named: store)
-            try console.withStore(choice, at: commit, of: bundle, scratch: scratch, for: .reading) {
-                file in
-                do {
-                    let connection = try Connection.untrusted(
-                        file.path, limits: console.limits.store)
-                    if hasEntities {
-                        let warnings = try addEntities(
-                            to: connection, of: choice, in: bundle.location)
-                        for warning in warnings { try console.warn(SafeText.line(warning)) }
-                    }
-                    let statement = try connection.prepare(sql)
-                    guard statement.isReadOnly else {
-                        throw CommandError(
-                            .usage,
-                            "'\(sql)' is not run: it changes the store, and 'query' only reads. 'failure-artifacts "
-                                + "open' starts sqlite3 on a copy that may be changed.")
-                    }
-                    try write(statement, with: renderer(for: console.output))
-                } catch let error as SQLiteError {
-                    throw CommandError(
-                        error, sql: sql, store: choice, path: file.path, isLast: commit == nil,
-                        bundle: bundle.location)
+            let file = try bundle.extract(choice, at: commit, below: scratch)
+            do {
+                let connection = try Connection.untrusted(
+                    file.path, limits: console.limits.store)
+                if hasEntities {
+                    let warnings = try addEntities(
+                        to: connection, of: choice, in: bundle.location)
+                    for warning in warnings { try console.warn(SafeText.line(warning)) }
                 }
+                let statement = try connection.prepare(sql)
+                guard statement.isReadOnly else {
+                    throw CommandError(
+                        .usage,
+                        "'\(sql)' is not run: it changes the store, and 'query' only reads. 'failure-artifacts "
+                            + "open' starts sqlite3 on a copy that may be changed.")
+                }
+                try write(statement, with: renderer(for: console.output))
+            } catch let error as SQLiteError {
+                throw CommandError(
+                    error, sql: sql, store: choice, path: file.path, isLast: commit == nil,
+                    bundle: bundle.location)
             }
             return .done
         }

@@ -207,11 +207,10 @@ struct ShowCommand: Command {
             })
         else { return nil }
         do {
-            return try console.withStore(choice, of: bundle, scratch: scratch, for: .reading) { file in
-                let connection = try Connection.untrusted(file, limits: console.limits.store)
-                connection.setDeadline(Instant.now.advanced(bySeconds: 1))
-                return try CoreDataStore.read(connection, counts: true)
-            }
+            let connection = try Connection.untrusted(
+                try bundle.extract(choice, below: scratch), limits: console.limits.store)
+            connection.setDeadline(Instant.now.advanced(bySeconds: 1))
+            return try CoreDataStore.read(connection, counts: true)
         } catch {
             try console.warn(
                 "The entities of store '\(store.name)' are not shown: \(CommandError(error))")

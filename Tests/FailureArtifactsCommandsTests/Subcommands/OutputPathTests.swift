@@ -9,7 +9,7 @@ import Testing
     /// The arguments of a command that writes a file, without the path; `IN` is a bundle.
     static let files: [[String]] = [
         ["junit", "IN", "-o"], ["summary", "IN", "-o"], ["report", "IN", "-o"],
-        ["replay", "IN", "-o"], ["reduce", "IN", "--check", "SELECT 1 FROM account", "-o"],
+        ["reduce", "IN", "--check", "SELECT 1 FROM account", "-o"],
     ]
     /// The same for a directory.
     static let directories: [[String]] = [

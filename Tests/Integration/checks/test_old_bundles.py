@@ -38,7 +38,7 @@ class OldBundles(unittest.TestCase):
         """Runs a command; gives its output. It must end with a status, and say something on errors only."""
         result = subprocess.run(
             [TOOL, *map(str, words)], cwd=self.directory, capture_output=True, text=True, timeout=120,
-            env=clean_environment(self.directory / "tmp", FAILURE_ARTIFACTS_CACHE=str(self.directory / "cache")))
+            env=clean_environment(self.directory / "tmp"))
         self.assertEqual(result.returncode, status, (words, result.stdout, result.stderr))
         if status in (0, 1):
             # What `open` shows before the store.
