@@ -1,9 +1,12 @@
+#define _GNU_SOURCE // For statx().
+
 #include "page_cache.h"
 #include "cache.h"
 #include "keeping.h"
 #include "page_history.h"
 #include "reading.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -280,6 +283,19 @@ static page_cache *cache_of(const failure_artifacts_connection *connection, cons
     return position < counted.count ? counted.caches[position] : NULL;
 }
 
+// Returns the time at which a file was created, in nanoseconds; 0 if the file system doesn't tell.
+static uint64_t birth_of(const char *path, const struct stat *status) {
+#ifdef __APPLE__
+    (void)path;
+    return (uint64_t)status->st_birthtimespec.tv_sec * 1000000000 + (uint64_t)status->st_birthtimespec.tv_nsec;
+#else
+    (void)status;
+    struct statx more;
+    if (statx(AT_FDCWD, path, 0, STATX_BTIME, &more) != 0 || !(more.stx_mask & STATX_BTIME)) return 0;
+    return (uint64_t)more.stx_btime.tv_sec * 1000000000 + more.stx_btime.tv_nsec;
+#endif
+}
+
 // Returns the history of a database that has none yet; NULL if none is recorded. SQLite's file is set if it has one.
 static failure_artifacts_history *new_history(
     const failure_artifacts_connection *connection, const char *schema, const page_cache *cache, sqlite3_file **file) {
@@ -301,7 +317,8 @@ static failure_artifacts_history *new_history(
     struct stat status;
     if (stat(path, &status) != 0 || !S_ISREG(status.st_mode)) return NULL;
     return failure_artifacts_history_of_file(
-        (failure_artifacts_file_identity){true, (uint64_t)status.st_dev, (uint64_t)status.st_ino});
+        (failure_artifacts_file_identity){true, (uint64_t)status.st_dev, (uint64_t)status.st_ino},
+        birth_of(path, &status));
 }
 
 void failure_artifacts_record_histories(const failure_artifacts_connection *connection) {

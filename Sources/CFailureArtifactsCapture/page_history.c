@@ -38,6 +38,9 @@ struct failure_artifacts_history {
     bool has_started;
     // True if the store may have changed while no cache used it.
     bool may_be_another;
+    // The pages that may be compared in the current test, and the number of that test plus 1.
+    int64_t allowance;
+    uint64_t test;
     // The pages of transactions that are not recorded yet, and the number of those transactions.
     requests pending;
     uint32_t pending_transactions;
@@ -58,6 +61,7 @@ struct failure_artifacts_history {
     uint64_t connections[failure_artifacts_slot_connections];
     unsigned connection_count;
     failure_artifacts_file_identity identity;
+    uint64_t born;
     uint64_t released_at;
     history *next;
 };
@@ -71,23 +75,31 @@ void failure_artifacts_history_turn(bool on) { atomic_store(&is_off, !on); }
 
 // MARK: - The budget
 
-// The pages that are compared per test without regard to the time that it takes. Later, recording may take a hundredth of
-// the time.
-enum { pages_per_test = 20000, share = 100 };
+// The pages that are compared per test, and per test and store, without regard to the time that it takes. Later, recording
+// may take a hundredth of the time.
+enum { pages_per_test = 20000, pages_per_store = 2000, share = 100 };
 static _Atomic(int64_t) allowance = pages_per_test;
 static _Atomic(uint64_t) due;
+static _Atomic(uint64_t) tests;
 
 void failure_artifacts_history_test_starts(void) {
     atomic_store_explicit(&allowance, pages_per_test, memory_order_relaxed);
     atomic_store_explicit(&due, 0, memory_order_relaxed);
+    atomic_fetch_add_explicit(&tests, 1, memory_order_relaxed);
 }
 
-static bool is_within_budget(uint64_t now) {
-    return atomic_load_explicit(&allowance, memory_order_relaxed) > 0
+static bool is_within_budget(history *history, uint64_t now) {
+    uint64_t test = atomic_load_explicit(&tests, memory_order_relaxed);
+    if (history->test != test + 1) {
+        history->test = test + 1;
+        history->allowance = pages_per_store;
+    }
+    return history->allowance > 0 || atomic_load_explicit(&allowance, memory_order_relaxed) > 0
         || now >= atomic_load_explicit(&due, memory_order_relaxed);
 }
 
-static void spend(uint64_t start, uint32_t pages) {
+static void spend(history *history, uint64_t start, uint32_t pages) {
+    if (history->allowance > 0) history->allowance -= pages;
     if (atomic_fetch_sub_explicit(&allowance, pages, memory_order_relaxed) > 0) return;
     atomic_store_explicit(&allowance, 0, memory_order_relaxed);
     uint64_t now = failure_artifacts_ticks();
@@ -130,16 +142,23 @@ static bool is_same(failure_artifacts_file_identity a, failure_artifacts_file_id
     return a.is_known && b.is_known && a.device == b.device && a.inode == b.inode;
 }
 
-history *failure_artifacts_history_of_file(failure_artifacts_file_identity identity) {
+history *failure_artifacts_history_of_file(failure_artifacts_file_identity identity, uint64_t born) {
     if (atomic_load(&is_off) || !identity.is_known) return NULL;
     pthread_mutex_lock(&list_lock);
     history *result = first_history;
     while (result && !is_same(result->identity, identity)) result = result->next;
+    if (result && result->references == 0 && (born == 0 || result->born != born)) {
+        take_out(result);
+        result = NULL;
+    }
     if (!result) {
         result = new_history(failure_artifacts_in_file);
-        if (result) result->identity = identity;
+        if (result) {
+            result->identity = identity;
+            result->born = born;
+        }
     } else {
-        // While no cache used the file, others may have written it, or replaced it by a file with the same number.
+        // While no cache used the file, others may have written it.
         if (result->references++ == 0) result->may_be_another = true;
     }
     pthread_mutex_unlock(&list_lock);
@@ -273,9 +292,17 @@ static bool read_file(const pages_in_use *pages, void *bytes, size_t size, uint6
     return code == SQLITE_OK || code == SQLITE_IOERR_SHORT_READ;
 }
 
+// Reserves space in a slot. Stores that are closed make room for it.
+static bool reserve(slot *slot, const unsigned char *place, size_t length) {
+    size_t offset = (size_t)(place - (unsigned char *)slot);
+    while (!failure_artifacts_slot_reserve(slot, offset, length)) {
+        if (!remove_oldest()) return false;
+    }
+    return true;
+}
+
 static bool reserve_page(slot *slot, uint32_t number) {
-    size_t offset = (size_t)(failure_artifacts_slot_page(slot, number) - (unsigned char *)slot);
-    return failure_artifacts_slot_reserve(slot, offset, slot->page_size);
+    return reserve(slot, failure_artifacts_slot_page(slot, number), slot->page_size);
 }
 
 // MARK: - Slots
@@ -475,7 +502,7 @@ static unsigned char *place_for(slot *slot, size_t length) {
     }
     atomic_store_explicit(&slot->first, first, memory_order_release);
     if (filler > 0) {
-        if (!failure_artifacts_slot_reserve(slot, failure_artifacts_slot_header + place, sizeof(step))) return NULL;
+        if (!reserve(slot, records + place, sizeof(step))) return NULL;
         // The ring's size and all records are multiples of 8 bytes, so this may be less than a whole step.
         step *record = (void *)(records + place);
         record->length = (uint32_t)filler;
@@ -483,7 +510,7 @@ static unsigned char *place_for(slot *slot, size_t length) {
         atomic_store_explicit(&slot->next, next + filler, memory_order_release);
         place = 0;
     }
-    if (!failure_artifacts_slot_reserve(slot, failure_artifacts_slot_header + place, length)) return NULL;
+    if (!reserve(slot, records + place, length)) return NULL;
     return records + place;
 }
 
@@ -767,11 +794,15 @@ static void settle(ending *ending, const unsigned char *header, requests *reques
     }
     history->pending.count = 0;
     history->pending_transactions = 0;
+    atomic_store_explicit(&slot->postponed, 0, memory_order_relaxed);
 }
 
 // Keeps the pages of a transaction for the next one.
 static void postpone(history *history, requests *requests) {
     history->pending_transactions++;
+    if (history->slot) {
+        atomic_store_explicit(&history->slot->postponed, history->pending_transactions, memory_order_relaxed);
+    }
     // The requests of a store in memory stay with its only cache.
     if (history->medium != failure_artifacts_in_file) return;
     for (uint32_t i = 0; i < requests->count; i++) add(&history->pending, requests->numbers[i]);
@@ -795,7 +826,7 @@ void failure_artifacts_history_transaction_ends(
         give_up(history, failure_artifacts_history_is_too_large);
     } else {
         uint64_t now = failure_artifacts_ticks();
-        if (is_within_budget(now)) {
+        if (is_within_budget(history, now)) {
             // SQLite's own size may be larger, after a savepoint was rolled back.
             uint32_t in_header = big_endian(header + size_offset);
             ending ending = {
@@ -803,7 +834,7 @@ void failure_artifacts_history_transaction_ends(
             uint32_t count = history->pending.count + requests->count;
             settle(&ending, header, requests);
             requests->count = 0;
-            spend(now, count);
+            spend(history, now, count);
         } else {
             postpone(history, requests);
         }

@@ -38,8 +38,9 @@ typedef struct failure_artifacts_pages_in_use {
     uint32_t page_size;
 } failure_artifacts_pages_in_use;
 
-// Returns the history of a file, which is a new one if it has none. Each result has to be released.
-failure_artifacts_history *failure_artifacts_history_of_file(failure_artifacts_file_identity identity);
+// Returns the history of a file, which is a new one if it has none. `born` is the time at which the file was created, 0 if
+// unknown: a new file may have the number of one that was deleted. Each result has to be released.
+failure_artifacts_history *failure_artifacts_history_of_file(failure_artifacts_file_identity identity, uint64_t born);
 
 // Returns a new history of a store that only one cache uses, without an identity.
 failure_artifacts_history *failure_artifacts_history_of_cache(failure_artifacts_medium medium);

@@ -25,7 +25,7 @@ struct failure_artifacts_recorder {
     unsigned char *memory;
     // The size of the memory, without the slots, which are mapped elsewhere; and the size of the whole file.
     size_t size;
-    size_t file_size;
+    _Atomic(size_t) file_size;
     int descriptor;
     struct stat identity;
     bool has_chunks;
@@ -70,7 +70,8 @@ static bool reserve(recorder *recorder, size_t offset, size_t length) {
     size_t page = (size_t)getpagesize(), from = offset / page * page;
     size_t to = (offset + length + page - 1) / page * page;
     // Space behind its end would make the file larger.
-    if (to > recorder->file_size) to = recorder->file_size;
+    size_t file_size = atomic_load_explicit(&recorder->file_size, memory_order_relaxed);
+    if (to > file_size) to = file_size;
     int status;
     do {
         status = fallocate(recorder->descriptor, 0, (off_t)from, (off_t)(to - from));
@@ -130,7 +131,8 @@ recorder *failure_artifacts_recorder_open(int descriptor, bool has_chunks) {
     recorder *new = calloc(1, sizeof *new);
     if (!new) return NULL;
     new->descriptor = fcntl(descriptor, F_DUPFD_CLOEXEC, 3);
-    new->size = new->file_size = size;
+    new->size = size;
+    atomic_store(&new->file_size, size);
     new->has_chunks = new->takes_older = has_chunks;
     void *memory = MAP_FAILED;
     if (size >= failure_artifacts_least_recorder_size && fstat(new->descriptor, &new->identity) == 0

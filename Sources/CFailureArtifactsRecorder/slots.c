@@ -150,7 +150,8 @@ bool failure_artifacts_slot_read(const void *bytes, failure_artifacts_slot_facts
     *facts = (failure_artifacts_slot_facts){
         .page_size = size, .page_count = count, .is_incomplete = atomic_load(&slot->is_incomplete),
         .is_in_file = slot->is_in_file, .first = atomic_load(&slot->first), .next = atomic_load(&slot->next),
-        .pending = atomic_load(&slot->pending), .transactions = slot->transactions, .device = slot->device,
+        .pending = atomic_load(&slot->pending), .transactions = slot->transactions,
+        .postponed = atomic_load(&slot->postponed), .device = slot->device,
         .inode = slot->inode,
     };
     memcpy(facts->schema, slot->schema, sizeof facts->schema);

@@ -27,13 +27,14 @@ let package = Package(
             name: "FailureArtifactsZip",
             dependencies: ["FailureArtifactsSystem", "CFailureArtifactsZlib"], swiftSettings: settings),
         .target(name: "CFailureArtifactsFunctions", dependencies: ["CFailureArtifactsSQLite"]),
+        .target(name: "CFailureArtifactsRecorder"),
         .target(
             name: "FailureArtifactsSQLite",
             dependencies: [
                 "FailureArtifactsSystem", "CFailureArtifactsSQLite", "CFailureArtifactsFunctions",
+                "CFailureArtifactsRecorder",
             ],
             swiftSettings: settings),
-        .target(name: "CFailureArtifactsRecorder"),
         .target(
             name: "FailureArtifactsBundle",
             dependencies: [

@@ -25,7 +25,7 @@ enum {
     failure_artifacts_slot_log = (4 << 20) - failure_artifacts_slot_header,
     failure_artifacts_slot_state = 12 << 20,
     failure_artifacts_slot_size = 16 << 20,
-    failure_artifacts_slots = 64,
+    failure_artifacts_slots = 256,
     // The maximum size of all slots in use together, in bytes.
     failure_artifacts_slots_limit = 64 << 20,
     failure_artifacts_slot_version = 1,
@@ -56,6 +56,8 @@ typedef struct failure_artifacts_slot {
     _Atomic(uint64_t) pending;
     // The number of transactions that were ever recorded.
     uint64_t transactions;
+    // The number of transactions since the last state.
+    _Atomic(uint32_t) postponed;
     // True if the store has a file: the one with these numbers.
     uint32_t is_in_file;
     uint64_t device;
@@ -119,6 +121,7 @@ typedef struct failure_artifacts_slot_facts {
     uint64_t next;
     uint64_t pending;
     uint64_t transactions;
+    uint32_t postponed;
     uint64_t device;
     uint64_t inode;
     char schema[failure_artifacts_slot_schema];

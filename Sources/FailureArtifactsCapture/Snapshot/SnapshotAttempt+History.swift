@@ -20,7 +20,10 @@ extension SnapshotAttempt {
             return
         }
         do {
-            if needsCommitted, store.path == nil, let committed = targets.committed {
+            // The last state is the committed one unless transactions followed that were not recorded.
+            if needsCommitted, store.path == nil, states.postponedTransactions == 0,
+                let committed = targets.committed
+            {
                 snapshot.hasCommittedCopy = try states.writeLastState(toNewFile: committed)
             }
             guard needsHistory, let target = targets.history,

@@ -32,6 +32,8 @@ package struct RecordedStates {
     package let file: FileStatus.Identity?
     /// False if not all pages of the last state are known.
     package private(set) var isComplete: Bool
+    /// The number of transactions after the last state.
+    package let postponedTransactions: Int
     private let pageSize: Int
     /// The size of the last state, in pages.
     private var size: UInt32
@@ -55,6 +57,7 @@ package struct RecordedStates {
         let maximum = Int(failure_artifacts_slot_state)
         size = facts.page_count
         isComplete = !facts.is_incomplete
+        postponedTransactions = Int(facts.postponed)
         connections = withUnsafeBytes(of: facts.connections) { Array($0.bindMemory(to: UInt64.self)) }
             .filter { $0 != 0 }
         file = facts.is_in_file ? .init(device: facts.device, inode: facts.inode) : nil

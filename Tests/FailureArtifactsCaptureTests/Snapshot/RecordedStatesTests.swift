@@ -1,4 +1,5 @@
 import CFailureArtifactsCapture
+import CFailureArtifactsRecorder
 import CFailureArtifactsSQLite
 import FailureArtifactsReading
 import FailureArtifactsSQLite
@@ -197,43 +198,49 @@ import Testing
 
 // MARK: - Non-interference
 
-extension RecordedStatesTests {
-    /// The pages that SQLite finds in its cache, reads, writes and drops are the same with and without recording.
-    @Test(arguments: [
-        "", "PRAGMA journal_mode = persist", "PRAGMA journal_mode = wal", "PRAGMA auto_vacuum = 1",
-    ])
-    func theCacheBehavesAsWithoutRecording(pragma: String) throws {
-        try withTemporaryDirectory { directory in
-            for (seed, size) in [8, 15, 30, 50, 100, 2000].enumerated() {
-                let recorded = try ApplicationHandle("\(directory)/recorded-\(size).sqlite")
-                // What is opened while discovery is paused is not recorded.
-                failure_artifacts_discovery_pause()
-                let plain = Result { try ApplicationHandle("\(directory)/plain-\(size).sqlite") }
-                failure_artifacts_discovery_resume()
-                let application = try plain.get()
-                var random = SplitMix(seed: UInt64(seed))
-                let statements = (0..<400).map { _ in Self.statement(&random) }
-                let start = [
-                    pragma, "PRAGMA cache_size = \(size)", "PRAGMA synchronous = off",
-                    "CREATE TABLE t(id INTEGER PRIMARY KEY, a TEXT, b INT)", "CREATE INDEX i ON t(b)",
-                    "CREATE TABLE u(x REFERENCES t(id) ON DELETE CASCADE, y BLOB)",
-                ]
-                for sql in start + statements {
-                    #expect(recorded.failure(of: sql) == application.failure(of: sql), "\(sql)")
+extension ProcessWideTests {
+    /// Other tests would read the stores at the same time.
+    @Suite struct RecordedCacheTests {
+        init() { ConnectionRegistry.shared.install() }
+
+        /// The pages that SQLite finds in its cache, reads, writes and drops are the same with and without recording.
+        @Test(arguments: [
+            "", "PRAGMA journal_mode = persist", "PRAGMA journal_mode = wal", "PRAGMA auto_vacuum = 1",
+        ])
+        func theCacheBehavesAsWithoutRecording(pragma: String) throws {
+            try withTemporaryDirectory { directory in
+                for (seed, size) in [8, 15, 30, 50, 100, 2000].enumerated() {
+                    let recorded = try ApplicationHandle("\(directory)/recorded-\(size).sqlite")
+                    // What is opened while discovery is paused is not recorded.
+                    failure_artifacts_discovery_pause()
+                    let plain = Result { try ApplicationHandle("\(directory)/plain-\(size).sqlite") }
+                    failure_artifacts_discovery_resume()
+                    let application = try plain.get()
+                    var random = SplitMix(seed: UInt64(seed))
+                    let statements = (0..<400).map { _ in RecordedStatesTests.statement(&random) }
+                    let start = [
+                        pragma, "PRAGMA cache_size = \(size)", "PRAGMA synchronous = off",
+                        "CREATE TABLE t(id INTEGER PRIMARY KEY, a TEXT, b INT)",
+                        "CREATE INDEX i ON t(b)",
+                        "CREATE TABLE u(x REFERENCES t(id) ON DELETE CASCADE, y BLOB)",
+                    ]
+                    for sql in start + statements {
+                        #expect(recorded.failure(of: sql) == application.failure(of: sql), "\(sql)")
+                    }
+                    #expect(Self.counters(of: recorded) == Self.counters(of: application))
                 }
-                #expect(Self.counters(of: recorded) == Self.counters(of: application))
             }
         }
-    }
 
-    private static func counters(of application: ApplicationHandle) -> [Int32] {
-        [
-            SQLITE_DBSTATUS_CACHE_HIT, SQLITE_DBSTATUS_CACHE_MISS, SQLITE_DBSTATUS_CACHE_WRITE,
-            SQLITE_DBSTATUS_CACHE_SPILL,
-        ].map { counter in
-            var (value, highest): (Int32, Int32) = (0, 0)
-            sqlite3_db_status(application.handle, counter, &value, &highest, 0)
-            return value
+        private static func counters(of application: ApplicationHandle) -> [Int32] {
+            [
+                SQLITE_DBSTATUS_CACHE_HIT, SQLITE_DBSTATUS_CACHE_MISS, SQLITE_DBSTATUS_CACHE_WRITE,
+                SQLITE_DBSTATUS_CACHE_SPILL,
+            ].map { counter in
+                var (value, highest): (Int32, Int32) = (0, 0)
+                sqlite3_db_status(application.handle, counter, &value, &highest, 0)
+                return value
+            }
         }
     }
 }
@@ -385,6 +392,31 @@ extension RecordedStatesTests {
         }
     }
 
+    /// Copies of one file have the same header.
+    @Test func aCopyThatReplacesAnotherOneHasNoneOfItsStates() throws {
+        try withTemporaryDirectory { directory in
+            let (template, path) = (directory + "/template.sqlite", directory + "/shop.sqlite")
+            _ = try sqlite3Program(template, "CREATE TABLE t(a); INSERT INTO t VALUES (1)")
+            for value in 2...9 {
+                try FileSystem.copy(template, toNewFile: path)
+                let application = try ApplicationHandle(path)
+                try application.run("INSERT INTO t VALUES (\(value))")
+                let place = "\(directory)/\(value)"
+                try FileSystem.createDirectory(place)
+                #expect(try capture(application.store, in: place).history?.transactions == 1)
+                #expect(try states(place) == ["1", "1,\(value)"])
+                application.close()
+                // The header is that of the template again.
+                try FileSystem.remove(path)
+                try FileSystem.copy(template, toNewFile: path)
+                let second = try ApplicationHandle(path)
+                _ = try second.value("SELECT count(*) FROM t")
+                second.close()
+                try FileSystem.remove(path)
+            }
+        }
+    }
+
     @Test func theStatesOfAStoreThatIsOpenedAgainGoOn() throws {
         try withTemporaryDirectory { directory in
             let path = directory + "/shop.sqlite"
@@ -474,6 +506,78 @@ extension RecordedStatesTests {
                 #expect(
                     try sqlite3Program(path, "SELECT count(*) - 1 - ifnull(max(a), -1) FROM t") == "0")
                 try FileSystem.remove(path)
+            }
+        }
+    }
+}
+
+extension RecordedStatesTests {
+    /// Stores that were closed keep their histories only as long as there is space for them.
+    @Test func closedStoresMakeRoom() throws {
+        try withTemporaryDirectory { directory in
+            for number in 0..<40 {
+                let application = try ApplicationHandle("\(directory)/\(number).sqlite")
+                try application.run(
+                    "PRAGMA synchronous = off; CREATE TABLE t(a); INSERT INTO t VALUES (randomblob(4000000))"
+                )
+                application.close()
+            }
+            let application = try ApplicationHandle(directory + "/last.sqlite")
+            try application.run("CREATE TABLE t(a); INSERT INTO t VALUES (1)")
+            let history = capture(try application.store, in: directory).history
+            #expect(history?.transactions == 2 && history?.reason == nil)
+        }
+    }
+}
+
+extension RecordedStatesTests {
+    /// A slot that is damaged, or made by someone else, is read as far as it makes sense.
+    @Test func aDamagedSlotIsRead() throws {
+        try withTemporaryDirectory { directory in
+            let application = try ApplicationHandle(":memory:")
+            try application.run("CREATE TABLE t(a); INSERT INTO t VALUES (randomblob(9000))")
+            for _ in 0..<5 {
+                try application.run("UPDATE t SET a = randomblob(9000); DELETE FROM t WHERE a IS NULL")
+            }
+            try application.run("DELETE FROM t; INSERT INTO t VALUES (1)")
+            _ = try capture(application.store, in: directory)
+            var slot: [UInt8] = []
+            let serial = try application.discovered.serial
+            try "main".withCString { schema in
+                var gap = failure_artifacts_history_has_none
+                let key = failure_artifacts_database_key(
+                    file: .init(is_known: false, device: 0, inode: 0), connection: serial, schema: schema
+                )
+                let isThere = withUnsafeMutablePointer(to: &slot) { slot in
+                    failure_artifacts_history_read(
+                        key, slot,
+                        { context, bytes in
+                            let all = UnsafeRawBufferPointer(
+                                start: bytes, count: Int(failure_artifacts_slot_size))
+                            context?.assumingMemoryBound(to: [UInt8].self).pointee = Array(all)
+                        }, &gap)
+                }
+                try #require(isThere)
+            }
+            #expect(slot.withUnsafeBytes { RecordedStates($0) }?.connections == [serial])
+            var random = SplitMix(seed: 20_261_126)
+            let log = Int(failure_artifacts_slot_header)
+            for _ in 0..<500 {
+                var undo: [(Int, UInt8)] = []
+                for _ in 0..<Int.random(in: 1...6, using: &random) {
+                    let place = Bool.random(using: &random) ? 8 : log
+                    let offset = place + Int.random(in: 0..<(place == log ? 3000 : 240), using: &random)
+                    undo.append((offset, slot[offset]))
+                    slot[offset] = .random(in: 0...255, using: &random)
+                }
+                if let states = slot.withUnsafeBytes({ RecordedStates($0) }) {
+                    let path = directory + "/damaged.wal-history"
+                    _ = try states.writeHistory(
+                        endingWith: directory + "/copy.sqlite", to: path, maximumBytes: 1 << 24)
+                    _ = try? HistoryReader(path: path)
+                    try? FileSystem.remove(path)
+                }
+                for (offset, byte) in undo.reversed() { slot[offset] = byte }
             }
         }
     }

@@ -325,7 +325,7 @@ class Commands(CrashCase):
 
     def test_a_crash_after_a_snapshot(self):
         """It is compared with the snapshot."""
-        place = self.place()
+        place = self.place(FAILURE_ARTIFACTS_HISTORY="off")
         code, _, _ = place.run("ExplicitSuite.SnapshotCrashTests")
         self.assertEqual(code, -signal.SIGKILL)
         compared = self.tool(place, "diff", "--json")

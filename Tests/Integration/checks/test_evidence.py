@@ -27,7 +27,9 @@ class UnknownChanges(Evidence):
         bundles = self.leaves(RAW + "SharedRowTests", count=2)
         own, other = sorted(bundles, key=lambda bundle: bundle.metadata["test"]["name"], reverse=True)
         self.assertEqual(own.metadata["test"]["name"], "testFindsItsOwnRow")
-        self.assertEqual(self.findings(own, "leftover"), [])
+        # The history tells which row the test inserted, and which was there.
+        rows = [finding["rows"] for finding in self.findings(own, "leftover")]
+        self.assertEqual([[row["key"] for row in found] for found in rows], [[{"rowid": 1}]] * 2)
         found = self.findings(other, "leftover")
         self.assertEqual([finding["title"] for finding in found], ["1 row of fruit was in the store before the test"] * 2)
         self.assertTrue(found[0]["explanation"].startswith("This test didn't insert it."))

@@ -17,7 +17,8 @@ class Many(SuiteCase):
     def test_fifty_open_stores_and_little_room(self):
         """Each store has about 36 KB, of which 20 KB are incompressible."""
         limit = 500_000
-        found = run(FIFTY, {"FAILURE_ARTIFACTS_MAX_TOTAL_BYTES": str(limit)})
+        found = run(FIFTY, {
+            "FAILURE_ARTIFACTS_MAX_TOTAL_BYTES": str(limit), "FAILURE_ARTIFACTS_HISTORY": "off"})
         self.assertUnchanged(found, FIFTY)
         (bundle,) = found.bundles
         self.check(bundle)

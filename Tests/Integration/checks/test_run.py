@@ -270,8 +270,9 @@ class Running(RunCase):
         self.assertEqual(place.in_flight, [])
         (bundle,) = place.bundles()
         (store,) = bundle.metadata["stores"]
-        self.assertEqual((store["storage"], store["capture"]["method"]), ("memory", "described"))
-        self.assertEqual(bundle.metadata["warnings"][0]["code"], "memory-stores-lost")
+        self.assertEqual((store["storage"], store["capture"]["method"]), ("memory", "recorded"))
+        self.assertEqual(bundle.metadata["warnings"], [])
+        self.assertEqual(bundle.store("memory").rows(), ["apple", "pear"])
 
 
 @unittest.skipUnless(sys.platform == "linux", "Libraries are preloaded on Linux.")

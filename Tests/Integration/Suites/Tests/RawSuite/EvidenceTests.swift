@@ -1,7 +1,7 @@
 import CSuiteSQLite
 import XCTest
 
-/// Tests that share stores without a history, whose connections stay open.
+/// Tests that share stores, whose connections stay open.
 ///
 /// They run in the order of their names, and the first one passes.
 final class SharedRowTests: XCTestCase {
@@ -24,7 +24,7 @@ final class SharedRowTests: XCTestCase {
 
     /// `journal`, memory: apple, cherry.
     ///
-    /// Only apple is a leftover, but the log doesn't show which rows the test inserted.
+    /// Only apple is a leftover.
     func testFindsItsOwnRow() throws {
         for store in try Self.stores.get() { try store.add("cherry") }
         let counts = try Self.stores.get().map { try $0.integer("SELECT count(*) FROM fruit") }

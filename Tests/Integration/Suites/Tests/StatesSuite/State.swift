@@ -45,7 +45,8 @@ struct Expected: Encodable {
             mayBeInconsistent = setting.lacksJournalFile
         case .serialized:
             copies = [own]
-            committed = setting.isFile ? [state] : []
+            // Without a file, it was recorded.
+            committed = [state]
         case .readSnapshot:
             copies = [own]
             committed = own == state ? [] : [state]
