@@ -2,6 +2,7 @@
 
 #include "page_cache.h"
 #include "cache.h"
+#include "history.h"
 #include "keeping.h"
 #include "page_history.h"
 #include "reading.h"
@@ -283,16 +284,15 @@ static page_cache *cache_of(const failure_artifacts_connection *connection, cons
     return position < counted.count ? counted.caches[position] : NULL;
 }
 
-// Returns the time at which a file was created, in nanoseconds; 0 if the file system doesn't tell.
-static uint64_t birth_of(const char *path, const struct stat *status) {
+uint64_t failure_artifacts_birth_of(const char *path) {
 #ifdef __APPLE__
-    (void)path;
-    return (uint64_t)status->st_birthtimespec.tv_sec * 1000000000 + (uint64_t)status->st_birthtimespec.tv_nsec;
+    struct stat status;
+    if (stat(path, &status) != 0) return 0;
+    return (uint64_t)status.st_birthtimespec.tv_sec * 1000000000 + (uint64_t)status.st_birthtimespec.tv_nsec;
 #else
-    (void)status;
-    struct statx more;
-    if (statx(AT_FDCWD, path, 0, STATX_BTIME, &more) != 0 || !(more.stx_mask & STATX_BTIME)) return 0;
-    return (uint64_t)more.stx_btime.tv_sec * 1000000000 + more.stx_btime.tv_nsec;
+    struct statx status;
+    if (statx(AT_FDCWD, path, 0, STATX_BTIME, &status) != 0 || !(status.stx_mask & STATX_BTIME)) return 0;
+    return (uint64_t)status.stx_btime.tv_sec * 1000000000 + status.stx_btime.tv_nsec;
 #endif
 }
 
@@ -318,7 +318,7 @@ static failure_artifacts_history *new_history(
     if (stat(path, &status) != 0 || !S_ISREG(status.st_mode)) return NULL;
     return failure_artifacts_history_of_file(
         (failure_artifacts_file_identity){true, (uint64_t)status.st_dev, (uint64_t)status.st_ino},
-        birth_of(path, &status));
+        failure_artifacts_birth_of(path));
 }
 
 void failure_artifacts_record_histories(const failure_artifacts_connection *connection) {

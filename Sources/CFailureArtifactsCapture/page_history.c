@@ -218,7 +218,10 @@ void failure_artifacts_history_add_connection(history *history, uint64_t serial,
 }
 
 static bool is_meant(const history *history, failure_artifacts_database_key key) {
-    if (key.file.is_known) return is_same(history->identity, key.file);
+    if (key.file.is_known) {
+        return is_same(history->identity, key.file)
+            && (is_used_by(history, key.connection) || (key.born != 0 && key.born == history->born));
+    }
     return !history->identity.is_known && is_used_by(history, key.connection)
         && strncmp(history->schema, key.schema, sizeof history->schema - 1) == 0;
 }

@@ -25,10 +25,16 @@ void failure_artifacts_history_turn(bool on);
 // Notes the start of a test, which has an allowance of its own.
 void failure_artifacts_history_test_starts(void);
 
+// Returns the time at which a file was created, in nanoseconds; 0 if the file system doesn't tell.
+uint64_t failure_artifacts_birth_of(const char *path);
+
 // A database: a file, or what a connection has under a name, such as "main".
 typedef struct failure_artifacts_database_key {
     failure_artifacts_file_identity file;
-    // The number of a connection that uses the database or has used it, if it is no file.
+    // The time of the file's creation; 0 if unknown. Without it, the connection tells it from an earlier file with the same
+    // numbers.
+    uint64_t born;
+    // The number of a connection that uses the database or has used it.
     uint64_t connection;
     const char *schema;
 } failure_artifacts_database_key;

@@ -4,6 +4,8 @@ extension ClosedStore {
     /// A closed store with more saved data than the statements of one connection, before its files are inspected.
     struct Draft: Sendable {
         let path: String?
+        /// The number of the last connection to it.
+        let connection: UInt64
         /// The test that opened it; nil if not known.
         let owner: TestID?
         let identity: FileStatus.Identity?
@@ -28,7 +30,8 @@ extension ClosedStore {
             _ baselines: [TestID: SavedState]
         ) -> Draft {
             Draft(
-                path: connection.path, owner: connection.owner, identity: connection.identity,
+                path: connection.path, connection: connection.serial, owner: connection.owner,
+                identity: connection.identity,
                 schema: "main",
                 // If a transaction was open at the end, that image is all that is left of a store without a file.
                 last: endedConnections.last
@@ -47,7 +50,8 @@ extension ClosedStore {
                 let mine = endedConnections.only(schema)
                 let path = mine.images.last?.path
                 return Draft(
-                    path: path, owner: connection.owner, identity: mine.images.last?.identity,
+                    path: path, connection: connection.serial, owner: connection.owner,
+                    identity: mine.images.last?.identity,
                     schema: schema,
                     last: mine.last ?? (path == nil ? mine.imageBeforeRollback : nil),
                     beforeRollback: mine.imageBeforeRollback, logs: KeptLogs(log),

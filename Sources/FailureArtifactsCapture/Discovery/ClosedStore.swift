@@ -11,8 +11,8 @@ final class ClosedStore: Sendable {
     private nonisolated(unsafe) let files: UnsafeMutablePointer<failure_artifacts_closed_files>?
     /// The statements of its only connection, in C; nil if they are in ``kept``, or there are none.
     private nonisolated(unsafe) let log: OpaquePointer?
-    /// The number of that connection.
-    private let serial: UInt64
+    /// The number of that connection, or of the last one.
+    let serial: UInt64
     /// The test that opened the store; 0 if not known.
     private let ownerID: TestID
     /// The last statement of its connections, as a number in the order of all connections' statements; 0 for none.
@@ -58,7 +58,7 @@ final class ClosedStore: Sendable {
             inode: draft.identity?.inode ?? 0)
         files = draft.path?.withCString { failure_artifacts_hold_files($0, identity) }
         log = nil
-        serial = 0
+        serial = draft.connection
         ownerID = draft.owner ?? 0
         lastUse = draft.lastUse
         kept = draft

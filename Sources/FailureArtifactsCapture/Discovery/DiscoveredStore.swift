@@ -39,6 +39,8 @@ struct DiscoveredStore: Sendable {
     let beforeRollback: SavedState?
     /// The statements of its ended connections.
     let endedLogs: KeptLogs
+    /// The number of the last one of its ended connections; nil if none is known.
+    let endedConnection: UInt64?
     /// The last use by those connections, in the order of all connections' statements; 0 for none.
     let endedUse: UInt64
     /// The contents when tests began to use it.
@@ -81,6 +83,7 @@ struct DiscoveredStore: Sendable {
                 ? closed.path.map { StoreFiles(path: $0, checkpointedWAL: closed.checkpointedWAL) }
                 : StoreFiles(closed),
             last: closed.last, beforeRollback: closed.beforeRollback, endedLogs: closed.logs,
+            endedConnection: closed.serial,
             endedUse: closed.lastUse, baselines: closed.baselines)
     }
 
@@ -100,7 +103,8 @@ struct DiscoveredStore: Sendable {
         files: StoreFiles?,
         accesses: [Access] = [],
         last: SavedState? = nil, beforeRollback: SavedState? = nil, endedLogs: KeptLogs = KeptLogs(),
-        endedUse: UInt64 = 0, baselines: [TestID: SavedState] = [:], start: SavedState? = nil
+        endedConnection: UInt64? = nil, endedUse: UInt64 = 0, baselines: [TestID: SavedState] = [:],
+        start: SavedState? = nil
     ) {
         self.storage = storage
         self.path = path
@@ -113,6 +117,7 @@ struct DiscoveredStore: Sendable {
         self.last = last
         self.beforeRollback = beforeRollback
         self.endedLogs = endedLogs
+        self.endedConnection = endedConnection
         self.endedUse = endedUse
         self.baselines = baselines
         self.start = start

@@ -65,6 +65,7 @@ extension DiscoveredStore {
     /// A database in the terms of history.h.
     private struct HistoryKey {
         var file: FileStatus.Identity?
+        var born: UInt64 = 0
         var connection: UInt64 = 0
         var schema = "main"
 
@@ -76,7 +77,7 @@ extension DiscoveredStore {
                 let key = failure_artifacts_database_key(
                     file: .init(
                         is_known: file != nil, device: file?.device ?? 0, inode: file?.inode ?? 0),
-                    connection: connection, schema: schema)
+                    born: born, connection: connection, schema: schema)
                 withUnsafeMutablePointer(to: &result) { result in
                     _ = failure_artifacts_history_read(
                         key, result,
@@ -96,7 +97,13 @@ extension DiscoveredStore {
     private var historyKeys: [HistoryKey] {
         guard path == nil else {
             let found = identity ?? path.flatMap { try? FileSystem.status(of: $0)?.identity }
-            return found.map { [HistoryKey(file: $0)] } ?? []
+            // Another file may have had the same number, but not the same connection.
+            let connections = accesses.map(\.connection.serial) + (endedConnection.map { [$0] } ?? [])
+            guard let found, connections.isEmpty, let path else {
+                return found.map { file in connections.map { HistoryKey(file: file, connection: $0) } }
+                    ?? []
+            }
+            return [HistoryKey(file: found, born: failure_artifacts_birth_of(path))]
         }
         return accesses.map { HistoryKey(connection: $0.connection.serial, schema: $0.schema) }
             + [last, beforeRollback].compactMap(\.self).map {
