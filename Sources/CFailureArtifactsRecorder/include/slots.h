@@ -137,7 +137,7 @@ bool failure_artifacts_slot_read(const void *bytes, failure_artifacts_slot_facts
 // False in a child made by fork, which leaves its parent's slots alone.
 bool failure_artifacts_slots_are_usable(void);
 
-// Returns an unused slot whose header is zero; NULL if there is none.
+// Returns an unused slot whose header is zero; NULL if all are in use.
 failure_artifacts_slot *failure_artifacts_slot_take(void);
 
 // Makes a slot unused.

@@ -145,7 +145,7 @@ extension BundleMetadata {
             package var bytes: UInt64
             /// The reason why it is absent or lacks transactions, as a full sentence.
             package var reason: String?
-            /// The origin of the history; absent if there is none.
+            /// The origin of the history; absent without a history.
             package var source: Source?
             /// The numbers of transactions that stand for several ones; absent if there are none.
             package var merged: [Int]?

@@ -391,7 +391,7 @@ import Testing
         #expect(found.first?.explanation.contains("The store has no history") == true)
     }
 
-    /// Of many changed rows, only the first ones are kept.
+    /// Only the first of many changed rows are kept.
     @Test func allDeletedRowsAreCounted() throws {
         let fill =
             "WITH RECURSIVE r(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM r LIMIT 900) "

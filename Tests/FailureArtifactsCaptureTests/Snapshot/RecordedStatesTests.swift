@@ -22,7 +22,7 @@ import Testing
 
     /// A store and the pragmas with which transactions run.
     struct Kind: CustomTestStringConvertible {
-        /// The path; that of a file is relative.
+        /// The path, relative for a file.
         var path = "shop.sqlite"
         var pragmas = ""
         var connections = 1
@@ -406,7 +406,7 @@ extension RecordedStatesTests {
                 #expect(try capture(application.store, in: place).history?.transactions == 1)
                 #expect(try states(place) == ["1", "1,\(value)"])
                 application.close()
-                // The header is that of the template again.
+                // The header equals the template's again.
                 try FileSystem.remove(path)
                 try FileSystem.copy(template, toNewFile: path)
                 let second = try ApplicationHandle(path)

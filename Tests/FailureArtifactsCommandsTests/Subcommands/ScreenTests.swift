@@ -5,7 +5,7 @@ import Testing
 
 @testable import FailureArtifactsCommands
 
-/// What is shown fits on a screen, and an option shows the rest.
+/// The output fits on a screen, and an option shows the rest.
 @Suite struct ScreenTests {
     /// A message of 60 KB, whose values are at the end.
     private static let long =

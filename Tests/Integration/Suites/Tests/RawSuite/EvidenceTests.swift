@@ -38,7 +38,7 @@ final class SharedRowTests: XCTestCase {
     }
 }
 
-/// Statements that fail, with SQLite's message in that of the test.
+/// Statements that fail, with SQLite's message in the test's message.
 final class FailedStatementTests: XCTestCase {
     private func database() throws -> Database {
         let database = try Database(":memory:", journal: "memory", fruit: "apple", "pear")
@@ -109,7 +109,7 @@ final class FailedStatementTests: XCTestCase {
     }
 }
 
-/// What a log doesn't show.
+/// States that a log doesn't show.
 final class UnloggedTests: XCTestCase {
     /// `closed`: empty.
     ///
