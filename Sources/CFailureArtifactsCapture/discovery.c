@@ -124,6 +124,16 @@ static inline uint64_t next_number(failure_artifacts_connection *connection) {
 static _Atomic(uint64_t) started_tests;
 static atomic_bool reports_first_uses;
 
+static _Atomic(uint64_t) only_test;
+
+void failure_artifacts_test_is_alone(uint64_t test) { atomic_store(&only_test, test); }
+
+void failure_artifacts_connection_has_owner(failure_artifacts_connection *connection, uint64_t test) {
+    atomic_store_explicit(&connection->owner, test, memory_order_relaxed);
+}
+
+uint64_t failure_artifacts_only_test(void) { return atomic_load_explicit(&only_test, memory_order_relaxed); }
+
 void failure_artifacts_connection_is_left(failure_artifacts_connection *connection) {
     atomic_store(&connection->is_left, true);
 }
@@ -150,10 +160,16 @@ static __attribute__((noinline)) bool renews_numbers(failure_artifacts_connectio
 // than many statements, so it is only done when the task changes.
 static __attribute__((noinline)) void note_task(failure_artifacts_connection *connection, uint64_t number) {
     uintptr_t task = failure_artifacts_current_task();
-    if (task == 0) atomic_store_explicit(&connection->last_use_without_task, number, memory_order_relaxed);
-    if (task == 0 || task == atomic_load_explicit(&connection->last_task, memory_order_relaxed)) return;
-    atomic_store_explicit(&connection->last_task, task, memory_order_relaxed);
-    events.used_in_task(connection);
+    if (task == 0) {
+        atomic_store_explicit(&connection->last_use_without_task, number, memory_order_relaxed);
+        connection->test = atomic_load_explicit(&connection->owner, memory_order_relaxed);
+        return;
+    }
+    if (task != atomic_load_explicit(&connection->last_task, memory_order_relaxed)) {
+        atomic_store_explicit(&connection->last_task, task, memory_order_relaxed);
+        connection->test_of_task = events.used_in_task(connection);
+    }
+    connection->test = connection->test_of_task;
 }
 
 // Waits while another thread borrows the connection, which never takes long.
@@ -184,7 +200,8 @@ static void follow(failure_artifacts_connection *connection, const char *sql) {
 
 // Handles the start of a statement that the fast path does not cover.
 static void statement_starts(
-    failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t number) {
+    failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t number,
+    uint32_t frame) {
     if (!this_thread.handle) learn_thread();
     // With what was noted before the test started: that the connection is left.
     uint64_t tests = atomic_load_explicit(&started_tests, memory_order_acquire);
@@ -203,9 +220,8 @@ static void statement_starts(
     if (failure_artifacts_is_followed(sql) || connection->is_watched) follow(connection, sql);
     uintptr_t thread = this_thread.handle;
     bool is_logged = failure_artifacts_log_prepare(connection, thread);
-    if (is_logged) failure_artifacts_log_statement(connection, statement, sql, number);
-    bool is_settled = is_logged && !connection->is_watched && failure_artifacts_log_repeats()
-        && failure_artifacts_has_heavy_fence();
+    if (is_logged) failure_artifacts_log_statement(connection, statement, sql, number, frame);
+    bool is_settled = is_logged && !connection->is_watched && failure_artifacts_has_heavy_fence();
     // A number that no other connection has.
     connection->settled = this_thread.settled = number;
     if (!is_settled) this_thread.settled = 0;
@@ -216,7 +232,7 @@ static void statement_starts(
 
 // Not inlined: otherwise the fast path would set up the larger stack frame too.
 static __attribute__((noinline)) int something_is_new(
-    unsigned event, failure_artifacts_connection *connection, void *statement, void *argument) {
+    unsigned event, failure_artifacts_connection *connection, void *statement, void *argument, uint32_t frame) {
     if (this_thread.pauses > 0) return 0;
     if (event == SQLITE_TRACE_PROFILE) {
         failure_artifacts_log_ended(connection, statement);
@@ -234,7 +250,7 @@ static __attribute__((noinline)) int something_is_new(
         failure_artifacts_keep(connection, failure_artifacts_is_ending, events.kept);
     } else {
         if (!has_number(connection)) take_numbers(connection);
-        statement_starts(connection, statement, argument, next_number(connection));
+        statement_starts(connection, statement, argument, next_number(connection), frame);
     }
     atomic_store_explicit(&connection->is_called, false, memory_order_release);
     return 0;
@@ -244,7 +260,8 @@ static __attribute__((noinline)) int something_is_new(
 // replaces this one, which is intended. Later statements, their threads and the close are then not reported here.
 static int connection_is_used(unsigned event, void *context, void *statement, void *argument) {
     failure_artifacts_connection *connection = context;
-    if (event != SQLITE_TRACE_STMT) return something_is_new(event, connection, statement, argument);
+    uint32_t frame = (uint32_t)(uintptr_t)__builtin_frame_address(0);
+    if (event != SQLITE_TRACE_STMT) return something_is_new(event, connection, statement, argument, frame);
     // The fast path: usually nothing has changed since the last statement started, and the statement is known.
     if (connection->settled == this_thread.settled) {
         atomic_store_explicit(&connection->is_called, true, memory_order_relaxed);
@@ -253,13 +270,13 @@ static int connection_is_used(unsigned event, void *context, void *statement, vo
             && (has_number(connection) || renews_numbers(connection))) {
             uint64_t number = next_number(connection);
             if (atomic_load_explicit(&follows_tasks, memory_order_relaxed)) note_task(connection, number);
-            if (failure_artifacts_log_repeated(connection, statement, argument, number)) {
+            if (failure_artifacts_log_repeated(connection, statement, argument, number, frame)) {
                 atomic_store_explicit(&connection->is_called, false, memory_order_release);
                 return 0;
             }
         }
     }
-    return something_is_new(SQLITE_TRACE_STMT, connection, statement, argument);
+    return something_is_new(SQLITE_TRACE_STMT, connection, statement, argument, frame);
 }
 
 #define MARKER_FUNCTION "failure_artifacts_connection"

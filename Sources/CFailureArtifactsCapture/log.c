@@ -5,6 +5,7 @@
 #include "stack.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,8 +18,20 @@ enum {
     maximum_path = 4 << 10,
     // The maximum number of return addresses of a statement.
     maximum_addresses = 64,
-    // The number of statements after the start of a test whose stacks and ends are recorded in any case.
-    allowance_of_test = 1000,
+    // The number of a text's first executions in a test that are observed in any case, and of its other places in a chunk.
+    allowance_of_text = 8,
+    allowance_of_places = 16,
+    // The budget: an observation takes at most this part of the time until the next one, as a power of 2.
+    budget_bits = 7,
+    // The number of unobserved ends in a row after which SQLite doesn't report ends.
+    maximum_idle_ends = 8,
+    // The maximum length of a statement with its values, in bytes, and of one whose text is new in a test. Writing a blob of
+    // that many digits takes about as long as the insert of 100 rows.
+    maximum_expanded = 16 << 10,
+    maximum_first_expanded = 256 << 10,
+    // The maximum length of a literal, and of all values of a statement, in bytes.
+    maximum_literal = 1 << 10,
+    maximum_values = 4 << 10,
 };
 
 typedef failure_artifacts_log_text text;
@@ -44,13 +57,12 @@ bool failure_artifacts_log_is_kept(const failure_artifacts_connection *connectio
     return connection->library == &failure_artifacts_system_library && atomic_load(&capacity) > 0;
 }
 
-bool failure_artifacts_log_repeats(void) { return !atomic_load_explicit(&records_values, memory_order_relaxed); }
-
 // MARK: - Ownership
 
 static void release(failure_artifacts_log *log) {
     if (!log || atomic_fetch_sub(&log->references, 1) != 1) return;
     for (part *part = log->parts; part < log->parts + log->count; part++) failure_artifacts_chunk_free(part->chunk);
+    failure_artifacts_repetitions_free(log->repetitions);
     free(log->parts);
     free(log);
 }
@@ -79,9 +91,7 @@ static void update_end(failure_artifacts_log *log) {
     log->end = (unsigned char *)log->chunk + log->chunk->reserved - failure_artifacts_log_margin;
 }
 
-// Returns the place of a record of this length in the current chunk; NULL if there is no space for it. A statement leaves
-// the margin free, for its error and its end.
-static void *place(failure_artifacts_log *log, size_t length, size_t margin) {
+void *failure_artifacts_log_place(failure_artifacts_log *log, size_t length, size_t margin) {
     if (!log->chunk) return NULL;
     unsigned char *start = (unsigned char *)log->chunk;
     size_t end = (size_t)(log->next - start) + ((length + 7) & ~(size_t)7) + margin;
@@ -92,8 +102,7 @@ static void *place(failure_artifacts_log *log, size_t length, size_t margin) {
     return log->next;
 }
 
-// Completes the record at the current place.
-static uint32_t complete(failure_artifacts_log *log, size_t length) {
+uint32_t failure_artifacts_log_complete(failure_artifacts_log *log, size_t length) {
     uint32_t offset = (uint32_t)(log->next - (unsigned char *)log->chunk);
     log->next += (length + 7) & ~(size_t)7;
     atomic_store_explicit(
@@ -101,27 +110,32 @@ static uint32_t complete(failure_artifacts_log *log, size_t length) {
     return offset;
 }
 
+void failure_artifacts_log_continue(failure_artifacts_log *log, chunk *chunk, size_t used) {
+    log->chunk = chunk;
+    log->next = (unsigned char *)chunk + used;
+    update_end(log);
+}
+
 // Adds a record with these bytes. Returns its offset; 0 if there is no space for it.
 static uint32_t add_bytes(
     failure_artifacts_log *log, failure_artifacts_record_kind kind, bool flag, const void *bytes, size_t length) {
     size_t whole = sizeof(record) + length;
-    record *added = place(log, whole, 0);
+    record *added = failure_artifacts_log_place(log, whole, 0);
     if (!added) return 0;
     *added = (record){(uint32_t)whole, (uint8_t)kind, flag, 0};
     memcpy(added + 1, bytes, length);
-    return complete(log, whole);
+    return failure_artifacts_log_complete(log, whole);
 }
 
-// Adds the record that starts each chunk.
-static void add_connection(failure_artifacts_log *log, const char *path) {
+void failure_artifacts_log_add_connection(failure_artifacts_log *log, const char *path) {
     size_t length = strnlen(path, maximum_path);
     size_t whole = sizeof(failure_artifacts_connection_record) + length;
-    failure_artifacts_connection_record *added = place(log, whole, 0);
+    failure_artifacts_connection_record *added = failure_artifacts_log_place(log, whole, 0);
     if (!added) return;
     *added = (failure_artifacts_connection_record){
         .record = {(uint32_t)whole, failure_artifacts_record_connection, 0, 0}, .maximum = log->maximum};
     memcpy(added + 1, path, length);
-    complete(log, whole);
+    failure_artifacts_log_complete(log, whole);
 }
 
 // Makes a chunk the current one. Texts and stacks are only known within a chunk.
@@ -132,6 +146,7 @@ static bool begin_part(failure_artifacts_log *log, failure_artifacts_connection 
     part oldest = {NULL, 0};
     if (log->count > 1 && others >= log->maximum) {
         // The statements of the oldest chunk are not needed any more.
+        failure_artifacts_log_fold(log, connection);
         oldest = log->parts[0];
         memmove(log->parts, log->parts + 1, --log->count * sizeof *log->parts);
         oldest.statements = 0;
@@ -149,13 +164,11 @@ static bool begin_part(failure_artifacts_log *log, failure_artifacts_connection 
     }
     log->parts[log->count++] = oldest;
     log->statements = 0;
-    log->chunk = oldest.chunk;
-    log->next = (unsigned char *)log->chunk + sizeof *log->chunk;
-    update_end(log);
+    failure_artifacts_log_continue(log, oldest.chunk, sizeof *oldest.chunk);
     memset(log->known, 0, sizeof log->known);
     memset(log->stacks, 0, sizeof log->stacks);
     log->last_text = 0;
-    add_connection(log, connection->path ? connection->path : "");
+    failure_artifacts_log_add_connection(log, connection->path ? connection->path : "");
     return true;
 }
 
@@ -170,9 +183,8 @@ static void move_chunk(failure_artifacts_log *log, failure_artifacts_connection 
     }
     memcpy(new + 1, old + 1, used - sizeof *old);
     atomic_store_explicit(&new->used, used, memory_order_release);
-    log->parts[log->count - 1].chunk = log->chunk = new;
-    log->next = (unsigned char *)new + (log->next - (unsigned char *)old);
-    update_end(log);
+    log->parts[log->count - 1].chunk = new;
+    failure_artifacts_log_continue(log, new, (size_t)(log->next - (unsigned char *)old));
     failure_artifacts_chunk_free(old);
 }
 
@@ -190,19 +202,11 @@ static uint64_t maximum_cost(void) {
     return 1 << 20;
 }
 
-// Finds the times from which the budget allows to observe statements, after a stack or an end that took `cost` ticks.
-static void spend(failure_artifacts_log *log, uint64_t cost) {
-    // Nothing here takes a millisecond. If it did, the thread was suspended meanwhile, which isn't this code's cost.
-    uint64_t maximum = maximum_cost();
-    log->spent += cost < maximum ? cost : maximum;
-    bool is_free = log->allowance > 0;
-    log->due_for_first_change = is_free ? 0 : log->opened + ((log->spent + 1) << 7);
-    log->due = is_free ? 0 : log->opened + ((log->spent + 1) << 8);
-    // Where statements are frequent, stacks take all of the budget, so that an end would never be within it.
-    log->due_for_ends = is_free ? 0 : log->opened + ((log->spent + log->spent / 8 + 1) << 8);
-    if (log->reports_ends || atomic_load_explicit(&records_stacks, memory_order_relaxed)) return;
-    // There is nothing else to observe.
-    log->due_for_first_change = log->due = log->due_for_ends;
+// Returns the time from which the budget allows the next observation, after one that took from `start` to `now`.
+static uint64_t due_after(uint64_t start, uint64_t now) {
+    // Nothing here takes longer than the maximum. If it did, the thread was suspended meanwhile.
+    uint64_t cost = now - start, maximum = maximum_cost();
+    return now + ((cost < maximum ? cost : maximum) << budget_bits);
 }
 
 // MARK: - Logs of connections
@@ -216,9 +220,6 @@ static failure_artifacts_log *create(failure_artifacts_connection *connection) {
     log->final = (failure_artifacts_log_end){.changes = -1};
     log->has_pages = connection->path != NULL;
     log->reports_ends = true;
-    log->opened = failure_artifacts_ticks();
-    log->allowance = allowance_of_test;
-    spend(log, 0);
     if (!begin_part(log, connection)) {
         release(log);
         return NULL;
@@ -238,8 +239,8 @@ bool failure_artifacts_log_prepare(failure_artifacts_connection *connection, uin
 void failure_artifacts_log_test_starts(failure_artifacts_connection *connection) {
     failure_artifacts_log *log = connection->log;
     if (!log) return;
-    log->allowance = allowance_of_test;
-    spend(log, 0);
+    memset(log->seen, 0, sizeof log->seen);
+    memset(log->known, 0, sizeof log->known);
     // The file exists since the first test that needs it; this connection may be older.
     if (!log->chunk || failure_artifacts_chunk_is_preferred(log->chunk)) return;
     if (failure_artifacts_recorder_takes_older_chunks()) move_chunk(log, connection);
@@ -283,10 +284,31 @@ static text *known(failure_artifacts_log *log, const char *sql) {
     return text->source == sql && is_text(log, text->offset, sql) ? text : NULL;
 }
 
+// FNV-1a, by words of 8 bytes; never 0.
+static uint32_t hash_of(const void *bytes, size_t length) {
+    uint64_t hash = 0xcbf29ce484222325, word = 0;
+    const char *next = bytes;
+    for (; length >= sizeof word; length -= sizeof word, next += sizeof word) {
+        memcpy(&word, next, sizeof word);
+        hash = (hash ^ word) * 0x100000001b3;
+    }
+    word = length;
+    memcpy((char *)&word + 1, next, length);
+    hash = (hash ^ word) * 0x100000001b3;
+    return (uint32_t)(hash ^ hash >> 32) | 1;
+}
+
+static failure_artifacts_log_seen *seen(failure_artifacts_log *log, uint32_t hash) {
+    return &log->seen[(hash >> 1) % failure_artifacts_seen_texts];
+}
+
 // Adds a statement's text to the known ones; NULL if there is no space for it.
 static text *learn(failure_artifacts_log *log, sqlite3_stmt *statement, const char *sql) {
     uint32_t offset = add_text(log, sql);
     if (!offset) return NULL;
+    uint32_t hash = hash_of(sql, strlen(sql));
+    failure_artifacts_log_seen *earlier = seen(log, hash);
+    if (earlier->hash != hash) *earlier = (failure_artifacts_log_seen){hash, 0, allowance_of_text};
     size_t number = failure_artifacts_known_place(sql);
     text *place = &log->known[number];
     // An older text from the same address is obsolete: SQLite has another statement there now.
@@ -300,7 +322,9 @@ static text *learn(failure_artifacts_log *log, sqlite3_stmt *statement, const ch
     *place = (text){
         .source = sql, .repeated = failure_artifacts_is_followed(sql) ? NULL : sql, .offset = offset,
         .may_have_others = has_foreign_keys && is_writing, .is_writing = is_writing,
-        .is_control = !is_writing && !has_columns,
+        .is_control = !is_writing && !has_columns, .hash = hash, .frame = earlier->frame,
+        .allowance = (uint8_t)earlier->allowance, .places = allowance_of_places,
+        .has_parameters = sqlite3_bind_parameter_count(statement) > 0,
         .steps = sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_VM_STEP, 0),
     };
     return place;
@@ -309,19 +333,89 @@ static text *learn(failure_artifacts_log *log, sqlite3_stmt *statement, const ch
 // MARK: - Stacks
 
 // Returns the offset of this thread's stack in the current chunk, which has space for it; 0 if it is not known.
-static uint32_t add_stack(failure_artifacts_log *log) {
+static uint32_t add_stack(failure_artifacts_log *log, uint32_t *place) {
+    *place = 0;
+    if (!atomic_load_explicit(&records_stacks, memory_order_relaxed)) return 0;
     uintptr_t addresses[maximum_addresses];
     int count = failure_artifacts_stack(addresses, maximum_addresses);
     if (count == 0) return 0;
-    // FNV-1a over words.
-    uint64_t hash = 0xcbf29ce484222325;
-    for (int index = 0; index < count; index++) hash = (hash ^ addresses[index]) * 0x100000001b3;
-    failure_artifacts_log_stack *stack = &log->stacks[hash % failure_artifacts_known_stacks];
-    if (stack->offset && stack->hash == hash) return stack->offset;
     size_t length = (size_t)count * sizeof *addresses;
+    *place = hash_of(addresses, length);
+    failure_artifacts_log_stack *stack = &log->stacks[*place % failure_artifacts_known_stacks];
+    if (stack->offset && stack->hash == *place) return stack->offset;
     uint32_t offset = add_bytes(log, failure_artifacts_record_stack, false, addresses, length);
-    if (offset) *stack = (failure_artifacts_log_stack){hash, offset};
+    if (offset) *stack = (failure_artifacts_log_stack){*place, offset};
     return offset;
+}
+
+// MARK: - Values
+
+// Returns the text of a statement with its values, to be freed with sqlite3_free(); NULL if it is longer than `maximum`.
+//
+// SQLite takes up to 15 ns for each byte of a blob, so it may not write a long one. The connection's own limit is back
+// before anything else can use the connection.
+static char *expanded(sqlite3 *handle, sqlite3_stmt *statement, int maximum) {
+    int limit = sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, -1);
+    if (limit > maximum) sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, maximum);
+    char *text = sqlite3_expanded_sql(statement);
+    if (limit > maximum) sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, limit);
+    return text;
+}
+
+// Copies SQL, with long literals cut. Returns the length; -1 if there is no space for it.
+static int copy_with_cuts(const char *sql, size_t length, char *target, size_t space) {
+    size_t used = 0;
+    for (size_t index = 0; index < length;) {
+        size_t end = index + 1, quotes = 0;
+        if (sql[index] == '\'') {
+            // Two quotes are a quote in the text.
+            for (; end < length && (sql[end] != '\'' || (end + 1 < length && sql[end + 1] == '\'')); end++) {
+                if (sql[end] == '\'') end++, quotes++;
+            }
+            if (end < length) end++;
+        }
+        size_t kept = end - index;
+        char note[32] = "";
+        if (kept > maximum_literal) {
+            kept = length_of_characters(sql + index, maximum_literal);
+            while (kept > 1 && sql[index + kept - 1] == '\'') kept--;
+            snprintf(note, sizeof note, "'\1%zu\1", end - index - 2 - quotes);
+        }
+        size_t noted = strlen(note);
+        if (kept + noted > space - used) return -1;
+        memcpy(target + used, sql + index, kept);
+        memcpy(target + used + kept, note, noted);
+        used += kept + noted;
+        index = end;
+    }
+    return (int)used;
+}
+
+// Adds the values of a statement, which has been recorded.
+static void add_values(
+    failure_artifacts_log *log, sqlite3 *handle, sqlite3_stmt *statement, const char *sql, uint64_t order, int maximum) {
+    char *text = expanded(handle, statement, maximum), values[maximum_values];
+    failure_artifacts_values_record record = {
+        .record = {sizeof record, failure_artifacts_record_values, 1, 0}, .order = order};
+    int length = 0;
+    if (text) {
+        size_t whole = strlen(sql), last = strlen(text), shorter = whole < last ? whole : last;
+        size_t start = 0, end = 0;
+        while (start < shorter && sql[start] == text[start]) start++;
+        while (end < shorter - start && sql[whole - end - 1] == text[last - end - 1]) end++;
+        length = copy_with_cuts(text + start, last - start - end, values, sizeof values);
+        record.start = (uint32_t)start;
+        record.end = (uint32_t)end;
+        record.record.flags = length < 0;
+        if (length < 0) length = 0;
+        record.record.length += (uint32_t)length;
+    }
+    sqlite3_free(text);
+    failure_artifacts_values_record *added = failure_artifacts_log_place(log, record.record.length, 0);
+    if (!added) return;
+    *added = record;
+    memcpy(added + 1, values, (size_t)length);
+    failure_artifacts_log_complete(log, record.record.length);
 }
 
 // MARK: - Transactions
@@ -364,12 +458,12 @@ static uint32_t growth(uint32_t now, uint32_t start) {
 }
 
 // Prepares to record the end of a statement that starts.
-static void will_end(
-    failure_artifacts_connection *connection, sqlite3_stmt *statement, uint64_t order, uint64_t ticks) {
+static void will_end(failure_artifacts_connection *connection, sqlite3_stmt *statement, uint64_t order) {
     failure_artifacts_log *log = connection->log;
     if (!log->reports_ends) {
         // SQLite reports the end of each statement that starts from now on.
-        if (ticks >= log->due_for_ends) log->reports_ends = failure_artifacts_report_ends(connection, true);
+        log->idle_ends = 0;
+        log->reports_ends = failure_artifacts_report_ends(connection, true);
         return;
     }
     log->running[log->next_running++ % failure_artifacts_running_statements] = (failure_artifacts_log_running){
@@ -390,15 +484,15 @@ void failure_artifacts_log_ended(failure_artifacts_connection *connection, sqlit
     if (!log) return;
     failure_artifacts_log_running *start = running(log, statement);
     if (!start) {
-        // The statement's start was recorded on the fast path: statements are too frequent for their ends.
-        if (log->allowance > 0 || !failure_artifacts_report_ends(connection, false)) return;
+        // Statements are too frequent for their ends.
+        if (++log->idle_ends < maximum_idle_ends || !failure_artifacts_report_ends(connection, false)) return;
         log->reports_ends = false;
-        spend(log, 0);
         memset(log->running, 0, sizeof log->running);
         return;
     }
     start->statement = NULL;
-    failure_artifacts_end_record *end = place(log, sizeof *end, 0);
+    log->idle_ends = 0;
+    failure_artifacts_end_record *end = failure_artifacts_log_place(log, sizeof *end, 0);
     if (!end) return;
     // The changes of a statement that ran beside others are not known.
     bool is_last = start->order == log->last_order;
@@ -412,10 +506,7 @@ void failure_artifacts_log_ended(failure_artifacts_connection *connection, sqlit
         .automatic_indexes = growth(now.automatic_indexes, start->counters.automatic_indexes),
         .own_changes = (uint32_t)sqlite3_changes64(connection->handle),
     };
-    uint64_t started = end->ticks;
-    complete(log, sizeof *end);
-    // SQLite itself takes about as long, to read the clock twice.
-    if (log->allowance == 0) spend(log, 2 * (failure_artifacts_ticks() - started));
+    failure_artifacts_log_complete(log, sizeof *end);
 }
 
 // MARK: - Statements
@@ -426,46 +517,61 @@ static bool is_triggers(sqlite3_stmt *statement, const char *sql) {
 }
 
 void failure_artifacts_log_add_slowly(
-    failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t order) {
+    failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t order, uint32_t frame) {
     failure_artifacts_log *log = connection->log;
-    enum { longest_stack = sizeof(record) + maximum_addresses * sizeof(uintptr_t) };
-    int runs = sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_RUN, 0);
-    char *values = atomic_load_explicit(&records_values, memory_order_relaxed) ? sqlite3_expanded_sql(statement) : NULL;
-    const char *written = values ? values : sql;
-    // The statement, its text and its stack are in one chunk.
+    enum {
+        longest_stack = sizeof(record) + maximum_addresses * sizeof(uintptr_t),
+        longest_values = sizeof(failure_artifacts_values_record) + maximum_values,
+    };
+    // The statement, its text, its stack and its values are in one chunk.
     for (int attempt = 0; attempt < 2; attempt++) {
         size_t needed = longest_stack + sizeof(failure_artifacts_statement_record);
-        text *text = known(log, sql), with_values;
+        text *text = known(log, sql);
         if (!text) needed += sizeof(record) + strnlen(sql, maximum_length) + 8;
-        if (values) needed += sizeof(record) + strnlen(written, maximum_length) + 8;
-        if (!place(log, needed, failure_artifacts_log_margin)) {
-            if (!begin_part(log, connection)) break;
+        if (!text || text->has_parameters) needed += longest_values;
+        if (!failure_artifacts_log_place(log, needed, failure_artifacts_log_margin)) {
+            if (!begin_part(log, connection)) return;
             continue;
         }
-        if (!text && !(text = learn(log, statement, sql))) break;
-        text->runs = runs;
-        if (values) {
-            with_values = *text;
-            with_values.offset = add_text(log, values);
-            text = &with_values;
-        }
+        if (!text && !(text = learn(log, statement, sql))) return;
+        text->runs = sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_RUN, 0);
         uint64_t ticks = failure_artifacts_ticks();
-        uint32_t stack = 0;
-        bool is_observed = failure_artifacts_is_within_budget(log, text, ticks);
-        if (is_observed && atomic_load_explicit(&records_stacks, memory_order_relaxed)) stack = add_stack(log);
-        failure_artifacts_log_add(log, connection->handle, text, stack, order, ticks);
-        if (is_observed) {
-            will_end(connection, statement, order, ticks);
-            if (log->allowance == 0) spend(log, failure_artifacts_ticks() - ticks);
-            else if (--log->allowance == 0) spend(log, 0);
+        if (!failure_artifacts_is_observed(log, text, frame, ticks)) {
+            failure_artifacts_log_add(connection, text, 0, order, ticks);
+            return;
         }
-        break;
+        bool is_first = text->allowance == allowance_of_text, is_free = text->allowance > 0;
+        if (is_free) {
+            text->allowance--;
+        } else if (frame != text->frame) {
+            text->places--;
+            is_free = true;
+        }
+        text->frame = frame;
+        *seen(log, text->hash) = (failure_artifacts_log_seen){text->hash, frame, text->allowance};
+        uint32_t place, stack = add_stack(log, &place);
+        if (place && text->place && place != text->place) is_free = true;
+        text->place = place;
+        failure_artifacts_log_add(connection, text, stack, order, ticks);
+        uint64_t observed = failure_artifacts_ticks();
+        if (!is_free) {
+            log->due = due_after(ticks, observed);
+            log->due_for_reads = log->due + (log->due - observed);
+            if (observed < log->due_for_values) return;
+        }
+        if (text->has_parameters && atomic_load_explicit(&records_values, memory_order_relaxed)) {
+            int maximum = is_first ? maximum_first_expanded : maximum_expanded;
+            add_values(log, connection->handle, statement, sql, order, maximum);
+        }
+        will_end(connection, statement, order);
+        // The end takes about as long as this, to read the clock twice.
+        if (!is_free) log->due_for_values = due_after(ticks, 2 * failure_artifacts_ticks() - observed);
+        return;
     }
-    sqlite3_free(values);
 }
 
 void failure_artifacts_log_statement(
-    failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t order) {
+    failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t order, uint32_t frame) {
     if (is_triggers(statement, sql)) return;
     failure_artifacts_log *log = connection->log;
     text *text = known(log, sql);
@@ -476,7 +582,7 @@ void failure_artifacts_log_statement(
             return;
         }
     }
-    failure_artifacts_log_add_slowly(connection, statement, sql, order);
+    failure_artifacts_log_add_slowly(connection, statement, sql, order, frame);
 }
 
 static failure_artifacts_log_end state_of(const failure_artifacts_log *log, sqlite3 *handle) {
@@ -502,16 +608,14 @@ void failure_artifacts_log_close(failure_artifacts_connection *connection) {
 
 // Adds the error of the last statement, and the stack: the statement may have started without one.
 static void add_error(failure_artifacts_log *log, int code, const char *message) {
-    uint64_t ticks = failure_artifacts_ticks();
-    uint32_t stack = atomic_load_explicit(&records_stacks, memory_order_relaxed) ? add_stack(log) : 0;
-    if (log->allowance == 0) spend(log, failure_artifacts_ticks() - ticks);
+    uint32_t place, stack = add_stack(log, &place);
     size_t length = message ? strnlen(message, maximum_message) : 0;
-    failure_artifacts_error_record *error = place(log, sizeof *error + length, 0);
+    failure_artifacts_error_record *error = failure_artifacts_log_place(log, sizeof *error + length, 0);
     if (!error) {
         // The margin of the statement has space for the start of it.
         enum { cut = failure_artifacts_log_margin / 2 };
         if (length > cut) length = length_of_characters(message, cut);
-        error = place(log, sizeof *error + length, 0);
+        error = failure_artifacts_log_place(log, sizeof *error + length, 0);
     }
     if (!error) return;
     size_t whole = sizeof *error + length;
@@ -519,7 +623,7 @@ static void add_error(failure_artifacts_log *log, int code, const char *message)
         .record = {(uint32_t)whole, failure_artifacts_record_error, 0, 0}, .order = log->last_order, .code = code,
         .stack = stack};
     memcpy(error + 1, message ? message : "", length);
-    complete(log, whole);
+    failure_artifacts_log_complete(log, whole);
     log->last_error = log->last_order;
 }
 
@@ -535,27 +639,27 @@ static void add_unprepared(failure_artifacts_log *log, int code, const char *mes
     enum { longest_stack = sizeof(record) + maximum_addresses * sizeof(uintptr_t) };
     size_t needed = sizeof(record) + length + sizeof(failure_artifacts_statement_record)
         + sizeof(failure_artifacts_error_record) + reason + 32;
-    if (!place(log, needed, 0)) return;
+    if (!failure_artifacts_log_place(log, needed, 0)) return;
     bool has_stack =
-        atomic_load_explicit(&records_stacks, memory_order_relaxed) && place(log, needed + longest_stack, 0);
+        atomic_load_explicit(&records_stacks, memory_order_relaxed) && failure_artifacts_log_place(log, needed + longest_stack, 0);
     uint32_t text = add_bytes(log, failure_artifacts_record_text, is_cut, sql, length);
-    uint32_t stack = has_stack ? add_stack(log) : 0;
-    failure_artifacts_statement_record *statement = place(log, sizeof *statement, 0);
+    uint32_t place, stack = has_stack ? add_stack(log, &place) : 0;
+    failure_artifacts_statement_record *statement = failure_artifacts_log_place(log, sizeof *statement, 0);
     if (!text || !statement) return;
     uint64_t order = failure_artifacts_point_in_time();
     *statement = (failure_artifacts_statement_record){
         .record = {sizeof *statement, failure_artifacts_record_statement, 1, 0}, .order = order,
         .ticks = failure_artifacts_ticks(), .thread = atomic_load_explicit(&log->writer, memory_order_relaxed),
-        .text = text, .stack = stack, .pages = log->pages};
-    complete(log, sizeof *statement);
+        .test = failure_artifacts_only_test(), .text = text, .stack = stack, .pages = log->pages};
+    failure_artifacts_log_complete(log, sizeof *statement);
     log->statements++;
-    failure_artifacts_error_record *error = place(log, sizeof *error + reason, 0);
+    failure_artifacts_error_record *error = failure_artifacts_log_place(log, sizeof *error + reason, 0);
     if (!error) return;
     *error = (failure_artifacts_error_record){
         .record = {(uint32_t)(sizeof *error + reason), failure_artifacts_record_error, 0, 0}, .order = order,
         .code = code};
     memcpy(error + 1, message, reason);
-    complete(log, sizeof *error + reason);
+    failure_artifacts_log_complete(log, sizeof *error + reason);
 }
 
 // Receives the messages of SQLite's error log, where SQLite reports why a statement failed, on the thread that runs it.
@@ -606,6 +710,7 @@ static void read_log(
         end.code = sqlite3_extended_errcode(handle);
         end.message = end.code == SQLITE_OK ? NULL : sqlite3_errmsg(handle);
     }
+    failure_artifacts_repetitions_read(log->repetitions, context, reader);
     for (unsigned index = 0; index < log->count; index++) {
         const chunk *chunk = log->parts[index].chunk;
         uint32_t used = atomic_load_explicit(&chunk->used, memory_order_acquire);

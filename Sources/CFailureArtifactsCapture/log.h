@@ -23,12 +23,31 @@ typedef struct failure_artifacts_log_text {
     int steps;
     // The offset of the record in the chunk.
     uint32_t offset;
+    uint32_t hash;
+    // The stack pointer at the last start with a stack, without its upper bits. It differs if other code runs the
+    // statement.
+    uint32_t frame;
+    // The hash of that stack; 0 if unknown.
+    uint32_t place;
+    // The number of starts that are observed in any case: the next ones, and those with another stack pointer.
+    uint8_t allowance;
+    uint8_t places;
     bool may_have_others;
     // True if the statement changes the database.
     bool is_writing;
     // True if the statement may begin or end a transaction, and changes nothing else.
     bool is_control;
+    bool has_parameters;
 } failure_artifacts_log_text;
+
+// A text that the test has run.
+typedef struct failure_artifacts_log_seen {
+    // 0 if the place is unused.
+    uint32_t hash;
+    // See failure_artifacts_log_text. SQLite may have the text at another address each time.
+    uint32_t frame;
+    uint32_t allowance;
+} failure_artifacts_log_seen;
 
 // Return addresses in the current chunk.
 typedef struct failure_artifacts_log_stack {
@@ -64,10 +83,14 @@ enum {
     failure_artifacts_known_bits = 5,
     failure_artifacts_known_texts = 1 << failure_artifacts_known_bits,
     failure_artifacts_known_stacks = 8,
+    failure_artifacts_seen_texts = 512,
     failure_artifacts_running_statements = 4,
     // The bytes that are left in a chunk for the error of its last statement, with a stack, and for its end.
     failure_artifacts_log_margin = 1024,
 };
+
+// See repetitions.c.
+typedef struct failure_artifacts_repetitions failure_artifacts_repetitions;
 
 // The last statements of one connection, in one or more chunks of the recorder. The thread that uses the connection
 // writes it. See failure_artifacts_log_read() for the rule that keeps other threads out meanwhile.
@@ -104,22 +127,23 @@ struct failure_artifacts_log {
     bool may_write_late;
     // The pages that were written when a transaction may have ended last.
     failure_artifacts_pages pages;
-    // The time that stacks and ends have taken, in ticks, and the time of the first statement.
-    uint64_t spent;
-    uint64_t opened;
-    // The number of statements whose stacks and ends don't count; renewed when a test starts.
-    unsigned allowance;
-    // The time from which the budget allows to observe a statement, in ticks: the first change of a transaction, other
-    // statements, and other statements including the ends of those that follow. 0 as long as there is an allowance.
-    uint64_t due_for_first_change;
+    // The times from which the budget allows the stack of a statement that changes the database, the stack of another
+    // one, and the values and the end of any statement with a stack; in ticks.
     uint64_t due;
-    uint64_t due_for_ends;
+    uint64_t due_for_reads;
+    uint64_t due_for_values;
+    // The number of unobserved ends since the last observed one.
+    unsigned idle_ends;
     failure_artifacts_log_running running[failure_artifacts_running_statements];
     // The place in `running` that is used next.
     unsigned next_running;
     // Indexed by a hash of the text's address in SQLite's memory.
     failure_artifacts_log_text known[failure_artifacts_known_texts];
     failure_artifacts_log_stack stacks[failure_artifacts_known_stacks];
+    // Indexed by the text's hash; cleared when a test starts.
+    failure_artifacts_log_seen seen[failure_artifacts_seen_texts];
+    // The statements that were moved out of the oldest chunk; NULL before the first one.
+    failure_artifacts_repetitions *repetitions;
     // The chunks, starting with the oldest. The last one is the current one.
     failure_artifacts_log_part *parts;
     unsigned count;
@@ -132,13 +156,10 @@ struct failure_artifacts_log {
 // Returns false if no statements are recorded.
 bool failure_artifacts_log_prepare(failure_artifacts_connection *connection, uintptr_t thread);
 
-// True if statements that were run before may take the fast path: no values are recorded.
-bool failure_artifacts_log_repeats(void);
-
 // Records a statement that starts on the connection, in the place of the oldest one. Must be called on the thread that
 // the log was prepared for.
 void failure_artifacts_log_statement(
-    failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t order);
+    failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t order, uint32_t frame);
 
 // Records the end of a statement: its time, and what SQLite has counted.
 void failure_artifacts_log_ended(failure_artifacts_connection *connection, sqlite3_stmt *statement);
@@ -157,17 +178,27 @@ bool failure_artifacts_report_ends(failure_artifacts_connection *connection, boo
 // called before SQLite is initialised.
 void failure_artifacts_log_errors(void);
 
-// Records a statement with its stack, if the budget allows it, and in another chunk if this one is full.
+// Records a statement with its stack and its values, as far as the budget allows it, and in another chunk if this one is
+// full.
 void failure_artifacts_log_add_slowly(
-    failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t order);
+    failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t order, uint32_t frame);
 
 // Returns the numbers of the connection and of the statement that this thread has started last; 0 if it isn't known.
 void failure_artifacts_log_last(uint64_t *connection, uint64_t *order);
 
-// Renews the connection's allowance, because a test has started.
+// Renews the allowances of the connection's statements, because a test has started.
 void failure_artifacts_log_test_starts(failure_artifacts_connection *connection);
 
+// Returns the number of the test that runs alone; 0 if none or several run. In discovery.c.
+uint64_t failure_artifacts_only_test(void);
+
 // MARK: What is done for each statement
+
+// Returns the number of the test that runs a statement; 0 if unknown.
+static inline uint64_t failure_artifacts_running_test(const failure_artifacts_connection *connection) {
+    uint64_t test = failure_artifacts_only_test();
+    return test ? test : connection->test;
+}
 
 // Returns the index of a statement's text among the known texts: a hash of its address in SQLite's memory
 // (multiplicative hashing, Knuth 6.4). If another text took that place, the text is at the adjacent index.
@@ -186,12 +217,11 @@ static inline bool failure_artifacts_is_inside(failure_artifacts_log_text *text,
     return false;
 }
 
-// True if the budget allows to record the stack and the end of a statement: at most 1/128 of the time since the first
-// statement, beyond the allowance. The first change of each transaction may use all of it, other statements half.
-static inline bool failure_artifacts_is_within_budget(
-    const failure_artifacts_log *log, const failure_artifacts_log_text *text, uint64_t ticks) {
-    return ticks >= log->due_for_first_change
-        && (ticks >= log->due || (text->is_writing && !log->is_in_transaction));
+// True if a statement's stack is recorded: its text is new in this test, other code runs it, or the budget allows it.
+static inline bool failure_artifacts_is_observed(
+    const failure_artifacts_log *log, const failure_artifacts_log_text *text, uint32_t frame, uint64_t ticks) {
+    return ticks >= (text->is_writing ? log->due : log->due_for_reads) || text->allowance > 0
+        || (frame != text->frame && text->places > 0);
 }
 
 // Updates the pages that a connection has written.
@@ -213,8 +243,10 @@ static inline failure_artifacts_transaction_at_start failure_artifacts_log_trans
 
 // Adds a statement whose text is in the current chunk, which has space for it.
 static inline void failure_artifacts_log_add(
-    failure_artifacts_log *log, sqlite3 *handle, const failure_artifacts_log_text *text, uint32_t stack,
-    uint64_t order, uint64_t ticks) {
+    failure_artifacts_connection *connection, const failure_artifacts_log_text *text, uint32_t stack, uint64_t order,
+    uint64_t ticks) {
+    failure_artifacts_log *log = connection->log;
+    sqlite3 *handle = connection->handle;
     if (__builtin_expect(log->may_have_written, false)) failure_artifacts_pages_update(&log->pages, handle);
     // The end of a transaction writes its pages.
     else if (text->is_control && log->has_pages) failure_artifacts_pages_check(&log->pages, handle);
@@ -231,6 +263,7 @@ static inline void failure_artifacts_log_add(
     log->may_have_written = log->may_write_late;
     statement->transaction = text->is_control || text->is_writing
         ? failure_artifacts_log_transaction(log, handle, text) : failure_artifacts_transaction_is_unknown;
+    statement->test = failure_artifacts_running_test(connection);
     log->last_order = order;
     log->last_text = text->offset;
     log->next += sizeof *statement;
@@ -245,7 +278,8 @@ static inline void failure_artifacts_log_add(
 // thread may have used it since. Returns false, without recording anything, if the statement is not known or may be a
 // ROLLBACK or an ATTACH.
 static inline bool failure_artifacts_log_repeated(
-    failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t order) {
+    failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t order,
+    uint32_t frame) {
     failure_artifacts_log *log = connection->log;
     size_t place = failure_artifacts_known_place(sql);
     failure_artifacts_log_text *text = &log->known[place];
@@ -260,12 +294,36 @@ static inline bool failure_artifacts_log_repeated(
     if (__builtin_expect(text->may_have_others, false) && failure_artifacts_is_inside(text, statement)) return true;
     uint64_t ticks = failure_artifacts_ticks();
     bool is_full = log->end - log->next < (ptrdiff_t)sizeof(failure_artifacts_statement_record);
-    if (__builtin_expect(is_full || failure_artifacts_is_within_budget(log, text, ticks), false)) {
-        failure_artifacts_log_add_slowly(connection, statement, sql, order);
+    if (__builtin_expect(is_full || failure_artifacts_is_observed(log, text, frame, ticks), false)) {
+        failure_artifacts_log_add_slowly(connection, statement, sql, order, frame);
     } else {
-        failure_artifacts_log_add(log, connection->handle, text, 0, order, ticks);
+        failure_artifacts_log_add(connection, text, 0, order, ticks);
     }
     return true;
 }
+
+// MARK: Chunks
+
+// Returns the place of a record of this length in the current chunk; NULL if there is no space for it. A statement leaves
+// the margin free, for its error and its end.
+void *failure_artifacts_log_place(failure_artifacts_log *log, size_t length, size_t margin);
+
+// Completes the record at the current place. Returns its offset.
+uint32_t failure_artifacts_log_complete(failure_artifacts_log *log, size_t length);
+
+// Makes the space after the first `used` bytes of a chunk the current place.
+void failure_artifacts_log_continue(failure_artifacts_log *log, failure_artifacts_chunk *chunk, size_t used);
+
+// Adds the record that starts each chunk.
+void failure_artifacts_log_add_connection(failure_artifacts_log *log, const char *path);
+
+// Moves the statements of the oldest chunk to the repetitions, before the chunk is cleared. Changes the current place.
+void failure_artifacts_log_fold(failure_artifacts_log *log, failure_artifacts_connection *connection);
+
+// Calls the reader for each chunk of the repetitions.
+void failure_artifacts_repetitions_read(
+    const failure_artifacts_repetitions *repetitions, void *context, failure_artifacts_log_reader reader);
+
+void failure_artifacts_repetitions_free(failure_artifacts_repetitions *repetitions);
 
 #endif

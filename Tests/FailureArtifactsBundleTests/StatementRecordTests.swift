@@ -37,6 +37,11 @@ import Testing
                 $0.source = .init(file: "Sources/\"ä\".swift", function: "Ledger.split(_:)", line: 42)
                 $0.stack = [1, 1 << 47]
                 $0.versions = 2
+                $0.values = Self.values
+                $0.longValues = true
+                $0.test = 12
+                $0.repeated = 40
+                $0.lastOrder = .max
                 $0.error = try? JSONDecoder().decode(
                     StatementRecord.Failure.self,
                     from: Data(#"{"code": 2067, "message": "UNIQUE: \"a\"\n"}"#.utf8))
@@ -47,6 +52,28 @@ import Testing
         let lines = StatementRecord.lines(of: records)
         #expect(StatementRecord.records(in: lines) == records)
         #expect(lines.filter { $0 == UInt8(ascii: "\n") }.count == 3)
+    }
+
+    private static let values = [
+        BoundValue(.null), BoundValue(.integer(.min)), BoundValue(.real(1.5)), BoundValue(.real(3)),
+        BoundValue(.real(-1e300)), BoundValue(.real(5e-324)), BoundValue(.text(odd)),
+        BoundValue(.text(odd), bytes: 9000), BoundValue(.blob([0, 255, 7])),
+        BoundValue(.blob([]), bytes: 100_000), BoundValue(.text("")), BoundValue(.blob([])),
+    ]
+
+    /// The tool encodes values with an encoder.
+    @Test func valuesAreTheSameJSONInBothWays() throws {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .withoutEscapingSlashes
+        for value in Self.values {
+            let json = try encoder.encode([value])
+            #expect(try JSONDecoder().decode([BoundValue].self, from: json) == [value])
+            let own = Data(Array("[".utf8) + value.json + Array("]".utf8))
+            #expect(try JSONDecoder().decode([BoundValue].self, from: own) == [value])
+        }
+        #expect(
+            Self.values.prefix(4).map { String(decoding: $0.json, as: UTF8.self) }
+                == ["null", "-9223372036854775808", "1.5", "{\"real\":3.0}"])
     }
 
     /// Python's parser must read the same JSON lines, with sorted keys.
@@ -63,6 +90,8 @@ import Testing
                 $0.sorts = 4
                 $0.source = .init(file: Self.odd, function: Self.odd, line: 5)
                 $0.stack = [6, 7]
+                $0.values = Self.values
+                ($0.longValues, $0.test, $0.repeated, $0.lastOrder) = (true, 8, 9, 10)
             },
             try record(),
         ])

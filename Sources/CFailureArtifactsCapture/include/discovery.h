@@ -78,6 +78,11 @@ typedef struct failure_artifacts_connection {
     _Atomic(uintptr_t) last_task;
     // The number of the last statement that ran in no task; 0 before the first one.
     _Atomic(uint64_t) last_use_without_task;
+    // The number of the test of that task, and of the test that opened the connection; 0 if there is none.
+    uint64_t test_of_task;
+    _Atomic(uint64_t) owner;
+    // The number of the test that runs statements while several tests run: one of these two.
+    uint64_t test;
     // The number of tests that had started when the last statement was run.
     uint64_t tests;
     // True if the test that opened the connection has ended.
@@ -136,8 +141,9 @@ typedef struct failure_artifacts_image {
 typedef struct failure_artifacts_discovery_events {
     // Called on the opening thread, inside sqlite3_open.
     void (*opened)(failure_artifacts_connection *connection);
-    // Called on the thread of a statement, before it starts, if its Swift task is not the previous statement's.
-    void (*used_in_task)(failure_artifacts_connection *connection);
+    // Called on the thread of a statement, before it starts, if its Swift task is not the previous statement's. Returns the
+    // number of the task's test; 0 if it has none.
+    uint64_t (*used_in_task)(failure_artifacts_connection *connection);
     // Called on the thread of a statement, before it starts, if it is the connection's first one since a test has
     // started. Called only after failure_artifacts_connection_is_left(), unless failure_artifacts_report_first_uses()
     // was called.
@@ -160,6 +166,12 @@ void failure_artifacts_follow_tasks(void);
 // Notes that a test starts, or has left connections open: the next use of a connection is its first one since then.
 // Returns this point in time in the order of statements.
 uint64_t failure_artifacts_test_starts(void);
+
+// Notes the test that runs alone; 0 if none or several run.
+void failure_artifacts_test_is_alone(uint64_t test);
+
+// Notes that a test has opened the connection.
+void failure_artifacts_connection_has_owner(failure_artifacts_connection *connection, uint64_t test);
 
 // Notes that the test that opened the connection has ended, or that there was none.
 void failure_artifacts_connection_is_left(failure_artifacts_connection *connection);

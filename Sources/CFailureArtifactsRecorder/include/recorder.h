@@ -27,7 +27,7 @@ enum {
     // Without a limit on the size of files, the file has this size, a fifth of it for the journal.
     failure_artifacts_recorder_size = 80 << 20,
     failure_artifacts_least_recorder_size = 128 << 10,
-    failure_artifacts_recorder_version = 2,
+    failure_artifacts_recorder_version = 3,
 };
 
 // The first bytes of the file.
@@ -104,6 +104,10 @@ typedef enum failure_artifacts_record_kind {
     failure_artifacts_record_error,
     // The end of a statement.
     failure_artifacts_record_end,
+    // The values of a statement.
+    failure_artifacts_record_values,
+    // Further executions of the statement before it, which are not in the log.
+    failure_artifacts_record_repeated,
 } failure_artifacts_record_kind;
 
 // The start of each record.
@@ -164,6 +168,8 @@ typedef struct failure_artifacts_statement_record {
     failure_artifacts_pages pages;
     // See failure_artifacts_transaction_at_start.
     uint32_t transaction;
+    // The number of the test that ran it; 0 if unknown.
+    uint64_t test;
 } failure_artifacts_statement_record;
 
 typedef struct failure_artifacts_error_record {
@@ -188,6 +194,29 @@ typedef struct failure_artifacts_end_record {
     // sqlite3_changes64() at the end, modulo 2^32.
     uint32_t own_changes;
 } failure_artifacts_end_record;
+
+// The values that were bound to a statement, as its text with SQL literals in place of the parameters
+// (sqlite3_expanded_sql). The bytes between a part at its start and a part at its end follow; these two are as in the text.
+// A long literal is cut, and followed by its length in bytes between two bytes of value 1.
+typedef struct failure_artifacts_values_record {
+    // The flag is 1 if the values are too long to be recorded.
+    failure_artifacts_record record;
+    uint64_t order;
+    uint32_t start;
+    uint32_t end;
+} failure_artifacts_values_record;
+
+// Executions of one statement by the same functions, where known. The first one is the statement before it in the chunk.
+typedef struct failure_artifacts_repeated_record {
+    failure_artifacts_record record;
+    uint64_t order;
+    // The number of the last one.
+    uint64_t last_order;
+    // The growth of sqlite3_total_changes64() by all of them; -1 if unknown.
+    int64_t changes;
+    // The number of executions, the first one included.
+    uint64_t count;
+} failure_artifacts_repeated_record;
 
 // MARK: Writing
 

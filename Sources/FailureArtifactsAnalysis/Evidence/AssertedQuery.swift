@@ -5,8 +5,8 @@ internal import FailureArtifactsSystem
 
 /// A query of the test that returns the actual value of the failed assertion.
 ///
-/// The log doesn't have the values of parameters. But a parameter that is compared with a column is most likely a value
-/// that the column has or had, and few of them give the actual value.
+/// If the log doesn't have the values of its parameters, they are searched for. A parameter that is compared with a column
+/// is most likely a value that the column has or had, and few of them give the actual value.
 struct AssertedQuery {
     /// The part of a result that is the actual value.
     enum Shape: Equatable {
@@ -57,8 +57,7 @@ struct AssertedQuery {
         let words = query.parts.words
         guard query.record.cut != true, query.record.error == nil, Self.unsteady.isDisjoint(with: words),
             words.count < StatementOutline.Parts.maximumWords,
-            let columns = Self.comparedColumns(words), columns.count <= Self.limits.parameters,
-            let candidates = try Self.candidates(columns, Set(words), in: store)
+            let (columns, candidates) = try Self.parameters(of: query, in: store)
         else { return nil }
         var found: [AssertedQuery] = []
         for operands in message.comparisons {
@@ -97,7 +96,7 @@ struct AssertedQuery {
     /// rare enough. A query that returned nothing or zero may have had parameters that are not in the list.
     var isCertain: Bool {
         let isNothing = operands.actual.allSatisfy { $0.text == "nil" || $0.number == 0 }
-        return parameters.count == 1 && (columns.isEmpty || !isNothing)
+        return parameters.count == 1 && (columns.isEmpty || !isNothing || record.values != nil)
     }
 
     /// Returns the part of the results that is compared: the one that has the expected value, if there is one.
@@ -131,6 +130,23 @@ struct AssertedQuery {
             let name = names.first { folded($0) == column } ?? column
             return "\(SafeText.line(name)) = \(StoredText.text(of: value, width: 40))"
         }
+    }
+
+    /// Returns the columns that the parameters are compared with, and the values that they had or can have had.
+    private static func parameters(of query: StoreEvidence.Statement, in store: StoreEvidence) throws
+        -> (columns: [String], values: [[StoredValue]])?
+    {
+        let columns = comparedColumns(query.parts.words)
+        if let values = query.record.values {
+            let isWhole = values.allSatisfy { $0.bytes == nil }
+            let names = columns?.count == values.count ? columns : nil
+            let numbers = values.indices.map { "?\($0 + 1)" }
+            return isWhole ? (names ?? numbers, [values.map { StoredValue($0) }]) : nil
+        }
+        guard let columns, columns.count <= limits.parameters,
+            let found = try candidates(columns, Set(query.parts.words), in: store)
+        else { return nil }
+        return (columns, found)
     }
 
     /// Returns the column that each parameter is compared with, in the order of the parameters; nil if one is used in

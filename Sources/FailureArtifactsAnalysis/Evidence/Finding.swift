@@ -146,6 +146,7 @@ extension Finding: Encodable {
     /// A statement as JSON.
     struct Statement: Encodable {
         var sql: String
+        var values: [BoundValue]?
         var connection: UInt64
         var at: String
         /// The line; nil for the finding's own statement, whose line is a key of the finding.
@@ -153,6 +154,7 @@ extension Finding: Encodable {
 
         init(_ record: StatementRecord, source: StatementRecord.Source? = nil) {
             sql = record.sql
+            values = record.values
             connection = record.connection
             at = record.at
             self.source = source

@@ -35,7 +35,8 @@ struct ConnectionTransaction {
         var transactions: [ConnectionTransaction] = []
         // The connections' open transactions, as indices.
         var open: [UInt64: Int] = [:]
-        for (index, (record, outline)) in log.enumerated() {
+        // Of the older statements, some are missing.
+        for (index, (record, outline)) in log.enumerated() where record.repeated == nil {
             if let current = open[record.connection] {
                 transactions[current].add(index, record, outline)
                 if transactions[current].end != .open { open[record.connection] = nil }

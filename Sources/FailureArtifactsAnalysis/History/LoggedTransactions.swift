@@ -20,6 +20,8 @@ package struct LoggedTransactions {
     ///
     /// - Parameter records: The statements, sorted by their order.
     init(_ records: [StatementRecord]) {
+        // Of the older statements, some are missing.
+        let (older, records) = (records.filter { $0.repeated != nil }, records.filter { $0.repeated == nil })
         let hasPages = records.contains { $0.pages != nil }
         let ends = Self.ends(of: records)
         var connections: [UInt64: LoggedConnection] = [:]
@@ -52,6 +54,14 @@ package struct LoggedTransactions {
             isComplete = true
         }
         groups.removeAll { $0.end <= barrier || $0.start <= barrier }
+        for record in older where record.commits != nil {
+            let outline = StatementOutline(record.sql)
+            guard outline.isWrite || outline.kind == .definition else { continue }
+            var group = Group(connection: record.connection, start: record.order)
+            group.add(record, outline, endedBy: .max)
+            group.end = record.order
+            record.commits.map { numbered[$0] = group }
+        }
     }
 
     /// Returns for each statement the number of a statement that started after its end.

@@ -17,6 +17,8 @@ package struct BundleMetadata: Codable, Equatable, Sendable {
     /// ``stores`` has the state at the first failure, or at the end of a test that passed.
     package var failures: [Failure]
     package var stores: [Store]
+    /// The tests that ran the recorded statements, by number; absent if unknown.
+    package var tests: [NumberedTest]?
     /// Further copies, one snapshot for each point in time; absent if there are none.
     package var snapshots: [Snapshot]?
     /// The directory of the test's `Package.swift`, absolute; absent if the test isn't in a package.
@@ -84,6 +86,24 @@ package struct BundleMetadata: Codable, Equatable, Sendable {
             self.name = name
             self.arguments = arguments
             self.attempt = attempt
+        }
+    }
+
+    /// A test of the process, as ``StatementRecord/test`` names it.
+    package struct NumberedTest: Codable, Hashable, Sendable {
+        /// The number of the test in its process, counted from 1.
+        package var id: UInt64
+        package var framework: String
+        package var suite: String
+        package var name: String
+        package var arguments: [String]?
+
+        package init(id: UInt64, _ test: Test) {
+            self.id = id
+            framework = test.framework
+            suite = test.suite
+            name = test.name
+            arguments = test.arguments
         }
     }
 

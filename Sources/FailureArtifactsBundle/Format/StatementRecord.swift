@@ -67,10 +67,14 @@ package struct StatementRecord: Codable, Equatable, Sendable {
     package var error: Failure?
     /// The number of times that the statement advanced to the next row in a scan of a whole table; absent if unknown.
     package var fullScanSteps: Int?
+    /// The ``order`` of the last execution that the line stands for; absent if it is the statement's own.
+    package var lastOrder: UInt64?
     /// True for a `COMMIT` that failed and left its transaction open; otherwise absent.
     ///
     /// A row violates a deferred foreign key, or the database is locked. SQLite doesn't log these errors.
     package var leftOpen: Bool?
+    /// True if the values are too long to be recorded; otherwise absent.
+    package var longValues: Bool?
     /// A number that grows from statement to statement, over all connections of the process.
     package var order: UInt64
     /// The part of ``changes`` that triggers, foreign keys and virtual tables didn't make; absent if that is all, or if
@@ -84,6 +88,11 @@ package struct StatementRecord: Codable, Equatable, Sendable {
     /// SQLite's plan for the statement on the bundle's copy, a line per step, indented by two spaces per level; absent if
     /// the statement scanned no more than ``planThreshold`` rows, or if unknown.
     package var queryPlan: [String]?
+    /// The number of executions that the line stands for; absent for one of the last statements.
+    ///
+    /// Of older statements, the log has the first execution by the same functions and the number of executions.
+    /// ``changes`` are those of all.
+    package var repeated: Int?
     /// The number of sorts; absent if unknown.
     package var sorts: Int?
     /// The line of the package's own sources that ran the statement; absent if unknown.
@@ -93,8 +102,12 @@ package struct StatementRecord: Codable, Equatable, Sendable {
     ///
     /// Only in a staging directory; in a bundle, ``source`` takes their place.
     package var stack: [UInt64]?
+    /// The number of the test that ran the statement, in the metadata's `tests`; absent if unknown.
+    package var test: UInt64?
     /// The system's handle of the thread that ran the statement, in hexadecimal.
     package var thread: String
+    /// The values of the parameters, in the order of their numbers; absent if there are none, or if they were not recorded.
+    package var values: [BoundValue]?
     /// The growth of the main database's data version, since the connection's previous statement that has one; absent
     /// if it was not read.
     ///
@@ -125,6 +138,7 @@ package struct StatementRecord: Codable, Equatable, Sendable {
     /// The plan is removed, because it may repeat parts of the statement.
     mutating func redact(by redaction: StatementRedaction) {
         sql = redaction.redacted(sql)
+        values = nil
         queryPlan = nil
         if let error {
             self.error = Failure(code: error.code, message: SQLiteError.message(of: error.code))
@@ -145,6 +159,10 @@ package struct StatementRecord: Codable, Equatable, Sendable {
             if rules.concernStores { record.redact(by: redaction) }
             if rules.shortensHomePaths {
                 record.sql = homePaths.shortened(record.sql)
+                record.values = record.values?.map { value in
+                    guard case .text(let text) = value.value else { return value }
+                    return BoundValue(.text(homePaths.shortened(text)), bytes: value.bytes)
+                }
                 record.queryPlan = record.queryPlan?.map(homePaths.shortened)
             }
             return record
@@ -181,7 +199,9 @@ package struct StatementRecord: Codable, Equatable, Sendable {
                 bytes.append(UInt8(ascii: "}"))
             }
             append("fullScanSteps", record.fullScanSteps, to: &bytes)
+            if let order = record.lastOrder { bytes += Array(",\"lastOrder\":\(order)".utf8) }
             if record.leftOpen == true { bytes += Array(",\"leftOpen\":true".utf8) }
+            if record.longValues == true { bytes += Array(",\"longValues\":true".utf8) }
             bytes += Array(",\"order\":\(record.order)".utf8)
             append("ownChanges", record.ownChanges, to: &bytes)
             append("pages", record.pages, to: &bytes)
@@ -194,6 +214,7 @@ package struct StatementRecord: Codable, Equatable, Sendable {
                 }
                 bytes.append(UInt8(ascii: "]"))
             }
+            append("repeated", record.repeated, to: &bytes)
             append("sorts", record.sorts, to: &bytes)
             if let source = record.source {
                 bytes += Array(",\"source\":".utf8)
@@ -204,7 +225,13 @@ package struct StatementRecord: Codable, Equatable, Sendable {
             if let stack = record.stack {
                 bytes += Array(",\"stack\":[\(stack.map { "\($0)" }.joined(separator: ","))]".utf8)
             }
+            if let test = record.test { bytes += Array(",\"test\":\(test)".utf8) }
             bytes += Array(",\"thread\":\"\(record.thread)\"".utf8)
+            if let values = record.values {
+                bytes += Array(",\"values\":[".utf8)
+                bytes += values.map(\.json).joined(separator: [UInt8(ascii: ",")])
+                bytes.append(UInt8(ascii: "]"))
+            }
             append("versions", record.versions, to: &bytes)
             bytes += Array("}\n".utf8)
         }
@@ -225,9 +252,12 @@ package struct StatementRecord: Codable, Equatable, Sendable {
         bytes += Array(",\"line\":\(source.line)}".utf8)
     }
 
-    private static func append(_ text: String, to bytes: inout [UInt8]) {
+    private static func append(_ text: String, to bytes: inout [UInt8]) { bytes += json(text) }
+
+    /// Returns a text as a string of JSON.
+    static func json(_ text: String) -> [UInt8] {
         let digits = Array("0123456789abcdef".utf8)
-        bytes.append(UInt8(ascii: "\""))
+        var bytes = [UInt8(ascii: "\"")]
         for byte in text.utf8 {
             switch byte {
             case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes += [UInt8(ascii: "\\"), byte]
@@ -237,6 +267,7 @@ package struct StatementRecord: Codable, Equatable, Sendable {
             }
         }
         bytes.append(UInt8(ascii: "\""))
+        return bytes
     }
 
     /// Parses the lines; nil if one of them is not a statement.

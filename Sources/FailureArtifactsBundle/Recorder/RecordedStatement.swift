@@ -25,6 +25,8 @@ package struct RecordedStatement: Sendable, Equatable {
     package var ticks: UInt64
     /// The system's handle of the thread that ran it.
     package var thread: UInt64
+    /// The number of the test that ran it; nil if not known.
+    package var test: UInt64?
     package var sql: String
     /// True if ``sql`` contains only the start of the statement.
     package var isCut: Bool
@@ -49,6 +51,12 @@ package struct RecordedStatement: Sendable, Equatable {
     package var versions: Int?
     /// The return addresses of the functions that ran it, the innermost first; empty if not known.
     package var addresses: [UInt64]
+    /// The values that were bound to it; nil if they were not recorded.
+    package var values: [BoundValue]?
+    /// True if the values are too long to be recorded.
+    package var hasLongValues = false
+    /// The executions that this statement stands for, because they are not in the log; nil for one execution.
+    package var repetitions: Repetitions?
     /// The error, whose message is empty if it is not known; nil if the statement is not known to have failed.
     package var failure: Failure?
     /// The end; nil if it was not recorded.
@@ -179,7 +187,7 @@ package struct RecordedChunk: Sendable {
                     RecordedStatement(
                         connection: connection, order: record.number(at: 0, as: UInt64.self),
                         ticks: record.number(at: 8, as: UInt64.self),
-                        thread: record.number(at: 16, as: UInt64.self), sql: text.sql,
+                        thread: record.number(at: 16, as: UInt64.self), test: record.test, sql: text.sql,
                         isCut: text.isCut, isUnprepared: record.flags != 0,
                         countsBefore: ChangeCounts(
                             total: record.number(at: 24, as: UInt32.self),
@@ -213,6 +221,29 @@ package struct RecordedChunk: Sendable {
                         fullScanSteps: record.count(at: 24), sorts: record.count(at: 28),
                         automaticIndexes: record.count(at: 32))
                 }
+            case failure_artifacts_record_values.rawValue:
+                guard record.content.count >= 16 else { return }
+                update(record.number(at: 0, as: UInt64.self)) { statement in
+                    statement.hasLongValues = record.flags != 0
+                    statement.values =
+                        statement.hasLongValues || statement.isCut
+                        ? nil
+                        : BoundValue.values(
+                            of: statement.sql,
+                            expandedTo: UnsafeRawBufferPointer(rebasing: record.content[16...]),
+                            start: Int(record.number(at: 8, as: UInt32.self)),
+                            end: Int(record.number(at: 12, as: UInt32.self)))
+                }
+            case failure_artifacts_record_repeated.rawValue:
+                guard record.content.count >= 32 else { return }
+                update(record.number(at: 0, as: UInt64.self)) { statement in
+                    let changes = record.number(at: 16, as: Int64.self)
+                    statement.changes = changes < 0 ? nil : Int(exactly: changes)
+                    statement.ownChanges = nil
+                    statement.repetitions = RecordedStatement.Repetitions(
+                        count: Int(clamping: record.number(at: 24, as: UInt64.self)),
+                        lastOrder: record.number(at: 8, as: UInt64.self))
+                }
             default:
                 return
             }
@@ -232,12 +263,16 @@ extension [RecordedChunk] {
     ///
     /// The state is that after the last statement, if it is known. The oldest statement is the first.
     package func statements(before state: RecordedState?) -> [RecordedStatement] {
-        var statements = flatMap(\.statements)
+        let hasFile = last?.path != nil
+        // After a death in between, a statement is still where it was moved from.
+        let moved = flatMap(\.statements).filter { $0.repetitions != nil }
+        let lastMoved = moved.compactMap(\.repetitions?.lastOrder).max() ?? 0
+        var statements = flatMap(\.statements).filter { $0.repetitions == nil && $0.order > lastMoved }
         for index in statements.indices {
             let this = statements[index]
             guard !this.isUnprepared else {
                 statements[index].changes = 0
-                if last?.path != nil { statements[index].pages = 0 }
+                if hasFile { statements[index].pages = 0 }
                 continue
             }
             let next = statements[(index + 1)...].first { !$0.isUnprepared }
@@ -253,7 +288,7 @@ extension [RecordedChunk] {
                 statements[index].ownChanges = nil
             }
             // SQLite writes a store in memory nowhere.
-            if last?.path != nil, let after = next?.pagesBefore ?? state?.pages {
+            if hasFile, let after = next?.pagesBefore ?? state?.pages {
                 statements[index].add(after)
             }
             if statements[index].changes == 0, this.startedInTransaction == true,
@@ -270,7 +305,7 @@ extension [RecordedChunk] {
                     isLast ? state?.failure?.message ?? "" : SQLiteError.message(of: failure.code)
             }
         }
-        return statements.suffix(last?.maximum ?? 0)
+        return moved.sorted { $0.order < $1.order }.followed(by: statements, atMost: last?.maximum ?? 0)
     }
 }
 
@@ -314,6 +349,13 @@ private struct Record {
         case failure_artifacts_transaction_is_open.rawValue: true
         default: nil
         }
+    }
+
+    /// The number of a statement's test; nil if it is not known.
+    var test: UInt64? {
+        guard content.count >= 64 else { return nil }
+        let test = number(at: 56, as: UInt64.self)
+        return test == 0 ? nil : test
     }
 
     var addresses: [UInt64] {

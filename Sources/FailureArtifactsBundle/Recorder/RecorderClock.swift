@@ -57,5 +57,12 @@ extension StatementRecord {
         stack = statement.addresses.isEmpty ? nil : statement.addresses
         leftOpen = statement.leftTransactionOpen ? true : nil
         (pages, versions) = (statement.pages, statement.versions)
+        values = statement.values.flatMap { $0.isEmpty ? nil : $0 }
+        longValues = statement.hasLongValues ? true : nil
+        test = statement.test
+        if let repetitions = statement.repetitions {
+            repeated = repetitions.count
+            lastOrder = repetitions.count > 1 ? repetitions.lastOrder : nil
+        }
     }
 }

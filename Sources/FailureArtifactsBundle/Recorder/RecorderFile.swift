@@ -67,7 +67,10 @@ final class RecorderFile {
             connections: chunks.values.map { chunks in
                 chunks.sorted { ($0.statements.first?.order ?? 0) < ($1.statements.first?.order ?? 0) }
             },
-            states: try recordedStates())
+            states: try recordedStates(),
+            tests: JournalRecord.records(in: journal).compactMap { record in
+                if case .began(let id, let test, _, _) = record { .init(id: id, test) } else { nil }
+            })
     }
 
     /// Reads the recorded states of each store.
@@ -140,6 +143,8 @@ struct RecordedStatements: Sendable {
     let connections: [[RecordedChunk]]
     /// The states of stores.
     let states: [RecordedStates]
+    /// The tests that the journal lists, ended or not.
+    let tests: [BundleMetadata.NumberedTest]
 
     /// The last statements of a store.
     struct Log: Sendable {
@@ -176,9 +181,9 @@ struct RecordedStatements: Sendable {
     private func log(of connections: [[RecordedChunk]], testStartedAfter start: UInt64) -> Log {
         let maximum = connections.compactMap { $0.last?.maximum }.max() ?? 0
         let statements = connections.flatMap { $0.statements(before: nil) }.merged()
-        let records = statements.suffix(maximum).map {
+        let records = statements.limited(to: maximum).map {
             StatementRecord($0, clock: clock, phase: $0.order > start ? .test : .earlier)
         }
-        return Log(records: records, limit: statements.count >= maximum ? maximum : nil)
+        return Log(records: records, limit: statements.reach(maximum) ? maximum : nil)
     }
 }

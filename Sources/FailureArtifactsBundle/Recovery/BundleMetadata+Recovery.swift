@@ -48,6 +48,7 @@ extension BundleMetadata {
             stores: copies.stores, attachments: [], environment: environment,
             capture: Capture(at: .now, duration: 0, limitsHit: copies.limitsHit.sorted()),
             warnings: copies.warnings)
+        tests = copies.tests
         packageRoot = PackageSources.root(
             ofFailureIn: cause.file,
             workingDirectory: test.images.flatMap { LoadedImages(json: Array($0.utf8)) }?
@@ -79,6 +80,7 @@ extension BundleMetadata {
                 (snapshots ?? []) + [Snapshot(label: label, at: .now, stores: copies.stores)]
         } else {
             stores = copies.stores
+            tests = copies.tests
         }
         warnings += copies.warnings
     }

@@ -8,9 +8,12 @@ struct RecoveredCopies: Sendable {
     private(set) var stores: [BundleMetadata.Store] = []
     private(set) var warnings: [CaptureWarning] = []
     private(set) var limitsHit: Set<String> = []
+    /// The tests that ran the recorded statements, as far as the journal lists them; nil if it lists none.
+    private(set) var tests: [BundleMetadata.NumberedTest]?
     /// Some of the values that redactions removed from the copies.
     private(set) var removed = RemovedValues()
     private let folder: String
+    private var testNumbers: Set<JournalRecord.TestID> = []
 
     /// Copies the stores that a journal lists, to the staging directory of a reservation.
     ///
@@ -38,6 +41,10 @@ struct RecoveredCopies: Sendable {
                     statements.log(of: path.path, testStartedAfter: test.order), commits,
                     images: test.images, rules)
             }
+        }
+        defer {
+            tests = statements?.tests.filter { testNumbers.contains($0.id) }
+            if tests?.isEmpty == true { tests = nil }
         }
         guard test.hasMemoryStores else { return }
         let inMemory = statements?.storesInMemory(testStartedAfter: test.order) ?? []
@@ -174,6 +181,7 @@ struct RecoveredCopies: Sendable {
         guard !log.records.isEmpty, let index = stores.indices.last else { return }
         var records = log.records
         records.noteCommits(commits)
+        testNumbers.formUnion(records.compactMap(\.test))
         // The schema's names aren't known here. Rules that would need them leave out all statements.
         let lines = StatementRecord.lines(
             of: StatementRecord.redacted(records, obeying: rules, keeping: []))

@@ -35,6 +35,7 @@ extension CaptureConfiguration {
         if !reader.isOn("FAILURE_ARTIFACTS_HISTORY", default: true) {
             configuration.maximumHistoryBytes = 0
         }
+        configuration.recordsBoundValues = reader.isOn("FAILURE_ARTIFACTS_VALUES", default: true)
         configuration.recordsSourceLines = reader.isOn(
             "FAILURE_ARTIFACTS_SOURCE_LINES", default: true)
         configuration.capturesPassingTests = reader.value(

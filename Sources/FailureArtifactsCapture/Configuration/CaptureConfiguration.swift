@@ -114,15 +114,17 @@ public struct CaptureConfiguration: Sendable, Equatable {
     /// A value of 0 turns the log off. A change applies to connections opened afterward. If the application sets its
     /// own trace callback (`sqlite3_trace_v2`) on a connection, its log ends there.
     public var maximumStatements: Int
-    /// A Boolean value that indicates whether the statement log includes bound values; false by default.
+    /// A Boolean value that indicates whether the statement log includes the values that were bound to statements:
+    /// `FAILURE_ARTIFACTS_VALUES`, by default `on`.
     ///
-    /// Bound values may be secrets.
-    public var recordsBoundValues = false
+    /// The first executions of each statement in a test have them, and later ones as far as a hundredth of the time
+    /// suffices. Redactions remove them.
+    public var recordsBoundValues = true
     /// A Boolean value that indicates whether the statement log includes the lines of source code that ran the
     /// statements: `FAILURE_ARTIFACTS_SOURCE_LINES`, by default `on`.
     ///
-    /// Finding them takes at most a hundredth of the time since a connection was opened, beyond the first thousand
-    /// statements of each test. Statements for which that time doesn't suffice have no line.
+    /// The first executions of each statement in a test have them, those from another place, and later ones as far as a
+    /// hundredth of the time suffices.
     public var recordsSourceLines = true
     /// A Boolean value that indicates whether bundles are packed on a separate thread while the next tests run.
     ///

@@ -28,12 +28,14 @@ extension ConnectionRegistry {
                 record, owner: storeOwner == 0 ? 0 : test ?? storeOwner, storeOwner: storeOwner)
             if let suite { connection.suites.insert(suite) }
             state.connections.append(connection)
+            failure_artifacts_connection_has_owner(record, connection.owner)
             if connection.isOfAnyTestInMemory { failure_artifacts_connection_is_left(record) }
             return connection.owner
         }
     }
 
-    func usedInTask(_ record: UnsafeMutablePointer<failure_artifacts_connection>) {
+    /// Notes the use of a connection in another task, and returns the task's test; nil if it has none.
+    func usedInTask(_ record: UnsafeMutablePointer<failure_artifacts_connection>) -> TestID? {
         let observer = state.withLock { $0.observer }
         let (test, suite) = (observer?.currentTestID, observer?.currentSuite)
         let isNew = state.withLock { state in
@@ -44,6 +46,7 @@ extension ConnectionRegistry {
             return true
         }
         if isNew { usedAfterItsTest(record) }
+        return test
     }
 
     func attached(

@@ -76,9 +76,10 @@ final class ConnectionRegistry: Sendable {
                     ConnectionRegistry.shared.opened(record)
                 },
                 used_in_task: { record in
-                    guard let record else { return }
-                    ConnectionRegistry.shared.usedInTask(record)
+                    guard let record else { return 0 }
+                    let test = ConnectionRegistry.shared.usedInTask(record)
                     ConnectionRegistry.shared.keepBaseline(record)
+                    return test ?? 0
                 },
                 used_since_start: { record in
                     guard let record else { return }

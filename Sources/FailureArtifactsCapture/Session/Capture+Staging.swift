@@ -193,10 +193,11 @@ extension Capture {
         guard configuration.maximumStatements > 0 else { return }
         let log = found.store.statements
         let clock = RecorderClock.current
-        var records = log.statements.suffix(configuration.maximumStatements).map { statement in
+        var records = log.statements.limited(to: configuration.maximumStatements).map { statement in
             StatementRecord(statement, clock: clock, phase: test.hasRun(statement) ? .test : .earlier)
         }
         records.noteCommits(commits)
+        testNumbers.formUnion(records.compactMap(\.test))
         let reason =
             if let prefix = log.prefix {
                 "Statements are recorded for the system's SQLite only. This store was opened by another copy, whose "
@@ -220,10 +221,10 @@ extension Capture {
                 try staging.record(images: LoadedImages.currentJSON)
             }
             try FileSystem.write(lines, toNewFile: staging.path(ofEntry: entry))
-            let isCut = log.lacksOlder || log.statements.count >= configuration.maximumStatements
+            let isCut = log.lacksOlder || log.statements.reach(configuration.maximumStatements)
             store.statements = .init(
                 entry: entry, count: records.count,
-                limit: isCut && !records.isEmpty ? records.count : nil,
+                limit: isCut && !records.isEmpty ? min(records.count, configuration.maximumStatements) : nil,
                 reason: reason)
             if rules.concernStores { store.redactions?.append(RedactionRules.statementSummary) }
         } catch {

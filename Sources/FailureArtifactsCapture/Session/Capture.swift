@@ -29,6 +29,8 @@ struct Capture: Sendable {
     let opener: @Sendable (TestID) -> BundleMetadata.Store.Opener?
     /// Returns the stores known to adapters.
     let storesOfLibraries: @Sendable () -> [LibraryStore]
+    /// Returns the tests with these numbers, as far as they are known; nil if none is.
+    let testsWithNumbers: @Sendable (Set<TestID>) -> [BundleMetadata.NumberedTest]?
     /// The rules for databases of frameworks, with the files that were open before the first test.
     let frameworks: (rules: FrameworkStores, openAtStart: Set<FileStatus.Identity>)
     let libraryCopier: LibraryCopier
@@ -47,6 +49,8 @@ struct Capture: Sendable {
     var files: [BundleMetadata.WatchedFiles] = []
     var attachments: [BundleMetadata.Attachment] = []
     var attachmentNames = UniqueNames()
+    /// The numbers of the tests that ran the recorded statements.
+    var testNumbers: Set<TestID> = []
     var warnings: [CaptureWarning] = []
     var saidWarnings = 0
     /// The problems found while publishing the bundle, as full sentences.
@@ -87,6 +91,7 @@ struct Capture: Sendable {
         registry: ConnectionRegistry,
         isRunning: @escaping @Sendable (TestID) -> Bool,
         opener: @escaping @Sendable (TestID) -> BundleMetadata.Store.Opener? = { _ in nil },
+        tests: @escaping @Sendable (Set<TestID>) -> [BundleMetadata.NumberedTest]? = { _ in nil },
         libraryStores: @escaping @Sendable () -> [LibraryStore] = { [] },
         frameworks: (rules: FrameworkStores, openAtStart: Set<FileStatus.Identity>) = (.current, []),
         libraryCopier: LibraryCopier = LibraryCopier()
@@ -97,6 +102,7 @@ struct Capture: Sendable {
         self.registry = registry
         self.isRunning = isRunning
         self.opener = opener
+        testsWithNumbers = tests
         self.storesOfLibraries = libraryStores
         self.frameworks = frameworks
         self.libraryCopier = libraryCopier
@@ -251,6 +257,7 @@ struct Capture: Sendable {
         metadata.packageRoot = PackageSources.root(
             ofFailureIn: failures.lazy.compactMap(\.file).first, workingDirectory: Path.currentDirectory)
         metadata.add(otherStores)
+        metadata.tests = testsWithNumbers(testNumbers)
         if rules.shortensHomePaths { metadata.shortenHomePaths(.current) }
         return metadata
     }

@@ -21,6 +21,7 @@ extension CaptureSession {
                             registry: self.registry,
                             isRunning: { id in self.state.withLock { $0.isRunning(id) } },
                             opener: { id in self.state.withLock { $0.opener(id) } },
+                            tests: { [self] numbers in state.withLock { $0.tests(numbers) } },
                             libraryStores: {
                                 self.state.withLock(\.sources).flatMap { $0() }
                             },

@@ -119,6 +119,7 @@ extension CaptureSession {
                 state.unreported = UnreportedTest(
                     id: state.tests, start: start, date: .now,
                     isWatched: configuration.watchesStores)
+                state.noteTurn()
             }
             return state.unreported
         }
@@ -151,7 +152,10 @@ extension CaptureSession {
     /// It has not failed.
     package func unreportedTestDidFinish() {
         let unreported = state.withLock { state in
-            defer { state.unreported = nil }
+            defer {
+                state.unreported = nil
+                state.noteTurn()
+            }
             return state.unreported
         }
         if let unreported { end(unreported) }

@@ -30,6 +30,8 @@ package final class CaptureSession: Sendable {
         var early: [TestPlace: EarlyTest] = [:]
         /// The suites that have failed outside of their tests, and have not ended, by their names.
         var suites: [String: RunningTest] = [:]
+        /// The last tests that were started, oldest first.
+        var started: [InFlightJournal.Test] = []
         /// The other tests that have not ended, and those suites.
         var running: [TestID: RunningTest] = [:]
         /// The tests that have ended and left stores open.
@@ -83,7 +85,25 @@ package final class CaptureSession: Sendable {
             test(id).map { .init($0.identity) } ?? endedOpeners[id]
         }
 
+        /// Returns the tests with these numbers, as far as they are known; nil if none is.
+        func tests(_ numbers: Set<TestID>) -> [BundleMetadata.NumberedTest]? {
+            let found = started.filter { numbers.contains($0.id) }
+            return found.isEmpty ? nil : found.map { .init(id: $0.id, $0.identity) }
+        }
+
+        /// Tells the recorder of statements which test runs alone.
+        func noteTurn() {
+            let only = running.count == 1 ? running.values.first?.id : nil
+            failure_artifacts_test_is_alone(unreported?.id ?? current?.id ?? only ?? 0)
+        }
+
+        /// The number of started tests whose names are remembered, for statements that they ran.
+        private static let maximumStarted = 2000
+
         mutating func add(_ test: RunningTest, isSuite: Bool = false) {
+            defer { noteTurn() }
+            started.append(test.inJournal)
+            if started.count == 2 * Self.maximumStarted { started.removeFirst(Self.maximumStarted) }
             if isSuite {
                 suites[test.identity.suite] = test
                 running[test.id] = test
@@ -100,6 +120,7 @@ package final class CaptureSession: Sendable {
 
         mutating func remove(_ test: RunningTest) {
             if current === test { current = nil } else { running[test.id] = nil }
+            noteTurn()
         }
     }
 

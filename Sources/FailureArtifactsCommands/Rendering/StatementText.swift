@@ -27,12 +27,13 @@ struct StatementText {
     ///   - record: The statement.
     ///   - start: The text before the statement: spaces, or the time.
     ///   - style: The style of the statement; nil for plain text.
+    ///   - isAsWritten: True to leave the parameters as they are.
     ///   - isWhole: True to wrap a long statement, up to 1,000 columns. Otherwise it is truncated to one line.
     ///   - hasCaller: True to add the caller in another file, if it is known.
     /// - Returns: At least one line.
     func lines(
         _ record: StatementRecord, after start: String, style: TextOutput.Style? = nil,
-        isWhole: Bool = false, hasCaller: Bool = false
+        isAsWritten: Bool = false, isWhole: Bool = false, hasCaller: Bool = false
     ) -> [String] {
         let width = max(output.terminal?.width ?? 120, 40)
         let room = width - TextWidth.columns(of: start)
@@ -40,7 +41,7 @@ struct StatementText {
         func styled(_ text: String) -> String { style.map { output.styled(text, $0) } ?? text }
 
         // The line breaks and indentation of the source are removed.
-        let words = record.sql.split(whereSeparator: \.isWhitespace).prefix(2000)
+        let words = (isAsWritten ? record.sql : record.sqlWithValues).split(whereSeparator: \.isWhitespace).prefix(2000)
         let sql = SafeText.line(words.joined(separator: " ")) + (record.cut == true ? " …" : "")
         let needed = min(TextWidth.columns(of: sql), Self.minimumColumns)
         let note = Self.note(on: record)
@@ -93,21 +94,24 @@ struct StatementText {
 
     /// Returns the lines of several statements, with a number if the same one ran several times in a row.
     func lines(_ records: some Sequence<StatementRecord>, after start: String) -> [String] {
-        var groups: [(record: StatementRecord, count: Int)] = []
+        var groups: [(record: StatementRecord, count: Int, hasOneValue: Bool)] = []
         for record in records {
             if let last = groups.last?.record, last.sql == record.sql, last.source == record.source,
                 last.failureText == record.failureText, last.changedRows == record.changedRows,
                 last.cut == record.cut
             {
-                groups[groups.count - 1].count += 1
+                groups[groups.count - 1].count += record.repeated ?? 1
+                if last.values != record.values { groups[groups.count - 1].hasOneValue = false }
                 // The times differ.
                 groups[groups.count - 1].record.duration = nil
             } else {
-                groups.append((record, 1))
+                groups.append((record, record.repeated ?? 1, (record.repeated ?? 1) == 1))
             }
         }
-        return groups.flatMap { record, count in
-            lines(record, after: count > 1 ? start + "\(count) times: " : start)
+        return groups.flatMap { record, count, hasOneValue in
+            lines(
+                record, after: count > 1 ? start + "\(Counted.number(Int64(count))) times: " : start,
+                isAsWritten: !hasOneValue)
         }
     }
 

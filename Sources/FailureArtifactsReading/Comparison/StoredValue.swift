@@ -19,18 +19,17 @@ package struct StoredValue: Hashable, Sendable {
     /// The full size of a text (in UTF-8) or a blob, in bytes; 0 for other types.
     package let byteCount: Int
 
-    /// Creates an uncut value.
-    package init(_ content: Content) {
+    /// Creates a value.
+    ///
+    /// - Parameters:
+    ///   - content: The content.
+    ///   - byteCount: The full size of a text or a blob, in bytes; nil if the content is whole.
+    package init(_ content: Content, byteCount: Int? = nil) {
         self.content = content
         switch content {
-        case .text(let bytes), .blob(let bytes): byteCount = bytes.count
-        case .null, .integer, .real: byteCount = 0
+        case .text(let bytes), .blob(let bytes): self.byteCount = byteCount ?? bytes.count
+        case .null, .integer, .real: self.byteCount = 0
         }
-    }
-
-    fileprivate init(_ content: Content, byteCount: Int) {
-        self.content = content
-        self.byteCount = byteCount
     }
 
     /// Returns the value with a blob cut to at most `limit` bytes.

@@ -94,12 +94,12 @@ package struct FindingMarkdown {
         }
         if let transaction = finding.transaction { lines.append("transaction: \(transaction)") }
         if let statement = finding.statement {
-            lines.append("statement: " + SafeText.line(statement.sql).abridged(toBytes: 1000))
+            lines.append("statement: " + SafeText.line(statement.sqlWithValues).abridged(toBytes: 1000))
         }
         for statement in finding.statements {
             let source = statement.source.map { " at " + Self.text($0) } ?? ""
             lines.append(
-                "perhaps by: " + SafeText.line(statement.sql).abridged(toBytes: 400) + source)
+                "perhaps by: " + SafeText.line(statement.sqlWithValues).abridged(toBytes: 400) + source)
         }
         if let source = finding.source { lines.append("source: " + Self.text(source)) }
         if let caller = finding.statement?.callerInAnotherFile {
@@ -113,7 +113,7 @@ package struct FindingMarkdown {
     private static func section(_ last: LastActivity) -> String {
         func text(_ statement: StatementRecord) -> String {
             let source = statement.source.map { " at " + Self.text($0) } ?? ""
-            return SafeText.line(statement.sql).abridged(toBytes: 1000) + source
+            return SafeText.line(statement.sqlWithValues).abridged(toBytes: 1000) + source
         }
         var lines = ["store: " + SafeText.line(last.store).abridged(toBytes: 120)]
         if let query = last.query { lines.append(last.queryTitle + ": " + text(query)) }

@@ -230,6 +230,9 @@ struct StoreData {
             ("connection", String(statement.connection)), ("sql", CellJSON.string(sql)),
         ])
         if isCut { object.add("cut", "true") }
+        let valued = statement.shownValues
+        if valued != sql { object.add("valued", CellJSON.string(valued)) }
+        if let repeated = statement.repeated, repeated > 1 { object.add("times", String(repeated)) }
         if let rows = statement.changedRows { object.add("rows", String(rows)) }
         if let duration = statement.duration.flatMap(DurationText.short) {
             object.add("took", CellJSON.string(duration))

@@ -62,7 +62,7 @@ struct FindingsSection {
             text += "<p>By one or more of these \(finding.statements.count) statements:</p>"
         }
         for statement in finding.statement.map({ [$0] }) ?? finding.statements {
-            text += "<p class=\"statement\"><code>\(HTMLText.line(statement.sql))</code>"
+            text += "<p class=\"statement\"><code>\(HTMLText.line(statement.sqlWithValues))</code>"
             if finding.statement == nil, let source = statement.source {
                 let url = SourceLink.url(of: source, variables: variables)
                 text += " " + HTMLText.linked("<code>\(HTMLText.line(source.place))</code>", to: url)

@@ -35,6 +35,9 @@ struct StatementTimeline {
         // A column that would be empty is left out.
         let hasRows = statements.contains { $0.changedRows != nil }
         let hasDurations = statements.contains { Self.duration(of: $0) != nil }
+        if statements.contains(where: { $0.shownValues != $0.shownText.sql }) {
+            text += "<label class=\"as-written\"><input type=\"checkbox\"> without values</label>\n"
+        }
         text +=
             "<div class=\"scroll statements late\" tabindex=\"0\" role=\"group\" aria-label=\"Statements\">"
             + "<table><thead><tr><th scope=\"col\">Time</th><th scope=\"col\">Connection</th>"
@@ -62,9 +65,7 @@ struct StatementTimeline {
         guard !statements.isEmpty else { return "" }
         let shown = statements.prefix(20)
         let lines = shown.map { statement in
-            let (sql, isCut) = statement.shownText
-            return "<div><code>\(HTMLText.line(sql))\(isCut ? "…" : "")</code></div>\n"
-                + notes(on: statement)
+            "<div>\(Self.code(statement))</div>\n" + notes(on: statement)
         }
         let rest = statements.count - shown.count
         return "<div class=\"scroll\" tabindex=\"0\" role=\"group\" "
@@ -74,11 +75,10 @@ struct StatementTimeline {
 
     /// Returns the first cells of a statement's row.
     private func row(_ statement: StatementRecord) -> String {
-        let (sql, isCut) = statement.shownText
         var text =
             "<tr\(statement.phase == .earlier ? " class=\"earlier\"" : "")><td>"
             + "\(Self.time(statement.at))</td><td class=\"num\">\(statement.connection)</td>"
-            + "<td><code\(Self.endsTransaction(sql) ? " class=\"commit\"" : "")>\(HTMLText.line(sql))\(isCut ? "…" : "")</code>"
+            + "<td>\(Self.code(statement, isCommit: Self.endsTransaction(statement.sql)))"
         if let failure = statement.failureText {
             text += "<br><span class=\"error\">\(HTMLText.line(failure))</span>"
         }
@@ -102,6 +102,18 @@ struct StatementTimeline {
             text += "<pre class=\"notes plan\">\(plan.map(HTMLText.line).joined(separator: "\n"))</pre>"
         }
         return text
+    }
+
+    /// Returns a statement with its values and, if they differ, as it is written; the page shows one of them.
+    private static func code(_ statement: StatementRecord, isCommit: Bool = false) -> String {
+        let (sql, isCut) = statement.shownText
+        let times = statement.repeated.map { $0 > 1 ? "\(Counted.number(Int64($0))) × " : "" } ?? ""
+        func code(_ text: String, _ name: String) -> String {
+            "<code\(name.isEmpty ? "" : " class=\"\(name)\"")>\(HTMLText.line(text))\(isCut ? "…" : "")</code>"
+        }
+        let valued = statement.shownValues
+        guard valued != sql else { return times + code(sql, isCommit ? "commit" : "") }
+        return times + code(valued, "valued") + code(sql, "written")
     }
 
     private static func number(_ text: String?) -> String { "<td class=\"num\">\(text ?? "")</td>" }
@@ -166,6 +178,9 @@ struct StatementTimeline {
 }
 
 extension StatementRecord {
+    /// The statement with its values, as far as it is shown.
+    var shownValues: String { (repeated ?? 1) > 1 ? shownText.sql : String(sqlWithValues.prefix(4000)) }
+
     /// The part of the statement that is shown; `isCut` is true if some of it is missing.
     var shownText: (sql: String, isCut: Bool) {
         let isLong = sql.utf8.count > 2000

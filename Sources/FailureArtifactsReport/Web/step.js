@@ -13,10 +13,16 @@ const placeOf = (statement) => {
 
 /** Returns a statement with its line and what SQLite counted. */
 const statementElement = (statement, count = 1) => {
-  const sql = make("code", "sql");
-  fill(sql, statement.sql);
-  if (statement.cut) sql.append("…");
+  const code = (text, name) => {
+    const element = make("code", name);
+    fill(element, text);
+    if (statement.cut) element.append("…");
+    return element;
+  };
+  const sql = make("div", "sql", code(statement.valued ?? statement.sql, statement.valued ? "valued" : ""),
+    statement.valued ? code(statement.sql, "written") : null);
   const facts = [];
+  count = Math.max(count, statement.times ?? 1);
   if (count > 1) facts.push(`${number(count)} ×`);
   if (statement.rows !== undefined) facts.push(counted(statement.rows, "row"));
   if (statement.took) facts.push(statement.took);
@@ -60,7 +66,7 @@ class StepPanel {
       this.step.replaceChildren(
         make("h3", "", title, " ", make("span", "dim", facts.filter(Boolean).join(" · "))),
         make("p", "label", step.label), ...(step.schema ?? []).map((text) => make("p", "schema", text)),
-        this.list(statements)
+        this.asWritten(statements), this.list(statements)
       );
       if (quiet) {
         const show = button("link", `${counted(quiet, "statement")} more`, () => {
@@ -87,12 +93,21 @@ class StepPanel {
     this.terminal.replaceChildren(make("h3", "", "Continue in a terminal"), element);
   }
 
+  /** Returns a box that shows the statements without their values; nothing if they have none. */
+  asWritten(statements) {
+    if (!statements.some((statement) => statement.valued)) return "";
+    const box = make("input");
+    box.type = "checkbox";
+    return make("label", "as-written", box, " without values");
+  }
+
   /** Returns statements as a list; the same one several times in a row is one item. */
   list(statements) {
     const list = make("ol", "statements");
     for (let i = 0; i < statements.length; i += 1) {
       let last = i;
       while (last + 1 < statements.length && statements[last + 1].sql === statements[i].sql &&
+             statements[last + 1].valued === statements[i].valued &&
              statements[last + 1].place === statements[i].place && !statements[last + 1].error)
         last += 1;
       list.append(statementElement(statements[i], last - i + 1));

@@ -45,7 +45,7 @@ extension StatementLogTests {
             ]
             let prepared = try texts.map { try Statement(handle, $0) }
             for _ in 0..<100 { for statement in prepared { #expect(statement.run() == SQLITE_OK) } }
-            let log = try statements(handle)
+            let log = try lastStatements(handle)
             let changes = [2, 0, 2, 1, 1, 4]
             #expect(log.map(\.sql) == (400..<600).map { texts[$0 % texts.count] })
             #expect(log.map(\.changes) == (400..<600).map { changes[$0 % changes.count] })
@@ -68,7 +68,7 @@ extension StatementLogTests {
                 prepared[index].run()
                 expected.append(texts[index])
             }
-            #expect(try statements(handle).map(\.sql) == expected.suffix(200))
+            #expect(try lastStatements(handle).map(\.sql) == expected.suffix(200))
         }
     }
 
@@ -86,7 +86,7 @@ extension StatementLogTests {
                 places.insert(statement.place)
             }
             #expect(places.count < 100, "The texts have to be in the same places.")
-            #expect(try statements(handle).map(\.sql) == expected.suffix(200))
+            #expect(try lastStatements(handle).map(\.sql) == expected.suffix(200))
         }
     }
 

@@ -341,16 +341,19 @@ extension StatementLogTests {
             }
             let duration = start.duration(to: .now) / .microseconds(1)
             let log = try statements(handle).suffix(count)
-            #expect(log.prefix(1000).allSatisfy { !$0.addresses.isEmpty && $0.end != nil })
-            let others = log.dropFirst(1000)
+            #expect(log.prefix(8).allSatisfy { !$0.addresses.isEmpty && $0.end != nil })
+            let others = log.dropFirst(8)
             #expect(Double(others.filter { !$0.addresses.isEmpty }.count) < duration / 100 / 0.05)
             #expect(others.filter { $0.addresses.isEmpty }.count > count / 2)
             // The next test has an allowance of its own.
             _ = ConnectionRegistry.shared.beginKeeping(maximumBytes: 0)
             defer { ConnectionRegistry.shared.endKeeping() }
-            for _ in 0..<100 { try handle.run("SELECT 2") }
-            let next = try statements(handle).suffix(100)
-            #expect(next.allSatisfy { $0.sql == "SELECT 2" && !$0.addresses.isEmpty })
+            for _ in 0..<8 {
+                while sqlite3_step(statement) == SQLITE_ROW {}
+                sqlite3_reset(statement)
+            }
+            let next = try statements(handle).suffix(8)
+            #expect(next.allSatisfy { $0.sql == "SELECT 1" && !$0.addresses.isEmpty })
             // SQLite starts to report ends with the statement after the first one.
             #expect(next.dropFirst().allSatisfy { $0.end != nil })
         }
@@ -447,8 +450,8 @@ extension StatementLogTests {
             let stacks = try statements(handle).map(\.addresses)
             try #require(stacks.count == 700)
             let first = try #require(stacks.first)
-            let shorter = stacks.count { $0.count < first.count }
-            #expect(shorter == 0 && first.count > 5)
+            let found = stacks.filter { !$0.isEmpty }
+            #expect(found.allSatisfy { $0.count >= first.count } && first.count > 5 && found.count > 20)
         }
     }
 

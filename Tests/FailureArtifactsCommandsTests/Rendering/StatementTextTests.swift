@@ -48,6 +48,38 @@ struct StatementTextTests {
             ])
     }
 
+    @Test func `Values are in the places of the parameters`() {
+        let record = Self.record("SELECT '?', :a, ?2 FROM t WHERE b = ? AND c = :a") {
+            $0.values = [
+                BoundValue(.text("it's")), BoundValue(.real(2)), BoundValue(.blob([1, 255])),
+            ]
+            $0.source = nil
+        }
+        #expect(
+            Self.lines(record)
+                == ["  SELECT '?', 'it''s', 2.0 FROM t WHERE b = X'01FF' AND c = 'it''s'"])
+        let cut = Self.record("SELECT ?") {
+            $0.values = [BoundValue(.text(String(repeating: "long ", count: 30)), bytes: 5000)]
+            $0.source = nil
+        }
+        #expect(Self.lines(cut)[0].contains("'long long") && Self.lines(cut)[0].contains("(4.9 KiB)"))
+    }
+
+    @Test func `Executions with different values are shown as they were written`() {
+        let records = [1, 1, 2].enumerated().map { index, value in
+            Self.record("DELETE FROM t WHERE a = ?") {
+                ($0.source, $0.values) = (nil, [BoundValue(.integer(value))])
+                $0.repeated = index == 0 ? 1200 : nil
+            }
+        }
+        func lines(_ records: ArraySlice<StatementRecord>) -> [String] {
+            StatementText(output: Memory().output(), workingDirectory: "/").lines(records, after: "  ")
+        }
+        #expect(lines(records[1...1]) == ["  DELETE FROM t WHERE a = 1  (0 rows)"])
+        #expect(lines(records[1...]) == ["  2 times: DELETE FROM t WHERE a = ?  (0 rows)"])
+        #expect(lines(records[...]) == ["  1,202 times: DELETE FROM t WHERE a = ?  (0 rows)"])
+    }
+
     @Test func `The rows are those that the statement changed itself`() {
         func note(_ sql: String, _ changes: Int, _ own: Int?) -> String? {
             let record = Self.record(sql) {

@@ -52,6 +52,10 @@ class Statements(SuiteCase):
             ("INSERT /* long long long", 0, "test", failed),
         ])
         self.assertEqual(records[8]["sql"], "INSERT INTO fruit\n\tVALUES ('plum') -- \"ä\" \\ \u0001")
+        # Those of the class's set-up are no test's.
+        (test,) = bundle.metadata["tests"]
+        self.assertEqual(test["name"], "testStatementsOfTwoConnections")
+        self.assertEqual([r.get("test") for r in records], [None] * 3 + [test["id"]] * 7)
         first = records[0]["connection"]
         self.assertEqual(
             [r["connection"] == first for r in records], [True] * 4 + [False] + [True] * 5)
@@ -83,8 +87,16 @@ class Statements(SuiteCase):
         self.assertGreater(len({r["connection"] for r in records}), 1, "the readers' are missing")
         inserts = [r for r in records if r["sql"].startswith("INSERT")]
         self.assertEqual([r["changes"] for r in inserts], [1, 1, 1])
-        # A bound value may be a secret.
+        self.assertEqual([r["values"] for r in inserts], [["apple"], ["pear"], ["plum"]])
         self.assertFalse([r for r in inserts if "apple" in r["sql"]])
+        self.assertIn("VALUES ('plum')", self.tool(bundle, "show"))
+        (test,) = bundle.metadata["tests"]
+        self.assertEqual((test["suite"], test["name"]), ("PoolStatementTests", "testStatementsOfAPool"))
+        self.assertEqual({r["test"] for r in records}, {test["id"]})
+
+    def test_without_values(self):
+        bundle = self.leaves(POOL, variables={"FAILURE_ARTIFACTS_VALUES": "off"})
+        self.assertFalse([r for r in self.statements(bundle) if "values" in r])
 
     def test_without_a_log(self):
         bundle = self.leaves(POOL, variables={"FAILURE_ARTIFACTS_STATEMENTS": "0"})
@@ -94,7 +106,12 @@ class Statements(SuiteCase):
     def test_the_last_ones(self):
         bundle = self.leaves(RAW, variables={"FAILURE_ARTIFACTS_STATEMENTS": "2"})
         records = self.statements(bundle)
-        self.assertEqual([r["sql"][:6] for r in records], ["INSERT"] * 2)
+        # Older ones stand for others that are like them.
+        last = [r for r in records if "repeated" not in r]
+        self.assertEqual([r["sql"][:6] for r in last], ["INSERT"] * 2)
+        self.assertEqual(records[-2:], last)
+        self.assertEqual(records[0]["sql"], "PRAGMA journal_mode = wal")
+        self.assertEqual(sum(r.get("repeated", 1) for r in records), 10)
         self.assertEqual(bundle.described("statements")["statements"]["limit"], 2)
         self.assertIn("Older statements aren't in the log: it has the last 2", self.tool(bundle, "history"))
         self.assertNotIn("limit", self.leaves(RAW).described("statements")["statements"])

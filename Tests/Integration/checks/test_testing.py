@@ -316,6 +316,12 @@ class Ownership(TestingCase):
             shared = {label(store): store.get("shared", False) for store in bundle.metadata["stores"]}
             # A race decides which of them has opened `lazily`.
             self.assertEqual(shared, {name: False, "unattributed": True, "lazily": True})
+            # Each statement on the shared connection is that of the test in whose task it ran.
+            names = {test["id"]: test["name"] for test in bundle.metadata["tests"]}
+            entry = bundle.described("lazily")["statements"]["entry"]
+            records = [json.loads(line) for line in bundle.contents[entry].decode().splitlines()]
+            counts = [r for r in records if r["sql"].startswith("SELECT COUNT(*)")]
+            self.assertEqual(sorted(names[r["test"]] for r in counts), ["first", "second"])
 
     def test_stores_that_earlier_tests_left_open(self):
         bundles = {bundle.metadata["test"]["name"]: bundle for bundle in self.leaves(only("LeftOpenTests"), count=2)}

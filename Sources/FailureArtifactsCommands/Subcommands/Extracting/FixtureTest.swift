@@ -207,12 +207,10 @@ struct FixtureTest {
             return ["The transaction that broke the store is unknown."]
         }
         var lines = plan.culprits.flatMap(Self.steps)
-        if plan.culprits.contains(where: { $0.statements.contains { $0.sql.contains("?") } }) {
-            lines += [
-                "The values of ? are not recorded, unless CaptureConfiguration.recordsBoundValues is set.",
-                "",
-            ]
+        let isUnknown = plan.culprits.flatMap(\.statements).contains {
+            $0.sql.contains("?") && $0.values == nil
         }
+        if isUnknown { lines += ["The values of some ? were not recorded.", ""] }
         return lines
     }
 
@@ -262,7 +260,7 @@ struct FixtureTest {
 
     /// Returns a statement and the lines that ran it.
     private static func lines(of statement: StatementRecord) -> [String] {
-        let sql = statement.sql.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        let sql = statement.sqlWithValues.split(whereSeparator: \.isWhitespace).joined(separator: " ")
         var lines = ["    " + comment(sql, limit: 500)]
         var seen: Set<String> = []
         for source in [statement.source].compactMap(\.self) + (statement.callers ?? []) {
