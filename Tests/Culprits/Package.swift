@@ -8,7 +8,8 @@ let settings: [SwiftSetting] = [
 
 // Small libraries with one wrong function here and there, and the tests that fail because of it. A comment marks each
 // culprit, and another one above each test states the finding that names it. `./score` runs the tests and compares
-// what `failure-artifacts explain` finds.
+// what `failure-artifacts explain` finds. The environment variable CULPRITS_STORE chooses the kind of store: memory,
+// rollback or wal. `kinds.json` lists the tests that run with certain kinds only.
 let package = Package(
     name: "culprits",
     platforms: [.macOS(.v13)],
@@ -21,18 +22,23 @@ let package = Package(
         .systemLibrary(
             name: "CCulpritsSQLite", pkgConfig: "sqlite3",
             providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite3"])]),
+        .target(
+            name: "Stores", dependencies: [.product(name: "GRDB", package: "GRDB.swift")],
+            swiftSettings: settings),
         .target(name: "Ledger", dependencies: ["CCulpritsSQLite"], swiftSettings: settings),
         .target(
             name: "Shop", dependencies: [.product(name: "GRDB", package: "GRDB.swift")],
             swiftSettings: settings),
         .testTarget(
             name: "LedgerTests",
-            dependencies: ["Ledger", .product(name: "FailureArtifacts", package: "failure-artifacts")],
+            dependencies: [
+                "Ledger", "Stores", .product(name: "FailureArtifacts", package: "failure-artifacts"),
+            ],
             swiftSettings: settings),
         .testTarget(
             name: "ShopTests",
             dependencies: [
-                "Shop", .product(name: "GRDB", package: "GRDB.swift"),
+                "Shop", "Stores", .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "FailureArtifacts", package: "failure-artifacts"),
             ],
             swiftSettings: settings),
@@ -48,7 +54,7 @@ let package = Package(
         .testTarget(
             name: "MessagingTests",
             dependencies: [
-                "Messaging",
+                "Messaging", "Stores",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "FailureArtifacts", package: "failure-artifacts"),
             ],
@@ -56,7 +62,7 @@ let package = Package(
         .testTarget(
             name: "UpgradesTests",
             dependencies: [
-                "Upgrades",
+                "Upgrades", "Stores",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "FailureArtifacts", package: "failure-artifacts"),
             ],
@@ -64,7 +70,7 @@ let package = Package(
         .testTarget(
             name: "CatalogTests",
             dependencies: [
-                "Catalog",
+                "Catalog", "Stores",
                 .product(name: "FailureArtifacts", package: "failure-artifacts"),
             ],
             swiftSettings: settings),
@@ -73,13 +79,13 @@ let package = Package(
         .testTarget(
             name: "BookingsTests",
             dependencies: [
-                "Bookings", .product(name: "FailureArtifacts", package: "failure-artifacts"),
+                "Bookings", "Stores", .product(name: "FailureArtifacts", package: "failure-artifacts"),
             ],
             swiftSettings: settings),
         .testTarget(
             name: "FeedsTests",
             dependencies: [
-                "Feeds", .product(name: "FailureArtifacts", package: "failure-artifacts"),
+                "Feeds", "Stores", .product(name: "FailureArtifacts", package: "failure-artifacts"),
             ],
             swiftSettings: settings),
         .target(
@@ -88,7 +94,7 @@ let package = Package(
         .testTarget(
             name: "ClinicTests",
             dependencies: [
-                "Clinic", .product(name: "GRDB", package: "GRDB.swift"),
+                "Clinic", "Stores", .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "FailureArtifacts", package: "failure-artifacts"),
             ],
             swiftSettings: settings),
@@ -98,7 +104,7 @@ let package = Package(
         .testTarget(
             name: "InventoryTests",
             dependencies: [
-                "Inventory", .product(name: "GRDB", package: "GRDB.swift"),
+                "Inventory", "Stores", .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "FailureArtifacts", package: "failure-artifacts"),
             ],
             swiftSettings: settings),

@@ -1,7 +1,10 @@
 """Tests the scoreboard with made-up findings. Run it with `python3 -m unittest`."""
 
+import contextlib
 import importlib.machinery
 import importlib.util
+import io
+import json
 import pathlib
 import re
 import sys
@@ -89,6 +92,74 @@ class CommentTests(unittest.TestCase):
         self.assertTrue(expectations)
 
 
+class KindTests(unittest.TestCase):
+    def test_tests_of_certain_kinds(self):
+        limit = {"kinds": ["wal", "rollback"], "reason": "Two connections.", "tests": ["testB"]}
+        kinds, problems = score.parse_limited([limit], ["testA", "testB"])
+        self.assertEqual(problems, [])
+        self.assertEqual(kinds, {"testA": ("memory", "rollback", "wal"), "testB": ("rollback", "wal")})
+
+    def test_problems(self):
+        limit = {"kinds": ["wal"], "reason": "A pool.", "tests": ["testA"]}
+        for limits in [
+            [{**limit, "kinds": ["file"]}],
+            [{**limit, "reason": ""}],
+            [{**limit, "tests": ["testB"]}],
+            [limit, limit],
+        ]:
+            self.assertEqual(len(score.parse_limited(limits, ["testA"])[1]), 1, limits)
+
+    def test_the_package(self):
+        expectations, _ = score.parse_sources(score.read_sources())
+        self.assertEqual(score.parse_limited(json.loads(score.LIMITED.read_text()), expectations)[1], [])
+        source = (score.PACKAGE / "Sources/Stores/StoreKind.swift").read_text()
+        self.assertEqual(tuple(re.findall(r"^    case (\w+)$", source, re.MULTILINE)), score.KINDS)
+
+    def test_the_record(self):
+        """Each bug has a recorded score for all kinds with which it runs, and for no other."""
+        expectations, _ = score.parse_sources(score.read_sources())
+        kinds, _ = score.parse_limited(json.loads(score.LIMITED.read_text()), expectations)
+        self.assertEqual(
+            {name: tuple(scores) for name, scores in json.loads(score.RECORD.read_text()).items()},
+            {name: kinds[name] for name, expectation in expectations.items() if expectation.codes})
+
+    def test_shared_bugs(self):
+        right, wrong = score.Score(1, True), score.Score(4, False)
+        bugs = {
+            "testA": {"memory": wrong, "rollback": right, "wal": right},
+            "testB": {"memory": right, "rollback": right, "wal": wrong},
+            "testC": {"memory": wrong, "rollback": right, "wal": score.Score(2, False)},
+            # Doesn't count, because it has no score for stores in memory.
+            "testD": {"rollback": right, "wal": wrong},
+        }
+        count, shared = score.totals_of_shared(bugs)
+        self.assertEqual(count, 3)
+        self.assertEqual([list(shared[kind].values()) for kind in score.KINDS], [[1, 1, 1], [3, 3, 3], [2, 1, 1]])
+        self.assertEqual(list(score.differences(shared).values()), [2, 2, 2])
+
+    def test_kinds_that_differ(self):
+        right, wrong = score.Score(1, True), score.Score(1, False)
+        bugs = {f"test{number}": dict.fromkeys(score.KINDS, right) for number in range(40)}
+        for number, differs in [(0, False), (1, False), (2, True)]:
+            bugs[f"test{number}"] = {"memory": wrong, "rollback": right, "wal": right}
+            self.assertEqual(self.missed(bugs), [
+                "The kinds of stores differ by 3 bugs that are with the right line. At most 2 are allowed."
+            ] if differs else [])
+
+    def test_percentages_of_each_kind(self):
+        right, none = score.Score(1, True), score.Score()
+        bugs = {f"test{number}": {"wal": right} for number in range(6)}
+        bugs |= {f"testNone{number}": {"rollback": none} for number in range(2)}
+        bugs |= {"testMemory": {"memory": right}}
+        missed = self.missed(bugs)
+        self.assertEqual(len(missed), 3)
+        self.assertTrue(all("'rollback'" in text for text in missed), missed)
+
+    def missed(self, bugs):
+        with contextlib.redirect_stdout(io.StringIO()):
+            return score.print_summary(bugs, bugs, is_complete=True)
+
+
 class ScoreTests(unittest.TestCase):
     def test_codes_without_rows(self):
         self.assertEqual(scored("busy", finding("orphan", line=2), finding("busy")), score.Score(2, False))
@@ -117,7 +188,8 @@ class ScoreTests(unittest.TestCase):
 
     def test_totals(self):
         scores = [score.Score(1, True), score.Score(3, True), score.Score(4), score.Score()]
-        self.assertEqual(list(score.totals(scores).values()), [50, 25, 50])
+        self.assertEqual(list(score.totals(scores).values()), [2, 1, 2])
+        self.assertEqual(list(score.totals([]).values()), [0, 0, 0])
 
     def test_worse_than_recorded(self):
         recorded = {"rank": 2, "line": True}

@@ -10,9 +10,9 @@ actor Reader {
 
     private let handle: Handle
 
-    init(path: String) throws {
+    init(path: String, journalMode: String = "wal") throws {
         handle = try Handle(path)
-        try handle.run("PRAGMA journal_mode = wal")
+        try handle.run("PRAGMA journal_mode = \(journalMode)")
         try Migrations.run(handle)
     }
 

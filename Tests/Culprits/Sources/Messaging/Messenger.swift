@@ -3,10 +3,10 @@ import GRDB
 
 /// The conversations of one account, in a store that the app shares with its extensions.
 final class Messenger: Sendable {
-    let pool: DatabasePool
+    let pool: any DatabaseWriter
 
-    init(path: String, configuration: Configuration = Configuration()) throws {
-        pool = try DatabasePool(path: path, configuration: configuration)
+    init(_ pool: any DatabaseWriter) throws {
+        self.pool = pool
         try Self.migrator.migrate(pool)
         // Typing indicators don't outlive the process that showed them.
         try pool.write { try $0.execute(sql: "DELETE FROM typing") }
@@ -203,10 +203,12 @@ extension Messenger {
     /// Returns the number of messages that a cleanup would delete, without deleting them.
     func sizeOfCleanup(before date: Date) throws -> Int {
         var count = 0
-        try pool.writeInTransaction { db in
-            try db.execute(sql: "DELETE FROM message WHERE sentAt < ?", arguments: [date])
-            count = db.changesCount
-            return .rollback
+        try pool.writeWithoutTransaction { db in
+            try db.inTransaction {
+                try db.execute(sql: "DELETE FROM message WHERE sentAt < ?", arguments: [date])
+                count = db.changesCount
+                return .rollback
+            }
         }
         return count
     }

@@ -1,5 +1,6 @@
 import FailureArtifacts
 import Foundation
+import Stores
 import XCTest
 
 @testable import Bookings
@@ -17,11 +18,13 @@ class HotelTestCase: XCTestCase {
             "hotel-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         path = directory.appendingPathComponent("hotel.db").path
+        if let reason = try StoreKind.current.reasonToSkip(name) { throw XCTSkip(reason) }
     }
 
     /// Opens the hotel's store as one more desk.
-    func desk(journal: String = "wal", inMemory: Bool = false) throws -> Hotel {
-        let hotel = try Hotel(path: inMemory ? ":memory:" : path, journal: journal) { [unowned self] in
+    func desk() throws -> Hotel {
+        let kind = StoreKind.current
+        let hotel = try Hotel(path: kind.path(path), journal: kind.journalMode) { [unowned self] in
             lastNumber += 1
             return String(format: "C0FFEE00-0000-4000-8000-%012X", lastNumber)
         }
@@ -30,8 +33,8 @@ class HotelTestCase: XCTestCase {
     }
 
     /// Opens a new store and fills it: guests 1 to 5, reservations 6 to 9.
-    func openHotel(journal: String = "wal", inMemory: Bool = false) throws -> Hotel {
-        let hotel = try desk(journal: journal, inMemory: inMemory)
+    func openHotel() throws -> Hotel {
+        let hotel = try desk()
         try hotel.addRoom("101", "Garden", beds: 2, nightlyCents: 12_000)
         try hotel.addRoom("102", "Court", beds: 1, nightlyCents: 8_500)
         try hotel.addRoom("201", "Lake", beds: 2, nightlyCents: 15_000)

@@ -65,7 +65,7 @@ final class HotelTests: HotelTestCase {
 
     // Expected: constraint-failed; reservations uuid=C0FFEE00-0000-4000-8000-00000000000A
     func testGroupsAreBooked() throws {
-        let hotel = try openHotel(journal: "delete")
+        let hotel = try openHotel()
         hotel.reserveGroup(Array(guests.prefix(3)), rooms: ["101", "102", "201"], on: "2026-09-11")
         try hotel.note("flowers", room: "101", at: 1_777_900_000)
         try hotel.pay(2_500, for: stays[1], at: 1_777_910_000)
@@ -142,7 +142,7 @@ final class HotelTests: HotelTestCase {
 
     // Expected: nothing
     func testGapsSpanMonths() throws {
-        let hotel = try openHotel(inMemory: true)
+        let hotel = try openHotel()
         try hotel.reserve("101", for: guests[4], on: "2026-06-29", nights: 1)
         try hotel.reserve("101", for: guests[3], on: "2026-07-02", nights: 2)
         try hotel.database.script("DELETE FROM housekeeping")

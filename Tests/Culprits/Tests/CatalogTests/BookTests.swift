@@ -6,7 +6,7 @@ import Testing
 @Suite struct BookTests {
     // Expected: pattern-outlier; book id=7
     @Test func findsBooksByNumber() throws {
-        let catalog = try Town(inMemory: true).catalog
+        let catalog = try Town().catalog
         try catalog.addBook("978-1-85723-138-0", "Consider Phlebas", by: "Iain M. Banks", year: 1987)
         try catalog.addDonation(
             "978-0-441-47812-5", "The Left Hand of Darkness", by: "Ursula K. Le Guin", year: 1969)
@@ -106,7 +106,7 @@ import Testing
     // Expected: open-transaction; copy id=4
     @Test func desksAgreeOnShelves() throws {
         let town = try Town()
-        let entrance = try Catalog(path: town.path)
+        let entrance = try Town.openCatalog(town.path)
         try town.catalog.relocate("Annex", to: "Cellar")
         try entrance.addMember("Emil", email: "emil@example.com")
         try town.catalog.lend(5, to: 1, on: "2026-03-16")
@@ -119,7 +119,7 @@ import Testing
 
     // Expected: nothing
     @Test func labelsOfCopies() throws {
-        let catalog = try Town(inMemory: true).catalog
+        let catalog = try Town().catalog
         try catalog.addBook("978-3-257-06333-2", "Die Physiker", by: "Friedrich Dürrenmatt", year: 1962)
         try catalog.addBook("978-3-518-45920-2", "Die Vermessung", by: "Hans Groß", year: 2005)
         try catalog.addCopy(of: 7, shelf: "G1")

@@ -62,8 +62,8 @@ import Testing
 
     // Expected: busy
     @Test func bothDesksTakeBooksBack() throws {
-        let town = try Town(journalMode: "delete")
-        let entrance = try Catalog(path: town.path, journalMode: "delete")
+        let town = try Town()
+        let entrance = try Town.openCatalog(town.path)
         try entrance.lend(2, to: 1, on: "2026-02-10")
         try town.catalog.lend(6, to: 2, on: "2026-02-11")
         try entrance.addMember("Dora", email: "dora@example.com")

@@ -1,4 +1,6 @@
 import Foundation
+import Stores
+import Testing
 
 @testable import Catalog
 
@@ -7,9 +9,12 @@ struct Town {
     let path: String
     let catalog: Catalog
 
-    init(journalMode: String = "wal", inMemory: Bool = false) throws {
-        path = inMemory ? ":memory:" : try Self.freshPath()
-        catalog = try Catalog(path: path, journalMode: journalMode)
+    init() throws {
+        if let test = Test.current, let reason = try StoreKind.current.reasonToSkip(test.name) {
+            try Test.cancel("\(reason)")
+        }
+        path = try StoreKind.current.path(Self.freshPath())
+        catalog = try Self.openCatalog(path)
         try catalog.addBook("978-0-14-143951-8", "Pride and Prejudice", by: "Jane Austen", year: 1813)
         try catalog.addBook("978-0-14-143958-7", "Emma", by: "Jane Austen", year: 1815)
         try catalog.addBook("978-0-14-144116-0", "Frankenstein", by: "Mary Shelley", year: 1818)
@@ -24,6 +29,10 @@ struct Town {
         try catalog.addMember("Chidi", cardID: "TL-0230")
         try catalog.lend(1, to: 3, on: "2026-02-20")
         try catalog.lend(4, to: 2, on: "2026-03-02")
+    }
+
+    static func openCatalog(_ path: String) throws -> Catalog {
+        try Catalog(path: path, journalMode: StoreKind.current.journalMode)
     }
 
     private static func freshPath() throws -> String {

@@ -1,6 +1,7 @@
 import Clinic
 import Foundation
 import GRDB
+import Stores
 import XCTest
 
 /// A test with a directory for its databases and a clinic with a busy week.
@@ -16,13 +17,17 @@ class ClinicTestCase: XCTestCase {
         directory = FileManager.default.temporaryDirectory.appendingPathComponent(
             "clinic-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        if let reason = try StoreKind.current.reasonToSkip(name) { throw XCTSkip(reason) }
     }
 
     override func tearDownWithError() throws {
         try FileManager.default.removeItem(at: directory)
     }
 
-    var path: String { directory.appendingPathComponent("clinic.sqlite").path }
+    func database(_ configuration: Configuration = Configuration()) throws -> any DatabaseWriter {
+        try StoreKind.current.writer(
+            directory.appendingPathComponent("clinic.sqlite").path, configuration: configuration)
+    }
 
     func fill(_ db: any DatabaseWriter) throws {
         try db.write { db in

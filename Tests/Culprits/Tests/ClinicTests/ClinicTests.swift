@@ -6,7 +6,7 @@ import XCTest
 final class ClinicTests: ClinicTestCase {
     // Expected: message-values; invoices id=2
     func testInvoiceOfLongVisit() throws {
-        let clinic = try clinic(DatabasePool(path: path))
+        let clinic = try clinic(database())
         let visit = try clinic.book(patients[2], with: "ADL", at: monday + 700_000, minutes: 50)
         try clinic.addNote("Long conversation", to: visit)
         try clinic.invoice(2)
@@ -22,7 +22,7 @@ final class ClinicTests: ClinicTestCase {
 
     // Expected: no-effect; patients id=6f1c2b9a-0000-4d3e-8a11-000000000004
     func testPhone() throws {
-        let clinic = try clinic(DatabasePool(path: path))
+        let clinic = try clinic(database())
         let id = try XCTUnwrap(UUID(uuidString: patients[3]))
         try clinic.setPhone("0170 222 333", of: id)
         try clinic.cancelAppointments(of: patients[3], from: monday + 9 * 86_400)
@@ -32,7 +32,7 @@ final class ClinicTests: ClinicTestCase {
 
     // Expected: broad-write; appointments id=8; appointments id=10; appointments id=12; appointments id=11; appointments id=9
     func testAgenda() throws {
-        let clinic = try clinic(DatabaseQueue(path: path))
+        let clinic = try clinic(database())
         try clinic.invoice(1)
         try clinic.cancelAppointments(of: patients[0], from: monday + 3 * 86_400)
         try clinic.addNote("Called in sick", to: 7)
@@ -47,7 +47,7 @@ final class ClinicTests: ClinicTestCase {
 
     // Expected: unexpected-delete; prescriptions id=9; prescriptions id=10
     func testMedication() async throws {
-        let clinic = try clinic(DatabasePool(path: path))
+        let clinic = try clinic(database())
         let twin = "b20e77aa-1111-4c0f-9d2e-000000000001"
         try clinic.register(
             Patient(id: twin, fullName: "Olga Jahn", birthDate: "1966-03-12", insuranceCode: "K99001"))
@@ -63,7 +63,7 @@ final class ClinicTests: ClinicTestCase {
 
     // Expected: orphan; prescriptions id=4; drugs id=4
     func testPlan() throws {
-        let clinic = try clinic(DatabasePool(path: path))
+        let clinic = try clinic(database())
         try clinic.prescribe(1, 50, to: patients[3], on: "2026-03-01")
         try clinic.discontinue("Doxazosin")
         try clinic.invoice(4)
@@ -73,7 +73,7 @@ final class ClinicTests: ClinicTestCase {
 
     // Expected: pattern-outlier; patients id=imported-4
     func testAdults() throws {
-        let clinic = try clinic(DatabaseQueue(path: path))
+        let clinic = try clinic(database())
         try clinic.importPatients(
             """
             Sven Noll;1971-04-02;L1
@@ -95,7 +95,7 @@ final class ClinicTests: ClinicTestCase {
 
     // Expected: rolled-back, constraint-failed; invoices id=1; invoices id=2; invoices id=3
     func testBilling() throws {
-        let clinic = try clinic(DatabasePool(path: path))
+        let clinic = try clinic(database())
         clinic.invoiceAll([(1, 4_200), (2, 7_600), (3, 4_200), (4, 0), (5, 4_200)])
         try clinic.addNote("Vaccination, no charge", to: 4)
         try clinic.book(patients[5], with: "BRA", at: monday + 86_400 * 12)
@@ -104,7 +104,7 @@ final class ClinicTests: ClinicTestCase {
 
     // Expected: emptied-table; patients id=6f1c2b9a-0000-4d3e-8a11-000000000005; patients id=6f1c2b9a-0000-4d3e-8a11-000000000001
     func testInsuranceAfterUpgrade() throws {
-        let queue = try DatabaseQueue(path: path)
+        let queue = try database()
         try ClinicSchema.migrator.migrate(queue, upTo: "initial")
         try fill(queue)
         let clinic = try Clinic(queue)
@@ -116,7 +116,7 @@ final class ClinicTests: ClinicTestCase {
 
     // Expected: broad-write; prescriptions id=5; prescriptions id=6; prescriptions id=7; prescriptions id=8
     func testExpiredPrescriptions() throws {
-        let clinic = try clinic(DatabasePool(path: path))
+        let clinic = try clinic(database())
         try clinic.removePrescriptions(issuedBefore: "2026-02-13")
         try clinic.addNote("Plan was printed", to: 5)
         XCTAssertEqual(try clinic.plan(of: patients[0]), ["Bisoprolol 35"])
@@ -124,7 +124,7 @@ final class ClinicTests: ClinicTestCase {
 
     // Expected: broad-write; appointments id=1; appointments id=2; appointments id=3; appointments id=4; appointments id=5
     func testAppointmentsOfTheWeek() throws {
-        let clinic = try clinic(DatabasePool(path: path))
+        let clinic = try clinic(database())
         try clinic.register(Patient(id: "guest-1", fullName: "Yuki Tan", birthDate: "1999-09-09"))
         let visit = try clinic.book("guest-1", with: "ADL", at: monday + 86_400)
         try clinic.db.write { db in

@@ -6,7 +6,7 @@ import XCTest
 final class HealthyClinicTests: ClinicTestCase {
     // Expected: nothing
     func testLetterhead() throws {
-        let clinic = try clinic(DatabasePool(path: path))
+        let clinic = try clinic(database())
         try clinic.register(Patient(id: "guest-1", fullName: "Yuki Tan", birthDate: "1999-09-09"))
         try clinic.invoice(3)
         try clinic.pay(1, on: "2026-03-20")
@@ -17,7 +17,7 @@ final class HealthyClinicTests: ClinicTestCase {
 
     // Expected: nothing
     func testReminderTime() throws {
-        let clinic = try clinic(DatabaseQueue(path: path))
+        let clinic = try clinic(database())
         try clinic.cancelAppointments(of: "unknown", from: monday)
         try clinic.addNote("Asks for a reminder", to: 6)
         try clinic.addNote("Asks for a reminder", to: 7)
@@ -30,7 +30,7 @@ final class HealthyClinicTests: ClinicTestCase {
 
     // Expected: nothing
     func testTooManyDigits() async throws {
-        let clinic = try clinic(DatabasePool(path: path))
+        let clinic = try clinic(database())
         try clinic.discontinue("Paracetamol")
         try await clinic.merge("unknown", into: patients[0])
         for id in 1...4 as ClosedRange<Int64> { try clinic.invoice(id) }

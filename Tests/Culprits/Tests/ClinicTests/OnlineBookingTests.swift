@@ -6,7 +6,7 @@ import XCTest
 final class OnlineBookingTests: ClinicTestCase {
     // Expected: pattern-outlier; appointments id=14
     func testWeekWithAnOnlineBooking() throws {
-        let clinic = try clinic(DatabasePool(path: path))
+        let clinic = try clinic(database())
         try clinic.book(patients[1], with: "ADL", at: monday + 2 * 86_400)
         try clinic.book(
             online:
@@ -19,7 +19,7 @@ final class OnlineBookingTests: ClinicTestCase {
 
     // Expected: nothing
     func testPlanAfterAMissedAppointment() throws {
-        let clinic = try clinic(DatabasePool(path: path))
+        let clinic = try clinic(database())
         try clinic.removeMissedAppointment(2)
         try clinic.prescribe(1, 50, to: patients[2], on: "2026-03-05")
         let drugs = try clinic.plan(of: patients[2]).map { $0.prefix { $0.isLetter } }

@@ -18,7 +18,7 @@ import Testing
 
     // Expected: emptied-table; entries feed_id=1 guid=b-1; entries feed_id=1 guid=b-2; entries feed_id=2 guid=n-1
     @Test func upgradedEntriesHaveDates() async throws {
-        let reader = try Reader(path: Shelf.olderStore())
+        let reader = try Shelf.openReader(Shelf.olderStore())
         try await reader.set("theme", #"{"dark":true}"#)
         try await reader.subscribe("https://bread.example.net/feed", "Sourdough", folder: "Food")
         try await reader.receive("s-1", "Rye starter", at: 1_772_900_000, feed: 3)
@@ -44,7 +44,7 @@ import Testing
 
     // Expected: duplicate-rows; stars id=2; stars id=4
     @Test func starsOfDevicesAreMerged() async throws {
-        let reader = try await Shelf.reader(inMemory: true)
+        let reader = try await Shelf.reader()
         let phone: [Reader.Star] = [
             .init(guid: "b-2", note: "try this", seconds: 1_772_600_000),
             .init(guid: "n-1", note: nil, seconds: 1_772_600_500),
@@ -60,7 +60,7 @@ import Testing
 
     // Expected: schema-error
     @Test func mutedFeedsAreHidden() async throws {
-        let reader = try Reader(path: Shelf.olderStore())
+        let reader = try Shelf.openReader(Shelf.olderStore())
         try await reader.subscribe("https://bread.example.net/feed", "Sourdough", folder: "Food")
         try await reader.receive("s-1", "Rye starter", at: 1_772_700_000, feed: 3)
         await reader.mute(2)
@@ -93,7 +93,7 @@ import Testing
 
     // Expected: nothing
     @Test func feedsAreFetchedOnce() async throws {
-        let reader = try await Shelf.reader(inMemory: true)
+        let reader = try await Shelf.reader()
         try await reader.merge([.init(guid: "b-1", note: nil, seconds: 1_772_820_000)])
         try await reader.markRead("unknown")
         var fetched: [String] = []

@@ -1,18 +1,27 @@
 import Foundation
+import Stores
+import Testing
 
 @testable import Feeds
 
 /// Readers with some feeds.
 enum Shelf {
     static func freshPath() throws -> String {
+        if let test = Test.current, let reason = try StoreKind.current.reasonToSkip(test.name) {
+            try Test.cancel("\(reason)")
+        }
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent(
             "feeds-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         return directory.appendingPathComponent("reader.sqlite3").path
     }
 
-    static func reader(inMemory: Bool = false) async throws -> Reader {
-        let reader = try Reader(path: inMemory ? ":memory:" : freshPath())
+    static func openReader(_ path: String) throws -> Reader {
+        try Reader(path: StoreKind.current.path(path), journalMode: StoreKind.current.journalMode)
+    }
+
+    static func reader() async throws -> Reader {
+        let reader = try openReader(freshPath())
         try await reader.subscribe("https://blog.example.com/rss", "Swift Notes", folder: "Code")
         try await reader.subscribe("https://news.example.org/atom", "Town News", folder: "Local")
         try await reader.subscribe("https://bread.example.net/feed", "Sourdough", folder: "Food")
@@ -34,7 +43,7 @@ enum Shelf {
         let handle = try Handle(path)
         try handle.run(
             """
-            PRAGMA journal_mode = wal;
+            PRAGMA journal_mode = \(StoreKind.current.journalMode);
             CREATE TABLE feeds (id INTEGER PRIMARY KEY, url TEXT NOT NULL UNIQUE, title TEXT, fetched_at INTEGER);
             CREATE TABLE entries (
                 feed_id INTEGER NOT NULL REFERENCES feeds (id), guid TEXT NOT NULL, title TEXT NOT NULL,

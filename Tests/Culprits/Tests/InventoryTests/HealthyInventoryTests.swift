@@ -6,7 +6,7 @@ import XCTest
 final class HealthyInventoryTests: InventoryTestCase {
     // Expected: nothing
     func testLabel() throws {
-        let inventory = try inventory(DatabasePool(path: path))
+        let inventory = try inventory(database())
         // An item without a supplier is made in the company.
         try inventory.add(Item(sku: "OWN-1", title: "Jig", reorderPoint: 0))
         try inventory.receive(1, of: "OWN-1", in: "HH", note: "N-100")
@@ -19,7 +19,7 @@ final class HealthyInventoryTests: InventoryTestCase {
     // Expected: nothing
     func testEventOfReceipt() throws {
         final class Listener: @unchecked Sendable { var events: [String] = [] }
-        let inventory = try inventory(DatabasePool(path: path))
+        let inventory = try inventory(database())
         let listener = Listener()
         let observation = ValueObservation.tracking {
             try Int.fetchOne($0, sql: "SELECT count(*) FROM movements") ?? 0
@@ -35,7 +35,7 @@ final class HealthyInventoryTests: InventoryTestCase {
 
     // Expected: nothing
     func testPercentageFull() throws {
-        let inventory = try inventory(DatabaseQueue(path: path))
+        let inventory = try inventory(database())
         try inventory.moveBin(9, of: "HH", to: "MUC")
         try inventory.enterCounts(["IT-201,2026-05-01,13", "IT-202,2026-05-01,16"], by: nil)
         var shrunk = try XCTUnwrap(inventory.level(of: "IT-210", in: "HH"))
@@ -48,7 +48,7 @@ final class HealthyInventoryTests: InventoryTestCase {
 
     // Expected: nothing
     func testMovementsOfTheYear() throws {
-        let inventory = try inventory(DatabasePool(path: path))
+        let inventory = try inventory(database())
         try inventory.correct(2, of: "IT-204", in: "HH")
         try inventory.forgetMovements(of: "nowhere", before: 5)
         // Each movement has a delivery note or was a correction.

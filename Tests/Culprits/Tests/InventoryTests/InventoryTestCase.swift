@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import Inventory
+import Stores
 import XCTest
 
 /// A test with a directory for its databases and a stocked inventory.
@@ -11,13 +12,17 @@ class InventoryTestCase: XCTestCase {
         directory = FileManager.default.temporaryDirectory.appendingPathComponent(
             "stock-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        if let reason = try StoreKind.current.reasonToSkip(name) { throw XCTSkip(reason) }
     }
 
     override func tearDownWithError() throws {
         try FileManager.default.removeItem(at: directory)
     }
 
-    var path: String { directory.appendingPathComponent("inventory.db").path }
+    func database(_ configuration: Configuration = Configuration()) throws -> any DatabaseWriter {
+        try StoreKind.current.writer(
+            directory.appendingPathComponent("inventory.db").path, configuration: configuration)
+    }
 
     /// Opens an inventory with two warehouses, three suppliers and ten items.
     func inventory(_ db: any DatabaseWriter) throws -> Inventory {

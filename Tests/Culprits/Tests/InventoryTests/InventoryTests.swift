@@ -6,7 +6,7 @@ import XCTest
 final class InventoryTests: InventoryTestCase {
     // Expected: duplicate-rows; movements id=12; movements id=14
     func testDeliveries() throws {
-        let inventory = try inventory(DatabasePool(path: path))
+        let inventory = try inventory(database())
         try inventory.receive(8, of: "IT-203", in: "HH", note: "N-60")
         try inventory.receive(25, of: "IT-204", in: "HH", note: "N-61")
         try inventory.receive(8, of: "IT-205", in: "HH", note: "N-62")
@@ -18,8 +18,8 @@ final class InventoryTests: InventoryTestCase {
 
     // Expected: lost-update; stock_levels sku=IT-207 warehouse_code=MUC
     func testReservedAndPicked() async throws {
-        let shop = try inventory(DatabasePool(path: path))
-        let floor = try Inventory(DatabasePool(path: path))
+        let shop = try inventory(database())
+        let floor = try Inventory(database())
         var reserving = try XCTUnwrap(shop.level(of: "IT-207", in: "MUC"))
         var picking = try XCTUnwrap(floor.level(of: "IT-207", in: "MUC"))
         reserving.reserved += 6
@@ -36,7 +36,7 @@ final class InventoryTests: InventoryTestCase {
 
     // Expected: constraint-failed; suppliers id=2
     func testSupplierContact() async throws {
-        let inventory = try inventory(DatabasePool(path: path))
+        let inventory = try inventory(database())
         inventory.saveSupplier("Nordwood", contact: "orders@nordwood.example")
         inventory.saveSupplier("KELLER", contact: "keller@new.example")
         inventory.saveSupplier("Quast", contact: "info@quast.example")
@@ -49,7 +49,7 @@ final class InventoryTests: InventoryTestCase {
     func testCapacityByCity() throws {
         var configuration = Configuration()
         configuration.foreignKeysEnabled = false
-        let inventory = try inventory(DatabaseQueue(path: path, configuration: configuration))
+        let inventory = try inventory(database(configuration))
         try inventory.addWarehouse("HB", city: "Bremen", bins: 1)
         try inventory.moveBin(4, of: "HH", to: "HB")
         try inventory.moveBin(3, of: "MUC", to: "BRE")
@@ -59,7 +59,7 @@ final class InventoryTests: InventoryTestCase {
 
     // Expected: null-outlier; items sku=IT-213
     func testReorderList() throws {
-        let inventory = try inventory(DatabasePool(path: path))
+        let inventory = try inventory(database())
         for number in 11...16 {
             let sku = "IT-\(200 + number)"
             let point = number == 13 ? nil : 12
@@ -76,8 +76,8 @@ final class InventoryTests: InventoryTestCase {
     func testTransferSeenByShop() throws {
         var configuration = Configuration()
         configuration.allowsUnsafeTransactions = true
-        let floor = try inventory(DatabasePool(path: path, configuration: configuration))
-        let shop = try DatabasePool(path: path)
+        let floor = try inventory(database(configuration))
+        let shop = try database()
         try floor.transfer(10, of: "IT-202", from: "HH", to: "MUC")
         try floor.transfer(12, of: "IT-205", from: "MUC", to: "HH")
         let quantity = try shop.read {
@@ -90,7 +90,7 @@ final class InventoryTests: InventoryTestCase {
 
     // Expected: type-mismatch; counts sku=IT-206 counted_on=2026-04-30
     func testShelfCounts() throws {
-        let inventory = try inventory(DatabaseQueue())
+        let inventory = try inventory(database())
         try inventory.enterCounts(
             [
                 "IT-201,2026-04-30,13", "IT-202,2026-04-30,15", "IT-203,2026-04-30,60",
@@ -106,7 +106,7 @@ final class InventoryTests: InventoryTestCase {
 
     // Expected: broad-write; movements id=2; movements id=4; movements id=7; movements id=9
     func testMovementsOfOtherWarehouse() throws {
-        let inventory = try inventory(DatabasePool(path: path))
+        let inventory = try inventory(database())
         try inventory.receive(6, of: "IT-202", in: "HH", note: "N-70")
         try inventory.correct(-1, of: "IT-204", in: "HH")
         try inventory.receive(9, of: "IT-206", in: "HH", note: "N-71")
@@ -117,7 +117,7 @@ final class InventoryTests: InventoryTestCase {
 
     // Expected: broad-write; movements id=7; movements id=9; movements id=11
     func testOldMovement() throws {
-        let inventory = try inventory(DatabasePool(path: path))
+        let inventory = try inventory(database())
         try inventory.receive(6, of: "IT-202", in: "MUC", note: "N-70")
         try inventory.correct(-1, of: "IT-204", in: "HH")
         try inventory.forgetMovements(of: "MUC", before: 4)

@@ -1,5 +1,6 @@
 import Foundation
 import Ledger
+import Stores
 import XCTest
 
 final class BankingTests: LedgerTestCase {
@@ -34,7 +35,7 @@ final class BankingTests: LedgerTestCase {
 
     // Expected: rolled-back, constraint-failed; bankLine id=3; bankLine id=9; bankLine id=10; bankLine id=11
     func testImportedLines() throws {
-        let ledger = try Ledger(connect(journalMode: .delete))
+        let ledger = try Ledger(connect())
         let home = try Household(ledger)
         for line in lines(8, month: "2025-06") { try ledger.add(line) }
         // The bank's statements overlap by a day.
@@ -61,14 +62,14 @@ final class BankingTests: LedgerTestCase {
 
     // Expected: busy
     func testImportWhileReading() throws {
-        let app = try Ledger(connect(journalMode: .delete))
+        let app = try Ledger(connect())
         let home = try Household(app)
         for line in lines(14, month: "2025-06") { try app.add(line) }
         let newest = try app.newestLines()
         let payee = newest.next()?[1].string  // Culprit: testImportWhileReading
         XCTAssertEqual(payee, "Railway")
 
-        let importer = try Ledger(connect(journalMode: .delete))
+        let importer = try Ledger(connect())
         XCTAssertNoThrow(
             try importer.move(1_140, from: home.checking, to: home.travel, on: "2025-06-15", memo: payee)
         )
@@ -77,14 +78,16 @@ final class BankingTests: LedgerTestCase {
 
     // Expected: full-scan
     func testSuggestionsAreFast() throws {
-        let ledger = try Ledger(connect())
+        let connection = try connect()
+        let ledger = try Ledger(connection)
         let home = try Household(ledger)
         try ledger.importStatement(lines(700, month: "2025-06"))
         for number in 1...300 {
             let memo = payees[number % 5]
             try ledger.move(number, from: home.checking, to: home.food, on: "2025-06-12", memo: memo)
         }
-        let db = try connect()
+        // A store in memory has one connection.
+        let db = StoreKind.current == .memory ? connection : try connect()
         for _ in 1...4 {
             try db.run("INSERT INTO transfer (date, memo) SELECT date, memo FROM transfer")
         }
@@ -106,7 +109,7 @@ final class BankingTests: LedgerTestCase {
 
     // Expected: integrity
     func testArchive() throws {
-        let ledger = try Ledger(connect(journalMode: .delete))
+        let ledger = try Ledger(connect())
         try Household(ledger).ledger.clearJournal()
         for month in 1...4 { try ledger.importStatement(lines(500, month: "2025-0\(month)")) }
         let archive = (0..<60_000).map { number in

@@ -38,7 +38,7 @@ final class HealthyLedgerTests: LedgerTestCase {
 
     // Expected: nothing
     func testConvertsDollars() throws {
-        let db = try connect(journalMode: .delete)
+        let db = try connect()
         let home = try Household(Ledger(db))
         let rates = try Rates(db, service: StubbedService())
         for day in 1...9 {

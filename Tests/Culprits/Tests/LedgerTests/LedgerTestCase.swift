@@ -1,5 +1,6 @@
 import Foundation
 import Ledger
+import Stores
 import XCTest
 
 /// A test with a directory for its databases.
@@ -10,16 +11,17 @@ class LedgerTestCase: XCTestCase {
         directory = FileManager.default.temporaryDirectory.appendingPathComponent(
             "ledger-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        if let reason = try StoreKind.current.reasonToSkip(name) { throw XCTSkip(reason) }
     }
 
     override func tearDownWithError() throws {
         try FileManager.default.removeItem(at: directory)
     }
 
-    func connect(_ name: String = "ledger.db", journalMode: Connection.JournalMode = .wal) throws
-        -> Connection
-    {
-        try Connection(path: directory.appendingPathComponent(name).path, journalMode: journalMode)
+    func connect(_ name: String = "ledger.db", busyTimeout: Int32 = 0) throws -> Connection {
+        try Connection(
+            path: StoreKind.current.path(directory.appendingPathComponent(name).path),
+            journalMode: StoreKind.current == .wal ? .wal : .delete, busyTimeout: busyTimeout)
     }
 
     /// The accounts of a household and twenty transfers of its last year.

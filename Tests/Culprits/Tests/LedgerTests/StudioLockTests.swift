@@ -3,9 +3,8 @@ import XCTest
 
 /// Statements that another connection's transaction keeps out.
 final class StudioLockTests: LedgerTestCase {
-    private func studio(_ mode: Connection.JournalMode = .wal, busyTimeout: Int32 = 0) throws -> Studio {
-        let path = directory.appendingPathComponent("studio.db").path
-        let studio = try Studio(Connection(path: path, journalMode: mode, busyTimeout: busyTimeout))
+    private func studio(busyTimeout: Int32 = 0) throws -> Studio {
+        let studio = try Studio(connect("studio.db", busyTimeout: busyTimeout))
         if try studio.number("SELECT count(*) FROM member") == 0 {
             for name in ["Ann", "Bo", "Cy", "Dee"] { try studio.join(name, email: nil) }
             try studio.rename(9, "Nobody")
@@ -57,7 +56,7 @@ final class StudioLockTests: LedgerTestCase {
 
     // Expected: busy
     func testCursor() throws {
-        let (studio, desk) = (try studio(.delete), try studio(.delete))
+        let (studio, desk) = (try studio(), try studio())
         let cursor = try desk.members()
         XCTAssertNotNil(cursor.next())  // Culprit: testCursor
         expectNoLock { try studio.join("Eli", email: nil) }

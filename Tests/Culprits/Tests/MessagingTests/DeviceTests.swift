@@ -1,4 +1,5 @@
 import Foundation
+import Stores
 import XCTest
 
 @testable import Messaging
@@ -11,7 +12,7 @@ final class DeviceTests: XCTestCase {
     private static let shared = Result {
         let path = FileManager.default.temporaryDirectory
             .appendingPathComponent("devices-\(UUID().uuidString).sqlite").path
-        let messenger = try Messenger(path: path)
+        let messenger = try Messenger(StoreKind.current.writer(path))
         for handle in ["aiko", "ben", "chidi"] {
             try messenger.addPerson(handle, name: handle.capitalized)
         }

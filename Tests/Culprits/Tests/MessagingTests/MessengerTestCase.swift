@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import Stores
 import XCTest
 
 @testable import Messaging
@@ -21,6 +22,7 @@ class MessengerTestCase: XCTestCase {
             .appendingPathComponent("messaging-\(UUID().uuidString)", isDirectory: true)
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         self.directory = directory
+        if let reason = try StoreKind.current.reasonToSkip(name) { throw XCTSkip(reason) }
     }
 
     override func tearDownWithError() throws {
@@ -31,7 +33,8 @@ class MessengerTestCase: XCTestCase {
     func open(_ configuration: Configuration = Configuration()) throws -> Messenger {
         let directory = try XCTUnwrap(directory)
         return try Messenger(
-            path: directory.appendingPathComponent("messages.sqlite").path, configuration: configuration)
+            StoreKind.current.writer(
+                directory.appendingPathComponent("messages.sqlite").path, configuration: configuration))
     }
 
     /// Opens the store and fills it.

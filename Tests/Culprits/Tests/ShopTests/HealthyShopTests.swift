@@ -19,7 +19,7 @@ final class HealthyShopTests: ShopTestCase {
 
     // Expected: nothing
     func testPriceTag() throws {
-        let season = try Season(pool())
+        let season = try Season(database())
         try season.shop.raisePrices(of: season.categories[1], percent: 4)
         try season.shop.add(Product(sku: "GIFT", name: "Gift card", price: 5_000, stock: 1_000))
         let formatter = NumberFormatter()
@@ -32,7 +32,7 @@ final class HealthyShopTests: ShopTestCase {
 
     // Expected: nothing
     func testConfirmationMail() throws {
-        let season = try Season(pool())
+        let season = try Season(database())
         try season.shop.retire(sku: "A-110", at: Date(timeIntervalSince1970: 1_780_000_000))
         connectOutbox(to: season.shop)
         try season.shop.buy([(season.products[3], 1)], customer: season.customers[1], on: "2026-05-11")
@@ -42,7 +42,7 @@ final class HealthyShopTests: ShopTestCase {
 
     // Expected: nothing
     func testSecondPage() throws {
-        let season = try Season(queue())
+        let season = try Season(database())
         try season.shop.register(Customer(email: "ines@example.com", name: "Ines"))
         try season.shop.ship(404)
         let names = try season.shop.catalog()
@@ -52,7 +52,7 @@ final class HealthyShopTests: ShopTestCase {
 
     // Expected: nothing
     func testSoldOutPurchase() throws {
-        let season = try Season(pool())
+        let season = try Season(database())
         let (shop, ada) = (season.shop, season.customers[0])
         XCTAssertThrowsError(
             try shop.buy(
@@ -64,7 +64,7 @@ final class HealthyShopTests: ShopTestCase {
 
     // Expected: nothing
     func testShortNames() throws {
-        let season = try Season(DatabaseQueue())
+        let season = try Season(database())
         for code in ["GIFTWRAP", "GIFTWRAP", "EXPRESS"] {
             try season.shop.issue(Coupon(code: code, percent: 3))
         }
@@ -75,7 +75,7 @@ final class HealthyShopTests: ShopTestCase {
 
     // Expected: nothing
     func testDeliveryDate() async throws {
-        let season = try Season(pool())
+        let season = try Season(database())
         for day in 10...13 {
             try season.shop.buy(
                 [(season.products[day], 1)], customer: season.customers[0], on: "2026-05-\(day)")

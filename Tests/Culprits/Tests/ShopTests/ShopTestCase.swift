@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import Shop
+import Stores
 import XCTest
 
 /// A test with a directory for its databases.
@@ -11,22 +12,17 @@ class ShopTestCase: XCTestCase {
         directory = FileManager.default.temporaryDirectory.appendingPathComponent(
             "shop-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        if let reason = try StoreKind.current.reasonToSkip(name) { throw XCTSkip(reason) }
     }
 
     override func tearDownWithError() throws {
         try FileManager.default.removeItem(at: directory)
     }
 
-    func pool(foreignKeys: Bool = true) throws -> DatabasePool {
-        try DatabasePool(
-            path: directory.appendingPathComponent("shop.db").path,
+    func database(foreignKeys: Bool = true) throws -> any DatabaseWriter {
+        try StoreKind.current.writer(
+            directory.appendingPathComponent("shop.db").path,
             configuration: ShopDatabase.configuration(foreignKeys: foreignKeys))
-    }
-
-    func queue() throws -> DatabaseQueue {
-        try DatabaseQueue(
-            path: directory.appendingPathComponent("shop.db").path,
-            configuration: ShopDatabase.configuration())
     }
 }
 

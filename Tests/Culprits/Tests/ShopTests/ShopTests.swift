@@ -1,12 +1,13 @@
 import Foundation
 import GRDB
 import Shop
+import Stores
 import XCTest
 
 final class ShopTests: ShopTestCase {
     // Expected: duplicate-rows; cartItem id=1; cartItem id=4
     func testCart() throws {
-        let season = try Season(pool())
+        let season = try Season(database())
         let (shop, ada) = (season.shop, season.customers[0])
         try shop.addToCart(season.products[4], of: ada)
         try shop.addToCart(season.products[5], quantity: 2, of: season.customers[1])
@@ -19,7 +20,7 @@ final class ShopTests: ShopTestCase {
     // Expected: unexpected-delete; product id=3; product id=6; product id=9; product id=18
     func testMergedCategory() throws {
         // An import from the old shop, without purchases.
-        let shop = try Shop(pool())
+        let shop = try Shop(database())
         let categories = try ["Tea", "Coffee", "Cups"].map(shop.addCategory)
         for number in 1...18 {
             let category = categories[(number + 2) % 3]
@@ -35,7 +36,7 @@ final class ShopTests: ShopTestCase {
 
     // Expected: unexpected-delete; purchase id=1; purchase id=6; customer id=2
     func testImportedCustomers() throws {
-        let season = try Season(queue())
+        let season = try Season(database())
         for name in ["Finn", "Gina", "Ben", "Hugo"] {
             try season.shop.register(Customer(email: "\(name.lowercased())@example.com", name: name))
         }
@@ -46,7 +47,7 @@ final class ShopTests: ShopTestCase {
 
     // Expected: type-mismatch; product id=8
     func testStock() throws {
-        let season = try Season(DatabaseQueue())
+        let season = try Season(database())
         try season.shop.importStock(
             """
             A-101;14
@@ -61,7 +62,7 @@ final class ShopTests: ShopTestCase {
 
     // Expected: null-outlier; product id=19
     func testCatalog() throws {
-        let season = try Season(pool())
+        let season = try Season(database())
         try season.shop.add(Product(sku: "A-118", name: "Article 19", price: 2_900))
         for number in 20...24 {
             let category = season.categories[number % 3]
@@ -75,7 +76,7 @@ final class ShopTests: ShopTestCase {
 
     // Expected: pattern-outlier; purchase id=13
     func testPurchasesOfMay() throws {
-        let season = try Season(pool())
+        let season = try Season(database())
         let dates = [
             "2026-05-09", "2026-05-10", "2026-05-11", "2026-05-12", "5/13/2026", "2026-05-14",
             "2026-05-15",
@@ -91,9 +92,9 @@ final class ShopTests: ShopTestCase {
 
     // Expected: lost-update; product id=5
     func testRestocked() throws {
-        let season = try Season(pool())
-        let warehouse = BackOffice(try pool())
-        let desk = BackOffice(try pool())
+        let season = try Season(database())
+        let warehouse = BackOffice(try database())
+        let desk = BackOffice(try database())
         var counted = try XCTUnwrap(warehouse.open(sku: "A-104"))
         var renamed = try XCTUnwrap(desk.open(sku: "A-104"))
         try season.shop.addToCart(season.products[4], of: season.customers[1])
@@ -107,7 +108,7 @@ final class ShopTests: ShopTestCase {
 
     // Expected: rolled-back; purchase id=1; purchase id=2; purchase id=3; purchase id=4
     func testCancelled() throws {
-        let season = try Season(pool())
+        let season = try Season(database())
         try season.shop.cancelPurchases(before: "2026-05-05", limit: 100)
         try season.shop.addToCart(season.products[3], of: season.customers[0])
         try season.shop.addToCart(season.products[9], of: season.customers[0])
@@ -116,7 +117,7 @@ final class ShopTests: ShopTestCase {
 
     // Expected: no-effect; purchase id=7
     func testShipped() throws {
-        let season = try Season(queue())
+        let season = try Season(database())
         try season.shop.ship(7)
         try season.shop.setShipping(690, of: 8)
         try season.shop.buy([(season.products[0], 1)], customer: season.customers[0], on: "2026-05-21")
@@ -126,7 +127,7 @@ final class ShopTests: ShopTestCase {
 
     // Expected: schema-error
     func testLowStock() throws {
-        let season = try Season(pool())
+        let season = try Season(database())
         try season.shop.buy([(season.products[0], 17)], customer: season.customers[0], on: "2026-05-21")
         try season.shop.buy([(season.products[2], 20)], customer: season.customers[1], on: "2026-05-21")
         XCTAssertEqual(try season.shop.lowStock(below: 5).map(\.sku), ["A-100", "A-102"])
@@ -134,7 +135,7 @@ final class ShopTests: ShopTestCase {
 
     // Expected: broad-write; product id=11; product id=2; product id=5; product id=14; purchaseItem id=17
     func testSalePrices() throws {
-        let season = try Season(pool())
+        let season = try Season(database())
         try season.shop.discount(sku: "A-107", percent: 80)
         try season.shop.addToCart(season.products[10], of: season.customers[2])
         try season.shop.buy([(season.products[10], 2)], customer: season.customers[2], on: "2026-05-23")
@@ -144,7 +145,7 @@ final class ShopTests: ShopTestCase {
 
     // Expected: message-values; product id=4
     func testDelivery() throws {
-        let season = try Season(queue())
+        let season = try Season(database())
         try season.shop.receive(2, packsOf: 2, sku: "A-105")
         try season.shop.receive(3, packsOf: 12, sku: "A-103")
         try season.shop.buy([(season.products[0], 2)], customer: season.customers[0], on: "2026-05-19")
@@ -154,7 +155,7 @@ final class ShopTests: ShopTestCase {
 
     // Expected: emptied-table, broad-write; cartItem id=2; cartItem id=4
     func testOtherCart() throws {
-        let season = try Season(pool())
+        let season = try Season(database())
         let (ada, ben) = (season.customers[0], season.customers[1])
         for number in 0..<4 {
             try season.shop.addToCart(season.products[number], of: number % 2 == 0 ? ada : ben)
@@ -168,7 +169,7 @@ final class ShopTests: ShopTestCase {
 
     // Expected: orphan; review id=2; review id=5
     func testAverageStars() throws {
-        let season = try Season(pool())
+        let season = try Season(database())
         let fake = try season.shop.add(Product(sku: "X-1", name: "Test", price: 1, categoryId: 1))
         for (number, stars) in [4, 1, 5, 4, 1, 3].enumerated() {
             let product = stars == 1 ? fake : season.products[number]
@@ -182,7 +183,7 @@ final class ShopTests: ShopTestCase {
 
     // Expected: constraint-failed; purchaseItem id=5; product id=4
     func testDiscontinued() throws {
-        let season = try Season(queue())
+        let season = try Season(database())
         try season.shop.remove(season.products[0])
         try season.shop.addToCart(season.products[3], of: season.customers[2])
         XCTAssertNoThrow(try season.shop.remove(season.products[3]))
@@ -192,7 +193,7 @@ final class ShopTests: ShopTestCase {
 
     // Expected: foreign-key-violation; purchase id=2; purchase id=7
     func testForgottenCustomer() throws {
-        let season = try Season(pool(foreignKeys: false))
+        let season = try Season(database(foreignKeys: false))
         try season.shop.remove(customer: season.customers[2])
         try season.shop.buy([(season.products[3], 1)], customer: season.customers[4], on: "2026-05-19")
         XCTAssertEqual(try season.shop.customerCount(), 4)
@@ -201,7 +202,7 @@ final class ShopTests: ShopTestCase {
 
     // Expected: unexpected-delete; review id=2
     func testReviews() throws {
-        let season = try Season(pool())
+        let season = try Season(database())
         for number in 0..<9 {
             let text = number % 3 == 2 ? nil : "Number \(number) is good"
             try season.shop.add(
@@ -217,7 +218,7 @@ final class ShopTests: ShopTestCase {
 /// Tests that share a store.
 final class CouponTests: XCTestCase {
     private static let shared = Result {
-        try DatabasePool(path: NSTemporaryDirectory() + "coupons-\(UUID().uuidString).db")
+        try StoreKind.current.writer(NSTemporaryDirectory() + "coupons-\(UUID().uuidString).db")
     }
 
     private var shop: Shop {

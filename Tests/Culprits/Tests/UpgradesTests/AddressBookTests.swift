@@ -1,4 +1,5 @@
 import Foundation
+import Stores
 import XCTest
 
 @testable import Upgrades
@@ -41,7 +42,7 @@ final class AddressBookTests: UpgradeTestCase {
 
     // Expected: check-violation, constraint-failed; person id=9
     func testUnratedPerson() throws {
-        let book = try book(version: 4, journalMode: "delete")
+        let book = try book(version: 4)
         try addPeople(to: book)
         try book.add("Ida Ito", city: "Oslo", rating: 0)
         try book.addPhone("22 33 44", "home", of: 9)
@@ -76,7 +77,7 @@ final class AddressBookTests: UpgradeTestCase {
 
     // Expected: nothing
     func testPeopleAreSorted() throws {
-        let book = try book(version: 2, journalMode: "delete")
+        let book = try book(version: 2)
         try addPeople(to: book)
         try book.store.run("INSERT INTO searchCache VALUES ('ab', 1), ('ab', 3), ('ab', 1)")
         try book.store.run("UPDATE person SET nickname = 'Benny' WHERE id = ?", .integer(2))
@@ -87,8 +88,9 @@ final class AddressBookTests: UpgradeTestCase {
         XCTAssertEqual(try book.people().first?.name, "Aaron Acker")
     }
 
-    private func book(version: Int, journalMode: String = "wal") throws -> AddressBook {
-        let book = try AddressBook(path: try path("people.db"), journalMode: journalMode)
+    private func book(version: Int) throws -> AddressBook {
+        let kind = StoreKind.current
+        let book = try AddressBook(path: kind.path(path("people.db")), journalMode: kind.journalMode)
         try book.upgrade(to: version)
         return book
     }

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import Stores
 import XCTest
 
 @testable import Upgrades
@@ -92,13 +93,13 @@ final class NotebookTests: UpgradeTestCase {
 
     /// Opens a notebook of a released version, by default the newest one.
     private func notebook(_ version: String? = nil) throws -> Notebook {
-        let pool = try DatabasePool(path: try path("notebook.sqlite"))
+        let database = try StoreKind.current.writer(path("notebook.sqlite"))
         if let version {
-            try Notebook.migrator.migrate(pool, upTo: version)
+            try Notebook.migrator.migrate(database, upTo: version)
         } else {
-            try Notebook.migrator.migrate(pool)
+            try Notebook.migrator.migrate(database)
         }
-        return Notebook(database: pool)
+        return Notebook(database: database)
     }
 
     /// Adds three folders and seven notes, one of which is in no folder.

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import Stores
 import XCTest
 
 @testable import Upgrades
@@ -49,25 +50,24 @@ final class TrainingLogTests: UpgradeTestCase {
 
     // Expected: nothing
     func testGardenIsUpToDate() throws {
-        let pool = try DatabasePool(path: try path("garden.sqlite"))
-        let garden = Garden(database: pool)
-        try Garden.migrator.migrate(pool, upTo: "v5")
+        let database = try StoreKind.current.writer(path("garden.sqlite"))
+        let garden = Garden(database: database)
+        try Garden.migrator.migrate(database, upTo: "v5")
         for bed in ["South", "Pond", "Greenhouse"] { try garden.addBed(bed) }
         try garden.plant("Bean", in: 1, sownOn: "2026-04-01")
         try garden.plant("Chard", in: 2, sownOn: "")
         try garden.plant("Leek", in: nil, sownOn: "2026-04-03")
         try garden.plant("Bean", in: 1, sownOn: "2026-04-01")
-        try pool.write { try $0.execute(sql: "INSERT INTO weather VALUES ('2026-04-01', 2.5)") }
-        try Garden.migrator.migrate(pool)
+        try database.write { try $0.execute(sql: "INSERT INTO weather VALUES ('2026-04-01', 2.5)") }
+        try Garden.migrator.migrate(database)
         try garden.plant("Kale", in: 2, sownOn: "2026-05-02")
 
         XCTAssertEqual(try garden.schemaVersion(), "v11")
     }
 
     private func log(upTo version: String) throws -> TrainingLog {
-        let queue = try DatabaseQueue(path: try path("training.sqlite"))
-        try queue.writeWithoutTransaction { try $0.execute(sql: "PRAGMA journal_mode = wal") }
-        try TrainingLog.migrator.migrate(queue, upTo: version)
-        return TrainingLog(database: queue)
+        let database = try StoreKind.current.writer(path("training.sqlite"))
+        try TrainingLog.migrator.migrate(database, upTo: version)
+        return TrainingLog(database: database)
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import Stores
 import XCTest
 
 /// A test with a directory of its own.
@@ -10,6 +11,7 @@ class UpgradeTestCase: XCTestCase {
             .appendingPathComponent("upgrades-\(UUID().uuidString)", isDirectory: true)
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         self.directory = directory
+        if let reason = try StoreKind.current.reasonToSkip(name) { throw XCTSkip(reason) }
     }
 
     override func tearDownWithError() throws {
