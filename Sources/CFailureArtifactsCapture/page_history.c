@@ -1,4 +1,5 @@
 #include "page_history.h"
+#include "database_header.h"
 #include "history.h"
 #include "log.h"
 #include "recorder.h"
@@ -14,6 +15,7 @@ typedef failure_artifacts_pages_in_use pages_in_use;
 typedef failure_artifacts_requests requests;
 typedef failure_artifacts_slot slot;
 typedef failure_artifacts_step step;
+typedef failure_artifacts_database_header header;
 
 // A page, with its place in the cache; NULL if it is not there.
 typedef struct listed_page {
@@ -247,22 +249,6 @@ bool failure_artifacts_history_read(
 
 // MARK: - Pages
 
-static uint32_t big_endian(const unsigned char *bytes) {
-    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
-}
-
-// https://www.sqlite.org/fileformat2.html#the_database_header
-enum { header_size = 100, size_offset = 28, change_counter_offset = 24, valid_for_offset = 92 };
-
-static bool is_header(const unsigned char *page) { return memcmp(page, "SQLite format 3", 16) == 0; }
-
-static uint32_t page_size_in(const unsigned char *header) {
-    uint32_t size = (uint32_t)(header[16] << 8 | header[17]);
-    return size == 1 ? 65536 : size;
-}
-
-static bool uses_wal(const unsigned char *header) { return header[18] == 2; }
-
 static bool has_bit(const uint8_t *bits, uint32_t number) { return bits[(number - 1) / 8] >> (number - 1) % 8 & 1; }
 static void set_bit(uint8_t *bits, uint32_t number) { bits[(number - 1) / 8] |= (uint8_t)(1 << (number - 1) % 8); }
 static void clear_bit(uint8_t *bits, uint32_t number) { bits[(number - 1) / 8] &= (uint8_t) ~(1 << (number - 1) % 8); }
@@ -276,16 +262,20 @@ static uint32_t page_count(const slot *slot) {
 // Returns the highest number of a page that a slot has space for.
 static uint32_t most_pages(uint32_t page_size) { return failure_artifacts_slot_state / page_size; }
 
-static bool add(requests *requests, uint32_t number) {
-    if (requests->count == requests->capacity) {
-        uint32_t capacity = requests->capacity ? requests->capacity * 2 : 64;
-        uint32_t *numbers = realloc(requests->numbers, capacity * sizeof *numbers);
-        if (!numbers) return false;
-        requests->numbers = numbers;
-        requests->capacity = capacity;
-    }
-    requests->numbers[requests->count++] = number;
-    return true;
+// Returns an array with room for one more element, which replaces `array`; NULL if there is no memory.
+static void *with_room(void *array, uint32_t count, uint32_t *capacity, size_t element_size) {
+    if (count < *capacity) return array;
+    uint32_t larger = *capacity ? *capacity * 2 : 64;
+    void *result = realloc(array, larger * element_size);
+    if (result) *capacity = larger;
+    return result;
+}
+
+static void add(requests *requests, uint32_t number) {
+    uint32_t *numbers = with_room(requests->numbers, requests->count, &requests->capacity, sizeof *numbers);
+    if (!numbers) return;
+    requests->numbers = numbers;
+    numbers[requests->count++] = number;
 }
 
 // Reads from SQLite's own file. What is beyond its end is zero.
@@ -355,27 +345,28 @@ static void start_again(history *history) {
 // Learns the size of a store that this process did not create. Returns false if its pages can't be known.
 static bool start(history *history, const pages_in_use *pages) {
     if (history->has_started) return true;
-    unsigned char header[header_size];
-    memset(header, 0, sizeof header);
-    if (!read_file(pages, header, sizeof header, 0)) return false;
+    unsigned char bytes[failure_artifacts_header_size];
+    memset(bytes, 0, sizeof bytes);
+    if (!read_file(pages, bytes, sizeof bytes, 0)) return false;
     sqlite3_int64 size = 0;
     if (pages->file->pMethods->xFileSize(pages->file, &size) != SQLITE_OK) return false;
     if (size == 0) {
         history->has_started = true;
         return true;
     }
-    if (!is_header(header)) {
+    header header;
+    if (!failure_artifacts_parse_header(bytes, &header)) {
         give_up(history, failure_artifacts_history_is_not_plain);
         return false;
     }
     // SQLite is about to use another page size, with another cache.
-    if (page_size_in(header) != pages->page_size) return false;
-    if (uses_wal(header)) {
+    if (header.page_size != pages->page_size) return false;
+    if (header.uses_wal) {
         give_up(history, failure_artifacts_history_is_in_wal);
         return false;
     }
-    uint32_t count = big_endian(header + size_offset);
-    if (count == 0 || big_endian(header + change_counter_offset) != big_endian(header + valid_for_offset)) {
+    uint32_t count = header.page_count;
+    if (count == 0 || header.change_counter != header.valid_for) {
         count = (uint32_t)((uint64_t)size / pages->page_size);
     }
     if (count > most_pages(pages->page_size)) {
@@ -399,10 +390,10 @@ static void check_identity(history *history, const pages_in_use *pages) {
         history->has_started = false;
         return;
     }
-    unsigned char header[header_size];
-    memset(header, 0, sizeof header);
-    bool is_same = read_file(pages, header, sizeof header, 0) && page_count(slot) > 0 && is_known(slot, 1)
-        && memcmp(header, failure_artifacts_slot_page(slot, 1), sizeof header) == 0;
+    unsigned char bytes[failure_artifacts_header_size];
+    memset(bytes, 0, sizeof bytes);
+    bool is_same = read_file(pages, bytes, sizeof bytes, 0) && page_count(slot) > 0 && is_known(slot, 1)
+        && memcmp(bytes, failure_artifacts_slot_page(slot, 1), sizeof bytes) == 0;
     if (!is_same) start_again(history);
 }
 
@@ -537,29 +528,21 @@ typedef struct ending {
 
 typedef void page_handler(ending *ending, listed_page page, const unsigned char *bytes);
 
-static bool append(page_list *list, listed_page page) {
-    if (list->count == list->capacity) {
-        uint32_t capacity = list->capacity ? list->capacity * 2 : 64;
-        listed_page *pages = realloc(list->pages, capacity * sizeof *pages);
-        if (!pages) return false;
-        list->pages = pages;
-        list->capacity = capacity;
-    }
-    list->pages[list->count++] = page;
-    return true;
+static void append(page_list *list, listed_page page) {
+    listed_page *pages = with_room(list->pages, list->count, &list->capacity, sizeof *pages);
+    if (!pages) return;
+    list->pages = pages;
+    pages[list->count++] = page;
 }
 
 // Takes a page from the cache until the end of the transaction is handled; NULL if it is not there.
 static sqlite3_pcache_page *take(history *history, const pages_in_use *pages, uint32_t number) {
-    if (history->taken_count == history->taken_capacity) {
-        uint32_t capacity = history->taken_capacity ? history->taken_capacity * 2 : 64;
-        sqlite3_pcache_page **taken = realloc(history->taken, capacity * sizeof *taken);
-        if (!taken) return NULL;
-        history->taken = taken;
-        history->taken_capacity = capacity;
-    }
+    sqlite3_pcache_page **taken =
+        with_room(history->taken, history->taken_count, &history->taken_capacity, sizeof *taken);
+    if (!taken) return NULL;
+    history->taken = taken;
     sqlite3_pcache_page *page = pages->take(pages->cache, number);
-    if (page) history->taken[history->taken_count++] = page;
+    if (page) taken[history->taken_count++] = page;
     return page;
 }
 
@@ -688,7 +671,6 @@ static bool record(ending *ending) {
     step header = {
         .length = (uint32_t)whole, .flags = ending->flags, .size_before = ending->size_before, .size_after = ending->size,
         .pages = history->changed.count + removed, .transactions = history->pending_transactions + 1,
-        .ticks = failure_artifacts_ticks(),
     };
     if (history->pending_transactions > 0) header.flags |= failure_artifacts_step_is_merged;
     failure_artifacts_log_last(&header.connection, &header.order);
@@ -750,19 +732,19 @@ static bool are_all_known(const slot *slot) {
 }
 
 // Each commit adds 1 to the change counter, unless the file is locked exclusively.
-static bool has_others_changes(const history *history, const unsigned char *header) {
+static bool has_others_changes(const history *history, uint32_t change_counter) {
     const slot *slot = history->slot;
     if (history->medium != failure_artifacts_in_file || !slot || page_count(slot) == 0 || !is_known(slot, 1)) return false;
-    const unsigned char *earlier = failure_artifacts_slot_page((struct failure_artifacts_slot *)slot, 1);
-    uint32_t before = big_endian(earlier + change_counter_offset);
-    return big_endian(header + change_counter_offset) - before > history->pending_transactions + 1;
+    header earlier = {0};
+    failure_artifacts_parse_header(failure_artifacts_slot_page((struct failure_artifacts_slot *)slot, 1), &earlier);
+    return change_counter - earlier.change_counter > history->pending_transactions + 1;
 }
 
-static void settle(ending *ending, const unsigned char *header, requests *requests) {
+static void settle(ending *ending, header header, requests *requests) {
     history *history = ending->history;
     const pages_in_use *pages = ending->pages;
     // VACUUM has changed the page size. The next transaction uses another cache.
-    if (page_size_in(header) != pages->page_size) return start_again(history);
+    if (header.page_size != pages->page_size) return start_again(history);
     if (history->slot && page_count(history->slot) > 0 && history->slot->page_size != pages->page_size) {
         start_again(history);
     }
@@ -775,7 +757,7 @@ static void settle(ending *ending, const unsigned char *header, requests *reques
         history->page_capacity = history->page ? pages->page_size : 0;
         if (!history->page) return give_up(history, failure_artifacts_history_has_no_space);
     }
-    if (has_others_changes(history, header)) {
+    if (has_others_changes(history, header.change_counter)) {
         ending->flags |= failure_artifacts_step_is_foreign;
         if (are_all_known(slot)) request_all(history, ending->size);
         else start_again(history);
@@ -819,11 +801,11 @@ void failure_artifacts_history_transaction_ends(
     pthread_mutex_lock(&history->lock);
     history->taken_count = 0;
     sqlite3_pcache_page *first = take(history, pages, 1);
-    const unsigned char *header = first ? first->pBuf : NULL;
-    if (history->gap || size == 0 || !header || !is_header(header)) {
+    header header;
+    if (history->gap || size == 0 || !first || !failure_artifacts_parse_header(first->pBuf, &header)) {
         // The cache is being emptied.
         requests->count = 0;
-    } else if (uses_wal(header) && history->medium == failure_artifacts_in_file) {
+    } else if (header.uses_wal && history->medium == failure_artifacts_in_file) {
         give_up(history, failure_artifacts_history_is_in_wal);
     } else if (size > most_pages(pages->page_size)) {
         give_up(history, failure_artifacts_history_is_too_large);
@@ -831,9 +813,8 @@ void failure_artifacts_history_transaction_ends(
         uint64_t now = failure_artifacts_ticks();
         if (is_within_budget(history, now)) {
             // SQLite's own size may be larger, after a savepoint was rolled back.
-            uint32_t in_header = big_endian(header + size_offset);
-            ending ending = {
-                .history = history, .pages = pages, .first = first, .size = in_header < size ? in_header : size};
+            if (header.page_count < size) size = header.page_count;
+            ending ending = {.history = history, .pages = pages, .first = first, .size = size};
             uint32_t count = history->pending.count + requests->count;
             settle(&ending, header, requests);
             requests->count = 0;

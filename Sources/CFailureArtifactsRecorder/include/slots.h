@@ -28,7 +28,7 @@ enum {
     failure_artifacts_slots = 256,
     // The maximum size of all slots in use together, in bytes.
     failure_artifacts_slots_limit = 64 << 20,
-    failure_artifacts_slot_version = 1,
+    failure_artifacts_slot_version = 2,
     // The pages of a state at the smallest page size.
     failure_artifacts_slot_pages = failure_artifacts_slot_state / 512,
     // The connections that are noted for a store: the first ones that used it.
@@ -96,7 +96,6 @@ typedef struct failure_artifacts_step {
     // The number of the statement that ended it, over all connections, and its connection's number; 0 if unknown.
     uint64_t order;
     uint64_t connection;
-    uint64_t ticks;
 } failure_artifacts_step;
 
 // A page of a step; its ranges follow.
