@@ -16,6 +16,7 @@
     FUNCTION(backup_step) \
     FUNCTION(busy_timeout) \
     FUNCTION(close) \
+    FUNCTION(column_count) \
     FUNCTION(config) \
     FUNCTION(create_function_v2) \
     FUNCTION(db_filename) \
@@ -38,6 +39,7 @@
     FUNCTION(result_error_code) \
     FUNCTION(result_null) \
     FUNCTION(stmt_busy) \
+    FUNCTION(stmt_readonly) \
     FUNCTION(total_changes) \
     FUNCTION(txn_state) \
     FUNCTION(user_data) \

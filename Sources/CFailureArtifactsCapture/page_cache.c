@@ -2,6 +2,7 @@
 
 #include "page_cache.h"
 #include "cache.h"
+#include "database_header.h"
 #include "history.h"
 #include "keeping.h"
 #include "page_history.h"
@@ -16,8 +17,8 @@
 // A page cache that passes each call on to SQLite's own, by the documented interface
 // (https://www.sqlite.org/c3ref/pcache_methods2.html). It notes which pages are pinned and requested, for two purposes.
 //
-// Reading pages: SQLite pins a page while it uses it. Reading a page pins it, and only a page that was not pinned before
-// may be unpinned afterwards.
+// Reading pages: SQLite pins a page while it uses it, and a changed page until it has written it. Reading a page pins it,
+// and only a page that was not pinned before may be unpinned afterwards.
 //
 // The history: a transaction can only have changed pages that SQLite requested. Relies on: SQLite truncates the cache to
 // the size of the database at the end of each write transaction, after the commit and while it has its locks
@@ -49,6 +50,10 @@ typedef struct page_cache {
     // The number of the current transaction, over all caches.
     uint32_t transaction;
     uint32_t unpinnings;
+    // True if the last request was refused for want of room: SQLite may make room next.
+    bool is_full;
+    // True if SQLite has written a page of the transaction to make room.
+    bool has_spilled;
 } page_cache;
 
 // The mark of a page. The memory of a page is used for another one later, also in another cache, and is not cleared.
@@ -168,6 +173,7 @@ static sqlite3_pcache_page *fetch(sqlite3_pcache *cache, unsigned number, int cr
     if (create == 1 && failure_artifacts_cache_is_growing()) create = 2;
     page_cache *wrapper = of(cache);
     sqlite3_pcache_page *page = wrapper->methods->xFetch(wrapper->original, number, create);
+    wrapper->is_full = !page && create == 1;
     if (!page) return NULL;
     mark *mark = mark_of(wrapper, page);
     mark->is_pinned = true;
@@ -181,6 +187,7 @@ static void unpin(sqlite3_pcache *cache, sqlite3_pcache_page *page, int discard)
     mark *mark = mark_of(of(cache), page);
     mark->is_pinned = false;
     mark->unpinning = of(cache)->unpinnings++;
+    if (of(cache)->is_full) of(cache)->has_spilled = true;
     of(cache)->methods->xUnpin(of(cache)->original, page, discard);
 }
 
@@ -196,6 +203,7 @@ static void rekey(sqlite3_pcache *cache, sqlite3_pcache_page *page, unsigned old
 static void truncate_from(sqlite3_pcache *cache, unsigned limit) {
     page_cache *wrapper = of(cache);
     replacing.cache = NULL;
+    wrapper->has_spilled = false;
     if (wrapper->history) {
         failure_artifacts_pages_in_use pages = pages_of(wrapper);
         failure_artifacts_history_transaction_ends(wrapper->history, &pages, &wrapper->requests, limit - 1);
@@ -222,17 +230,17 @@ static void shrink(sqlite3_pcache *cache) { of(cache)->methods->xShrink(of(cache
 
 // MARK: - The caches of a connection
 
-// The caches whose pages are counted on this thread. SQLite counts them in the order of the connection's databases.
+// The cache that is looked for on this thread. SQLite counts the pages of all caches in the order of the connection's
+// databases.
 static _Thread_local struct {
-    page_cache *caches[16];
-    int count;
-    bool is_on;
-} counted;
+    // The number of caches before it; negative if none is looked for.
+    int position;
+    void (*visit)(void *context, page_cache *cache);
+    void *context;
+} sought = {.position = -1};
 
 static int count_pages(sqlite3_pcache *cache) {
-    if (counted.is_on && counted.count < (int)(sizeof counted.caches / sizeof *counted.caches)) {
-        counted.caches[counted.count++] = of(cache);
-    }
+    if (sought.position >= 0 && sought.position-- == 0) sought.visit(sought.context, of(cache));
     return of(cache)->methods->xPagecount(of(cache)->original);
 }
 
@@ -271,18 +279,22 @@ static int position_of(const failure_artifacts_connection *connection, const cha
     return -1;
 }
 
-// Returns the page cache of a database. Relies on: SQLITE_DBSTATUS_CACHE_USED counts the pages of each database, in
-// their order. Verified on SQLite 3.40.1. Otherwise: the first page lacks the header of a database, or the copy does not
-// pass its check.
-static page_cache *cache_of(const failure_artifacts_connection *connection, const char *schema) {
-    int position = position_of(connection, schema), used = 0, highest = 0;
-    if (position < 0) return NULL;
-    counted.count = 0;
-    counted.is_on = true;
-    connection->library->db_status(connection->handle, SQLITE_DBSTATUS_CACHE_USED, &used, &highest, 0);
-    counted.is_on = false;
-    return position < counted.count ? counted.caches[position] : NULL;
+// Calls `visit` with the page cache of a database. Meanwhile SQLite has locked a cache that connections share.
+//
+// Relies on: SQLITE_DBSTATUS_CACHE_USED counts the pages of each database, in their order. Verified on SQLite 3.40.1.
+// Otherwise: the first page lacks the header of a database, or the copy does not pass its check.
+static void visit_cache(
+    const failure_artifacts_connection *connection, const char *schema, void *context,
+    void (*visit)(void *context, page_cache *cache)) {
+    int used = 0, highest = 0;
+    sought.visit = visit;
+    sought.context = context;
+    sought.position = position_of(connection, schema);
+    if (sought.position >= 0) SQLITE(connection, db_status, SQLITE_DBSTATUS_CACHE_USED, &used, &highest, 0);
+    sought.position = -1;
 }
+
+static void set_cache(void *context, page_cache *cache) { *(page_cache **)context = cache; }
 
 uint64_t failure_artifacts_birth_of(const char *path) {
 #ifdef __APPLE__
@@ -325,68 +337,88 @@ void failure_artifacts_record_histories(const failure_artifacts_connection *conn
     const char *schema;
     for (int i = 0; (schema = failure_artifacts_schema_name(connection, i)); i++) {
         // A connection's temporary database is not a store of the application.
-        page_cache *cache = i == 1 ? NULL : cache_of(connection, schema);
+        page_cache *cache = NULL;
+        if (i != 1) visit_cache(connection, schema, &cache, set_cache);
         if (!cache) continue;
         if (!cache->history) cache->history = new_history(connection, schema, cache, &cache->file);
         if (cache->history) failure_artifacts_history_add_connection(cache->history, connection->serial, schema);
     }
 }
 
-// Calls `body` with a page of the cache, and leaves it pinned or unpinned as it was. Returns false if it isn't there.
-static bool read_page(
-    page_cache *cache, uint32_t number, void *context, failure_artifacts_page_reader *reader, size_t size) {
-    sqlite3_pcache_page *page = take_page((sqlite3_pcache *)cache, number);
-    if (!page) return false;
-    reader(context, number, page->pBuf, size);
-    give_back_page((sqlite3_pcache *)cache, page);
-    return true;
+// MARK: - The content of a cache
+
+// Finds out what is needed to read a database from its cache.
+static void examine(void *context, page_cache *cache) {
+    failure_artifacts_cached_database *result = context;
+    sqlite3_pcache_page *first = take_page((sqlite3_pcache *)cache, 1);
+    if (!first) return;
+    failure_artifacts_database_header header;
+    if (failure_artifacts_parse_header(first->pBuf, &header) && header.page_size == cache->page_size) {
+        result->page_size = header.page_size;
+        result->page_count = header.page_count;
+        result->needs_committed_pages = header.uses_wal;
+        result->has_spilled = cache->has_spilled;
+    }
+    give_back_page((sqlite3_pcache *)cache, first);
 }
 
-typedef struct header {
-    uint32_t page_size, page_count;
-} header;
-
-// https://www.sqlite.org/fileformat2.html#the_database_header
-static void read_header(void *context, uint32_t number, const void *bytes, size_t size) {
-    (void)number, (void)size;
-    header *result = context;
-    const unsigned char *page = bytes;
-    if (memcmp(page, "SQLite format 3", 16) != 0) return;
-    result->page_size = page[16] << 8 | page[17];
-    if (result->page_size == 1) result->page_size = 65536;
-    result->page_count = (uint32_t)page[28] << 24 | page[29] << 16 | page[30] << 8 | page[31];
-}
-
-static header header_of(page_cache *cache) {
-    header result = {0, 0};
-    read_page(cache, 1, &result, read_header, 0);
+failure_artifacts_cached_database failure_artifacts_examine_cache(
+    const failure_artifacts_connection *connection, const char *schema) {
+    failure_artifacts_cached_database result = {0};
+    visit_cache(connection, schema, &result, examine);
+    result.needs_committed_pages = result.needs_committed_pages && failure_artifacts_path(connection, schema);
+    // SQLite's counter includes earlier transactions, and sqlite3_db_cacheflush(). The application may have reset it.
+    int spilled = 0, highest = 0;
+    int code = SQLITE(connection, db_status, SQLITE_DBSTATUS_CACHE_SPILL, &spilled, &highest, 0);
+    result.has_spilled = result.has_spilled || code != SQLITE_OK || spilled > 0;
     return result;
 }
 
-bool failure_artifacts_caches_transaction(const failure_artifacts_connection *connection, const char *schema) {
-    page_cache *cache = cache_of(connection, schema);
-    if (!cache || header_of(cache).page_count == 0) return false;
-    if (!failure_artifacts_path(connection, schema)) return true;
-    // Pages that were written to the file are no longer in the cache.
-    int spilled = 0, highest = 0;
-    int code = connection->library->db_status(
-        connection->handle, SQLITE_DBSTATUS_CACHE_SPILL, &spilled, &highest, 0);
-    return code == SQLITE_OK && spilled == 0;
+typedef struct page_reading {
+    failure_artifacts_cached_database database;
+    // The database's file if its other pages are to be read from there.
+    sqlite3_file *file;
+    void *context;
+    failure_artifacts_page_reader *reader;
+    bool has_succeeded;
+} page_reading;
+
+// Reads a page that is not in the cache. What is beyond the end of the file is zero.
+static bool read_from_file(const page_reading *reading, uint32_t number, void *buffer) {
+    uint32_t size = reading->database.page_size;
+    int code = reading->file->pMethods->xRead(reading->file, buffer, (int)size, (sqlite3_int64)(number - 1) * size);
+    return code == SQLITE_OK || code == SQLITE_IOERR_SHORT_READ;
 }
 
-int64_t failure_artifacts_cached_size(const failure_artifacts_connection *connection, const char *schema) {
-    page_cache *cache = cache_of(connection, schema);
-    header header = cache ? header_of(cache) : (struct header){0, 0};
-    return (int64_t)header.page_size * header.page_count;
-}
-
-void failure_artifacts_read_cache(
-    const failure_artifacts_connection *connection, const char *schema, void *context,
-    failure_artifacts_page_reader *reader) {
-    page_cache *cache = cache_of(connection, schema);
-    if (!cache) return;
-    header header = header_of(cache);
-    for (uint32_t number = 1; number <= header.page_count; number++) {
-        read_page(cache, number, context, reader, header.page_size);
+static void read_pages(void *context, page_cache *cache) {
+    page_reading *reading = context;
+    uint32_t size = reading->database.page_size, count = reading->database.page_count, taken_count = 0;
+    sqlite3_pcache_page **taken = calloc(count, sizeof *taken);
+    void *buffer = malloc(size);
+    reading->has_succeeded = taken && buffer;
+    for (uint32_t number = 1; number <= count && reading->has_succeeded; number++) {
+        sqlite3_pcache_page *page = take_page((sqlite3_pcache *)cache, number);
+        if (page) {
+            taken[taken_count++] = page;
+            reading->reader(reading->context, number, page->pBuf, size);
+        } else if (!reading->database.needs_committed_pages) {
+            // A database in memory has no file, and all pages.
+            reading->has_succeeded = reading->file && read_from_file(reading, number, buffer);
+            if (reading->has_succeeded) reading->reader(reading->context, number, buffer, size);
+        }
     }
+    // All pages are given back at once, in the order in which the cache would drop them.
+    if (taken_count > 0) give_back_pages((sqlite3_pcache *)cache, taken, taken_count);
+    free(buffer);
+    free(taken);
+}
+
+bool failure_artifacts_read_cache(
+    const failure_artifacts_connection *connection, const char *schema, failure_artifacts_cached_database database,
+    void *context, failure_artifacts_page_reader *reader) {
+    page_reading reading = {database, NULL, context, reader, false};
+    SQLITE(connection, file_control, schema, SQLITE_FCNTL_FILE_POINTER, &reading.file);
+    if (reading.file && !reading.file->pMethods) reading.file = NULL;
+    visit_cache(connection, schema, &reading, read_pages);
+    return reading.has_succeeded;
 }

@@ -23,6 +23,17 @@ bool failure_artifacts_has_pending_statement(const failure_artifacts_connection 
     return false;
 }
 
+bool failure_artifacts_has_pending_write(const failure_artifacts_connection *connection) {
+    const failure_artifacts_library *library = connection->library;
+    sqlite3_stmt *statement = NULL;
+    while ((statement = SQLITE(connection, next_stmt, statement))) {
+        if (!library->stmt_busy(statement)) continue;
+        // SQLite considers COMMIT a statement that doesn't write. Unlike a query, it has no columns.
+        if (!library->stmt_readonly(statement) || library->column_count(statement) == 0) return true;
+    }
+    return false;
+}
+
 static bool is_interrupted(const failure_artifacts_connection *connection) {
     // Before 3.41, an interrupted transaction is found when serializing it fails. SQLite forgets an interruption when a statement starts and none is pending.
     return connection->library->is_interrupted && SQLITE(connection, is_interrupted)
@@ -77,19 +88,52 @@ static bool is_decrypted_by_serializing(const failure_artifacts_connection *conn
     return atomic_load(&decrypts) && connection->library->serialize && is_encrypted(connection, schema);
 }
 
+bool failure_artifacts_may_read_cache(const failure_artifacts_connection *connection, const char *schema) {
+    if (SQLITE(connection, txn_state, schema) != SQLITE_TXN_WRITE) return false;
+    // The cache has pages in plain, and the file has not.
+    if (is_encrypted(connection, schema)) return false;
+    // Without a statement, the connection is the target of a backup.
+    if (SQLITE(connection, get_autocommit) && !failure_artifacts_has_pending_write(connection)) return false;
+    failure_artifacts_cached_database cached = failure_artifacts_examine_cache(connection, schema);
+    // The frames of a transaction in the WAL are not read.
+    return cached.page_count > 0 && !(cached.has_spilled && cached.needs_committed_pages);
+}
+
+// A commit to several databases may have written the pages of one already.
+static bool commits_to_several(const failure_artifacts_connection *connection) {
+    if (!SQLITE(connection, get_autocommit)) return false;
+    int count = 0;
+    const char *name;
+    for (int i = 0; (name = failure_artifacts_schema_name(connection, i)); i++) {
+        count += i != 1 && SQLITE(connection, txn_state, name) == SQLITE_TXN_WRITE;
+    }
+    return count > 1;
+}
+
+bool failure_artifacts_is_unspilled(const failure_artifacts_connection *connection, const char *schema) {
+    failure_artifacts_cached_database cached = failure_artifacts_examine_cache(connection, schema);
+    return cached.page_count > 0 && !cached.has_spilled && !commits_to_several(connection);
+}
+
+// Returns the reason why nothing may run inside a write transaction; serializing if it may.
+static failure_artifacts_reading reading_of_transaction(
+    const failure_artifacts_connection *connection, const char *schema) {
+    if (SQLITE(connection, get_autocommit)) return failure_artifacts_is_writing;
+    if (!connection->library->serialize) return failure_artifacts_is_not_cached;
+    if (is_interrupted(connection)) return failure_artifacts_is_interrupted;
+    if (!may_fill_cache(connection, schema)) return failure_artifacts_would_spill;
+    return failure_artifacts_reads_by_serializing;
+}
+
 failure_artifacts_reading failure_artifacts_permitted_reading_while_open(
     const failure_artifacts_connection *connection, const char *schema) {
     if (failure_artifacts_is_sealed(connection, schema)) return failure_artifacts_reads_files;
     switch (SQLITE(connection, txn_state, schema)) {
-    case SQLITE_TXN_WRITE:
-        if (SQLITE(connection, get_autocommit)) return failure_artifacts_is_writing;
-        if (!connection->library->serialize) {
-            return failure_artifacts_caches_transaction(connection, schema) ? failure_artifacts_reads_cache
-                                                                            : failure_artifacts_is_not_cached;
-        }
-        if (is_interrupted(connection)) return failure_artifacts_is_interrupted;
-        if (!may_fill_cache(connection, schema)) return failure_artifacts_would_spill;
-        return failure_artifacts_reads_by_serializing;
+    case SQLITE_TXN_WRITE: {
+        failure_artifacts_reading reading = reading_of_transaction(connection, schema);
+        if (reading == failure_artifacts_reads_by_serializing) return reading;
+        return failure_artifacts_may_read_cache(connection, schema) ? failure_artifacts_reads_cache : reading;
+    }
     default:
         if (is_decrypted_by_serializing(connection, schema)) return failure_artifacts_reads_by_serializing;
         if (SQLITE(connection, txn_state, schema) == SQLITE_TXN_READ) return failure_artifacts_reads_by_backup;

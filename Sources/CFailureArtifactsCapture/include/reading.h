@@ -11,10 +11,13 @@
 // | the connection                                  | may run                   | states with this answer        |
 // | ----------------------------------------------- | ------------------------- | ------------------------------ |
 // | is being closed                                 | nothing                   | destructors of functions       |
-// | writes, in autocommit mode                      | nothing                   | commit hooks, a statement that |
-// |                                                 |                           | writes, the target of a backup |
-// | writes, in a transaction that was interrupted   | nothing                   | sqlite3_interrupt()            |
-// | writes, with a cache that can't be made to grow | nothing                   | SQLite used before the product |
+// | writes, in autocommit mode                      | nothing: its page cache   | commit hooks, a statement that |
+// |                                                 | is read                   | writes                         |
+// | the same, without a statement                   | nothing                   | the target of a backup         |
+// | writes, in a transaction that was interrupted   | nothing: its page cache   | sqlite3_interrupt()            |
+// |                                                 | is read                   |                                |
+// | writes, with a cache that can't be made to grow | nothing: its page cache   | SQLite used before the product |
+// |                                                 | is read                   |                                |
 // | writes, in an explicit transaction              | sqlite3_serialize(), once | BEGIN, SAVEPOINT               |
 // | the same, in a SQLite that can't serialize      | nothing: its page cache   | BEGIN, SAVEPOINT               |
 // |                                                 | is read                   |                                |
@@ -26,7 +29,9 @@
 // call its commit hook a second time, or crash the next step of its backup. sqlite3_serialize() compiles "PRAGMA
 // page_count", which ends nothing in an explicit transaction. The backup API runs no statement and calls no code of the
 // application.
-
+//
+// The page cache is read without SQLite. It can't be read if it isn't wrapped, because SQLite was in use before, and if
+// pages of the transaction are in a WAL already. Those in a file are read there. The target of a backup has pages of two databases.
 //
 // A connection to an encrypted file sees its content in plain. Unless that was permitted, nothing runs on it, and its
 // file is copied as it is.
@@ -36,7 +41,7 @@ typedef enum failure_artifacts_reading {
     failure_artifacts_reads_by_backup,
     // Through its files only.
     failure_artifacts_reads_files,
-    // The pages in its cache; see failure_artifacts_read_cache().
+    // Through its page cache; see failure_artifacts_read_cache().
     failure_artifacts_reads_cache,
     failure_artifacts_is_being_closed,
     failure_artifacts_is_writing,
@@ -64,6 +69,9 @@ bool failure_artifacts_is_closing(const failure_artifacts_connection *connection
 
 // True if a statement of the connection has started and not ended. The caller must own the connection.
 bool failure_artifacts_has_pending_statement(const failure_artifacts_connection *connection);
+
+// As above, for a statement that writes or commits. It may have written rows, and not all of their index entries yet.
+bool failure_artifacts_has_pending_write(const failure_artifacts_connection *connection);
 
 // Returns the database as its connection sees it, with its uncommitted changes, or NULL. The caller frees the bytes
 // with failure_artifacts_free(). `size` is their number, or -1 after an error.
@@ -115,21 +123,37 @@ int failure_artifacts_back_up(
 
 // MARK: The page cache
 
+// A database as the page cache of its connection has it.
+typedef struct failure_artifacts_cached_database {
+    // In bytes.
+    uint32_t page_size;
+    // The size of the database in pages, uncommitted changes included; 0 if the cache isn't wrapped.
+    uint32_t page_count;
+    // True if the pages that are not in the cache are those of the committed state: the database has a WAL. Otherwise they
+    // are those of its file.
+    bool needs_committed_pages;
+    // True if SQLite may have written pages of the transaction to the file or the WAL, because the cache was full.
+    bool has_spilled;
+} failure_artifacts_cached_database;
+
+// True if the page cache can be read, whatever permitted reading is. The caller must own the connection.
+bool failure_artifacts_may_read_cache(const failure_artifacts_connection *connection, const char *schema);
+
+// Tells what the page cache has. May only be called inside a write transaction. The caller must own the connection.
+failure_artifacts_cached_database failure_artifacts_examine_cache(
+    const failure_artifacts_connection *connection, const char *schema);
+
+// True if no page of the connection's write transaction is in the database's file. The caller must own the connection.
+bool failure_artifacts_is_unspilled(const failure_artifacts_connection *connection, const char *schema);
+
 typedef void failure_artifacts_page_reader(void *context, uint32_t number, const void *bytes, size_t size);
 
-// True if the page cache has all changes of the connection's transaction.
-bool failure_artifacts_caches_transaction(const failure_artifacts_connection *connection, const char *schema);
-
-// Returns the size of the database in bytes, uncommitted changes included, if permitted reading is the cache.
-int64_t failure_artifacts_cached_size(const failure_artifacts_connection *connection, const char *schema);
-
-// Calls `reader` with each page in the cache, with its number from 1. Nothing is run on the connection, and its cache
-// has the same pages afterwards. A database in memory is in its cache as a whole; of a file, the pages that the
-// transaction has changed are. May only be called if failure_artifacts_permitted_reading() returns
-// failure_artifacts_reads_cache.
-void failure_artifacts_read_cache(
-    const failure_artifacts_connection *connection, const char *schema, void *context,
-    failure_artifacts_page_reader *reader);
+// Calls `reader` with the pages of a database as its connection sees them, with their numbers from 1, except for committed
+// pages that are not in the cache. Nothing is run on the connection, and its cache is the same afterwards. Returns false
+// if not all pages were read. The caller must own the connection.
+bool failure_artifacts_read_cache(
+    const failure_artifacts_connection *connection, const char *schema, failure_artifacts_cached_database database,
+    void *context, failure_artifacts_page_reader *reader);
 
 // MARK: One connection
 

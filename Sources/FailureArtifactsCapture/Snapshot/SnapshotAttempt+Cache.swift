@@ -2,26 +2,55 @@ internal import CFailureArtifactsCapture
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
-// Transactions of a copy of SQLite that has no `sqlite3_serialize`, such as that of sqlite-nio.
+// Transactions of connections on which nothing may run.
 extension SnapshotAttempt {
-    /// Writes the pages in a connection's page cache to the copy.
-    ///
-    /// The pages that the transaction has not changed come from a copy of the store's files.
+    /// Writes the pages of a store to the copy as their connection sees them: from its page cache, and where that lacks
+    /// a page, from the connection's file or the committed state.
     mutating func copyCache(_ schema: String, of borrowed: BorrowedHandle) throws(SnapshotFailure) {
-        let bytes = UInt64(max(0, failure_artifacts_cached_size(borrowed.record, schema)))
+        let cached = failure_artifacts_examine_cache(borrowed.record, schema)
+        let bytes = UInt64(cached.page_count) * UInt64(cached.page_size)
         try files.checkSize(of: bytes)
-        if store.path != nil, !copyCommittedFiles(to: targets.copy) {
+        if cached.needs_committed_pages, !copyCommittedFiles(to: targets.copy) {
             throw SnapshotFailure("The pages that the transaction has not changed could not be copied.")
         }
         do {
             let pages = PageWriter(
-                try store.path == nil ? File(creating: targets.copy) : File(updating: targets.copy))
-            failure_artifacts_read_cache(
-                borrowed.record, schema, Unmanaged.passUnretained(pages).toOpaque(), PageWriter.write)
+                try cached.needs_committed_pages
+                    ? File(updating: targets.copy) : File(creating: targets.copy))
+            let isComplete = failure_artifacts_read_cache(
+                borrowed.record, schema, cached, Unmanaged.passUnretained(pages).toOpaque(),
+                PageWriter.write)
             if let error = pages.error { throw error }
+            guard isComplete else {
+                throw SnapshotFailure("A page could not be read when the store was copied.")
+            }
             try pages.file.resize(to: bytes)
         } catch {
             throw SnapshotFailure(error)
+        }
+        if failure_artifacts_has_pending_write(borrowed.record) { try checkPendingWrite() }
+    }
+
+    /// Fails if a statement that is running has left the copy in a state that SQLite considers damaged.
+    ///
+    /// Between two of its steps, a row may lack index entries.
+    private mutating func checkPendingWrite() throws(SnapshotFailure) {
+        // A copy that would create a WAL can't be opened by itself.
+        try files.makeStandalone(targets.copy)
+        let result: Value
+        do {
+            let copy = try Connection.untrusted(targets.copy, limits: .none)
+            copy.setDeadline(deadline)
+            // These aren't checked while a statement runs.
+            try copy.execute("PRAGMA ignore_check_constraints = 1")
+            result = try copy.value(of: "PRAGMA integrity_check(1)")
+        } catch {
+            throw SnapshotFailure(error)
+        }
+        guard case .text("ok") = result else {
+            throw SnapshotFailure(
+                "A statement was writing, and had not yet completed the indexes of the rows that it had changed."
+            )
         }
     }
 }

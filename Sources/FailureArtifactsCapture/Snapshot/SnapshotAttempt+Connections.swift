@@ -55,11 +55,21 @@ extension SnapshotAttempt {
         let schema = access.schema
         let transaction = borrowed.transaction(in: schema)
         snapshot.isTransactionOpen = transaction == .write
+        isUnspilled = transaction == .write && failure_artifacts_is_unspilled(borrowed.record, schema)
         let permitted = borrowed.permittedReading(of: schema)
         switch permitted {
         case failure_artifacts_reads_by_serializing:
-            try serialize(schema, of: borrowed)
-            return .serialize
+            do {
+                try serialize(schema, of: borrowed)
+                return .serialize
+            } catch {
+                guard snapshot.excessiveBytes == nil,
+                    failure_artifacts_may_read_cache(borrowed.record, schema)
+                else { throw error }
+                try? FileSystem.remove(targets.copy)
+                try copyCache(schema, of: borrowed)
+                return .pageCache
+            }
         case failure_artifacts_reads_cache:
             try copyCache(schema, of: borrowed)
             return .pageCache

@@ -40,6 +40,20 @@ extension SnapshotAttempt {
         }
     }
 
+    /// Writes the committed state of a store without a file, on whose connections nothing may run.
+    ///
+    /// The result is nil if it isn't known.
+    func copyRecordedState() throws(SnapshotFailure) -> Snapshot.Method? {
+        guard let states = store.recordedStates().0, states.postponedTransactions == 0 else {
+            return nil
+        }
+        do {
+            return try states.writeLastState(toNewFile: targets.copy) ? .recorded : nil
+        } catch {
+            throw SnapshotFailure(error)
+        }
+    }
+
     /// True if the copy has changes that were not committed.
     private var hasUncommittedChanges: Bool {
         switch snapshot.method {

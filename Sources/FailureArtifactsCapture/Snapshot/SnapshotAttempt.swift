@@ -38,6 +38,8 @@ struct SnapshotAttempt {
     var files: FileSnapshot
     /// True if the copy was made inside a read transaction, which may see an older state than others.
     var hasReadTransaction = false
+    /// True if no page of the open transaction is in the store's file.
+    var isUnspilled = false
     /// True if the store's file is encrypted and may not be copied in plain.
     var isSealed = false
 
@@ -73,6 +75,12 @@ struct SnapshotAttempt {
                         files.recordHistory(besides: committed, since: index)
                     }
                 case .beforeRollback: copyStateAfterRollback()
+                case .recorded:
+                    snapshot.warnings.add(
+                        .uncommittedChangesMissing,
+                        (["The copy is the last committed state, which was recorded while the test ran."]
+                            + failures.map(\.reason)).joined(separator: " "),
+                        path: store.path)
                 default:
                     if hasReadTransaction && files.journal == .wal { copyNewerState() }
                     if method == .ownConnection || method == .secondConnection {
@@ -99,7 +107,7 @@ struct SnapshotAttempt {
 
     private enum Strategy {
         case imageBeforeRollback, own, unlockedFileCopy, secondConnection, ownAsLastResort, fileCopy
-        case imageAtClose, imageAtStart
+        case imageAtClose, imageAtStart, recordedState
     }
 
     private var strategies: [Strategy] {
@@ -116,6 +124,7 @@ struct SnapshotAttempt {
             strategies += [.own, .unlockedFileCopy, .secondConnection]
             strategies += source.isInPlace ? [.fileCopy] : [.ownAsLastResort, .fileCopy]
         }
+        if store.path == nil { strategies.append(.recordedState) }
         return strategies
     }
 
@@ -125,7 +134,7 @@ struct SnapshotAttempt {
         switch strategy {
         case .own, .ownAsLastResort: try files.checkKinds(besidesDatabase: true)
         case .unlockedFileCopy, .secondConnection, .fileCopy: try files.checkKinds()
-        case .imageBeforeRollback, .imageAtClose, .imageAtStart: break
+        case .imageBeforeRollback, .imageAtClose, .imageAtStart, .recordedState: break
         }
         switch strategy {
         case .imageBeforeRollback:
@@ -179,6 +188,7 @@ struct SnapshotAttempt {
                         + "many at once.")
             }
             return .atStart
+        case .recordedState: return try copyRecordedState()
         }
     }
 
@@ -241,7 +251,7 @@ struct SnapshotAttempt {
     func copyCommittedFiles(to target: String) -> Bool {
         guard let path = store.path, source.foreignVFS == nil, source.isInPlace else { return false }
         let copy = limitsOfFurtherCopy(seconds: 0.25).capture(
-            StoreSource(path: path, identity: store.identity),
+            StoreSource(path: path, identity: store.identity, isUnspilled: isUnspilled),
             to: .init(copy: target, committed: nil, raw: targets.raw, history: targets.history))
         if copy.method == .fileCopy && copy.isConsistent { return true }
         for path in [target] + copy.rawFiles.map({ targets.raw + $0 }) { try? FileSystem.remove(path) }

@@ -47,6 +47,7 @@ extension FileSnapshot {
         guard journal == .rollback,
             let holder = Self.holder(of: LockByte.firstShared, in: files.database)
         else { return false }
+        if holder == getpid(), source.isUnspilled { return false }
         // With `locking_mode` EXCLUSIVE the lock outlives the transaction. If there is only one connection, its
         // transaction state is known.
         if holder == getpid(), source.transactions.count == 1, snapshot.isTransactionOpen == false {

@@ -87,12 +87,15 @@ package struct StoreSource: Sendable {
     package let vfs: String?
     /// The transaction of each known connection of this process; nil for one that another thread uses.
     package let transactions: [TransactionState?]
+    /// True if the process has a transaction open whose pages are not in the database file yet.
+    package let isUnspilled: Bool
     /// The process whose store it is: this one, unless the capture is made for a test of another process.
     package let process: Int32
 
     package init(
         storage: Snapshot.Storage, path: String?, identity: FileStatus.Identity?, files: StoreFiles?,
-        vfs: String?, transactions: [TransactionState?], process: Int32 = getpid()
+        vfs: String?, transactions: [TransactionState?], isUnspilled: Bool = false,
+        process: Int32 = getpid()
     ) {
         self.storage = storage
         self.path = path
@@ -100,16 +103,18 @@ package struct StoreSource: Sendable {
         self.files = files
         self.vfs = vfs
         self.transactions = transactions
+        self.isUnspilled = isUnspilled
         self.process = process
     }
 
     /// Creates a source for a store of which only the file is known.
     package init(
-        path: String, identity: FileStatus.Identity? = nil, process: Int32 = getpid()
+        path: String, identity: FileStatus.Identity? = nil, isUnspilled: Bool = false,
+        process: Int32 = getpid()
     ) {
         self.init(
             storage: .file, path: path, identity: identity, files: StoreFiles(path: path), vfs: nil,
-            transactions: [], process: process)
+            transactions: [], isUnspilled: isUnspilled, process: process)
     }
 
     /// SQLite's own VFSs, which differ in their file locks, not in the bytes (<https://www.sqlite.org/vfs.html>).

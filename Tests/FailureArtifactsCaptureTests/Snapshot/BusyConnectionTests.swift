@@ -165,7 +165,7 @@ extension ProcessWideTests {
         }
 
         @Test(arguments: [true, false])
-        func aStoreInMemoryIsDescribed(hasMutex: Bool) throws {
+        func ofAStoreInMemoryTheRecordedStateIsCopied(hasMutex: Bool) throws {
             try withTemporaryDirectory { directory in
                 let application = try ApplicationHandle(
                     ":memory:",
@@ -178,9 +178,10 @@ extension ProcessWideTests {
                 let snapshot = capture(try application.store, in: directory, timeLimit: 0.2)
 
                 #expect(start.elapsed < 5)
-                #expect(snapshot.method == .described)
-                #expect(snapshot.reason?.contains("nother thread") == true)
-                #expect(!FileManager.default.fileExists(atPath: directory + "/copy.sqlite"))
+                #expect(snapshot.method == .recorded && snapshot.isConsistent)
+                #expect(snapshot.warningCodes == [.uncommittedChangesMissing])
+                #expect(snapshot.warnings.first?.text.contains("nother thread") == true)
+                #expect(try copied(directory, "SELECT count(*) FROM t") == "0")
                 occupant.leave()
                 #expect(try application.value("SELECT a FROM t") == "7")
             }

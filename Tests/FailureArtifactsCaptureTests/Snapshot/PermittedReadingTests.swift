@@ -59,7 +59,7 @@ import Testing
             sqlite3_prepare_v2(
                 application.handle, "INSERT INTO t VALUES (2) RETURNING a", -1, &statement, nil)
             #expect(sqlite3_step(statement) == SQLITE_ROW)
-            #expect(try permitted(application) == failure_artifacts_is_writing)
+            #expect(try permitted(application) == failure_artifacts_reads_cache)
             sqlite3_finalize(statement)
         }
     }

@@ -52,7 +52,7 @@ import Testing
         Int(ProcessInfo.processInfo.environment["RECORDED_STATES_SEEDS"] ?? "") ?? 1
 
     /// A statement that is often refused, such as a `COMMIT` without a transaction.
-    fileprivate static func statement(_ random: inout SplitMix) -> String {
+    static func statement(_ random: inout SplitMix) -> String {
         func number(_ limit: UInt64) -> UInt64 { random.next(below: limit) }
         let id = number(500)
         switch number(100) {
@@ -232,7 +232,7 @@ extension ProcessWideTests {
             }
         }
 
-        private static func counters(of application: ApplicationHandle) -> [Int32] {
+        static func counters(of application: ApplicationHandle) -> [Int32] {
             [
                 SQLITE_DBSTATUS_CACHE_HIT, SQLITE_DBSTATUS_CACHE_MISS, SQLITE_DBSTATUS_CACHE_WRITE,
                 SQLITE_DBSTATUS_CACHE_SPILL,

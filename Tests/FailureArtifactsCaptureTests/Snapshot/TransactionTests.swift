@@ -70,19 +70,24 @@ import Testing
         }
     }
 
-    @Test func ofAStoreTooLargeForMemoryTheCommittedStateIsCopied() throws {
+    @Test(arguments: ["wal", "delete"])
+    func aStoreTooLargeForMemoryIsReadFromThePageCache(mode: String) throws {
         try withTemporaryDirectory { directory in
             let path = directory + "/shop.sqlite"
             let application = try ApplicationHandle(path)
             try application.run(
-                "CREATE TABLE t(a); INSERT INTO t VALUES (1); BEGIN; INSERT INTO t VALUES (2)")
+                """
+                PRAGMA journal_mode = \(mode); CREATE TABLE t(a); INSERT INTO t VALUES (1);
+                BEGIN; INSERT INTO t VALUES (2)
+                """)
             let snapshotter = Snapshotter(maximumBytes: 1 << 30, maximumMemory: 1000)
 
             let snapshot = snapshotter.capture(try application.store, to: .copies(in: directory))
 
-            #expect(snapshot.method == .fileCopy && snapshot.isTransactionOpen == true)
-            #expect(snapshot.warningCodes == [.uncommittedChangesMissing])
-            #expect(try copied(directory) == "1")
+            #expect(snapshot.method == .pageCache && snapshot.isTransactionOpen == true)
+            #expect(snapshot.warnings.isEmpty)
+            #expect(try copied(directory) == "1\n2")
+            #expect(try copied(directory, committed: true) == "1")
         }
     }
 

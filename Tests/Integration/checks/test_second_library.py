@@ -89,9 +89,10 @@ class NIO(OtherCase):
                 self.assertEqual(committed.rows(), ["apple"] * 400)
 
     def test_a_transaction_that_is_larger_than_the_cache(self):
-        _, store = self.scenario(
-            "testSpilled", "a transaction that was spilled", "nio", "fileCopy", ["apple"] * 400, warnings=1)
+        bundle, store = self.scenario(
+            "testSpilled", "a transaction that was spilled", "nio", "pageCache", ["pear"] * 400)
         self.assertIs(store["transactionOpen"], True)
+        self.assertEqual(bundle.store("nio", "committedEntry").rows(), ["apple"] * 400)
 
     def test_closed_in_memory(self):
         _, store = self.scenario("testClosedInMemory", "closed", "memory", "described", None, warnings=1)

@@ -79,7 +79,7 @@ final class OtherLibraryTests: XCTestCase {
         database.close()
     }
 
-    /// `nio`: 400 apples, because the transaction is larger than the cache.
+    /// `nio`: 400 pears, of which the file has some already; 400 apples are committed.
     func testSpilled() throws {
         let path = try freshPath("nio.sqlite")
         let database = try OtherDatabase(OtherDatabase.nio, path, journal: "delete")

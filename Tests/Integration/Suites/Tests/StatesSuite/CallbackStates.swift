@@ -5,9 +5,8 @@ extension State {
     /// The states that a connection is in while SQLite calls the application.
     static var insideCalls: [State] {
         [
-            inside("commitHook", .commit, rule: .untouched, own: added) { $0.add("pear") },
-            inside("commitHookOfTransaction", .commit, rule: .untouched, own: added, inTransaction: true)
-            {
+            inside("commitHook", .commit, rule: .cached, own: added) { $0.add("pear") },
+            inside("commitHookOfTransaction", .commit, rule: .cached, own: added, inTransaction: true) {
                 $0.run("COMMIT")
             },
             refusing("commitHookRefusing", inTransaction: false) { $0.add("pear") },
@@ -17,7 +16,7 @@ extension State {
                 inTransaction: true,
                 keeping: { Allowance.keeping("before") + ($0.isFile ? [] : Allowance.keeping("closed")) }
             ) { $0.run("ROLLBACK") },
-            inside("updateHook", .update, rule: .untouched, own: added) { $0.add("pear") },
+            inside("updateHook", .update, rule: .cached, own: added) { $0.add("pear") },
             inside("updateHookInTransaction", .update, rule: .serialized, own: added, begins: true) {
                 $0.add("pear")
             },
@@ -30,7 +29,7 @@ extension State {
             inside("insideFunction", .function, rule: .readSnapshot) {
                 $0.run("SELECT noted(name) FROM fruit")
             },
-            inside("insideFunctionOfInsert", .function, rule: .untouched) {
+            inside("insideFunctionOfInsert", .function, rule: .cached) {
                 $0.run("INSERT INTO fruit (name) VALUES (noted('pear'))")
             },
             inside(
@@ -79,7 +78,7 @@ extension State {
             insideProgressHandler("insideProgressHandler", SQLITE_TXN_READ, rule: .readSnapshot) {
                 $0.run("SELECT name FROM fruit")
             },
-            insideProgressHandler("insideProgressHandlerOfInsert", SQLITE_TXN_WRITE, rule: .untouched) {
+            insideProgressHandler("insideProgressHandlerOfInsert", SQLITE_TXN_WRITE, rule: .cached) {
                 $0.add("pear")
             },
             insideProgressHandler(
@@ -120,9 +119,7 @@ extension State {
         var state =
             State(
                 name: name, rule: rule, settings: settings, own: own, committed: committed,
-                allowances: listens && rule == .serialized ? [.calls(.trace, more: 1)] : [],
-                // The rows that the statement has written so far are unknown.
-                mayWarn: rule == .untouched
+                allowances: listens && rule == .serialized ? [.calls(.trace, more: 1)] : []
             ) { run in
                 let a = inTransaction ? run.openInTransaction() : run.open()
                 if begins { a.run("BEGIN") }
@@ -143,7 +140,7 @@ extension State {
     private static func refusing(
         _ name: String, inTransaction: Bool, call: @escaping (Connection) -> Void
     ) -> State {
-        State(name: name, rule: .untouched, settings: Setting.withRollback, own: added) { run in
+        State(name: name, rule: .cached, settings: Setting.withRollback, own: added) { run in
             let a = inTransaction ? run.openInTransaction() : run.open()
             a.on(.commit) {
                 run.fail()
@@ -159,7 +156,7 @@ extension State {
         _ name: String, _ transaction: Int32, rule: Rule, own: [String] = base,
         inTransaction: Bool = false, call: @escaping (Connection) -> Void
     ) -> State {
-        State(name: name, rule: rule, own: own, mayWarn: rule == .untouched) { run in
+        State(name: name, rule: rule, own: own) { run in
             let a = inTransaction ? run.openInTransaction() : run.open()
             a.on(.progress) {
                 if sqlite3_txn_state(a.handle, nil) == transaction { run.fail() }

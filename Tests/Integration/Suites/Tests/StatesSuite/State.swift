@@ -5,8 +5,10 @@ let added = base + ["pear"]
 
 /// The capture strategy that a state of the connection allows.
 enum Rule {
-    /// Files are read, and a store without a file is described. The connection isn't used.
+    /// The committed state is read from the files, or was recorded. The connection isn't used.
     case untouched
+    /// The connection's own view is read from its page cache, and the committed state from the files.
+    case cached
     /// The connection's own view is serialized, and the committed state is read from the files.
     case serialized
     /// The snapshot of a read transaction, and the committed state if that differs.
@@ -23,6 +25,8 @@ struct Expected: Encodable {
     ///
     /// If the copy has different rows, a warning must say so.
     var own: [String]
+    /// The rows that all other connections see, or would see.
+    var others: [String]
     /// The copy's acceptable lists of rows; empty if the store must only be described.
     var copies: [[String]]
     /// The acceptable lists of rows of the committed state's copy; empty if there must be no such copy.
@@ -39,11 +43,12 @@ struct Expected: Encodable {
 
     init(_ rule: Rule, own: [String], committed state: [String], in setting: Setting) {
         self.own = own
+        others = state
         switch rule {
         case .untouched:
-            copies = setting.isFile ? [state] : []
+            copies = [state]
             mayBeInconsistent = setting.lacksJournalFile
-        case .serialized:
+        case .cached, .serialized:
             copies = [own]
             // Without a file, it was recorded.
             committed = [state]

@@ -126,7 +126,7 @@ extension State {
                 run.fail()
                 a.run("COMMIT")
             },
-            State(name: "pendingWrite", rule: .untouched, own: added) { run in
+            State(name: "pendingWrite", rule: .cached, own: added) { run in
                 let a = run.open()
                 let statement = a.prepare("INSERT INTO fruit (name) VALUES ('pear') RETURNING name")
                 statement.step()
@@ -147,12 +147,8 @@ extension State {
             },
             State(
                 // Before SQLite 3.41, only the interrupted statement notices an interruption.
-                name: "interrupted", rule: .untouched, own: added,
-                allowances: Allowance.rowIsForgotten + [.logs("9")],
-                adjustment: { _, stores in
-                    // The file has no pages of the transaction yet.
-                    stores["shop"]?.mayBeInconsistent = false
-                }
+                name: "interrupted", rule: .cached, own: added,
+                allowances: Allowance.rowIsForgotten + [.logs("9")]
             ) { run in
                 let a = run.openInTransaction()
                 let statement = a.prepare("SELECT name FROM fruit")
@@ -196,13 +192,13 @@ extension State {
                 return target
             },
             blob(name: "blobOpen", rule: .readSnapshot, isWritable: false),
-            blob(name: "blobOpenForWriting", rule: .untouched, isWritable: true),
+            blob(name: "blobOpenForWriting", rule: .cached, isWritable: true),
         ]
     }
 
     /// Returns a state with an open blob handle.
     private static func blob(name: String, rule: Rule, isWritable: Bool) -> State {
-        State(name: name, rule: rule, mayWarn: isWritable) { run in
+        State(name: name, rule: rule) { run in
             let a = run.open()
             var (blob, bytes): (OpaquePointer?, [UInt8]) = (nil, [1, 2, 3, 4])
             let code = sqlite3_blob_open(
