@@ -333,7 +333,7 @@ extension ProcessWideTests {
                         applications[0].failure(of: sql) == applications[1].failure(of: sql), "\(sql)")
                     if PageCacheTests.Pages(of: record) != nil { read += 1 }
                     let counters = applications.map(RecordedCacheTests.counters)
-                    #expect(counters[0] == counters[1], "\(sql)")
+                    try #require(counters[0] == counters[1], "\(sql)")
                 }
                 // A small cache spills soon.
                 #expect(read > 0 || mode == "wal")

@@ -95,8 +95,8 @@ class NIO(OtherCase):
         self.assertEqual(bundle.store("nio", "committedEntry").rows(), ["apple"] * 400)
 
     def test_closed_in_memory(self):
-        _, store = self.scenario("testClosedInMemory", "closed", "memory", "described", None, warnings=1)
-        self.assertIn("doesn't report when a store is closed", store["capture"]["reason"])
+        bundle, _ = self.scenario("testClosedInMemory", "closed", "memory", "recorded", ["apple"], warnings=1)
+        self.assertIn("doesn't report when a store is closed", bundle.metadata["warnings"][0]["text"])
 
 
 class Configured(OtherCase):

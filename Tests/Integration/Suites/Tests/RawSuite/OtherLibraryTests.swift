@@ -95,7 +95,7 @@ final class OtherLibraryTests: XCTestCase {
         database.close()
     }
 
-    /// `memory` is only described.
+    /// `memory`: apple, as it was recorded.
     func testClosedInMemory() throws {
         try failAfterClosing(OtherDatabase.nio)
     }
