@@ -134,6 +134,34 @@ extension State {
                 statement.finish()
             },
             State(
+                name: "spilledStatement", rule: .cached, own: added,
+                keeping: { setting in
+                    guard setting.isFile else { return Allowance.keeping("closed") }
+                    // Reading the committed state's copy rolls back its journal.
+                    return setting.journal == "wal" || setting.lacksJournalFile
+                        ? [] : [.logs("539")]
+                },
+                adjustment: { setting, stores in
+                    // Pages that are in the WAL are not read.
+                    if setting.journal == "wal" {
+                        stores["shop"] = Expected(.untouched, own: added, committed: base, in: setting)
+                    }
+                    if setting.lacksJournalFile { stores["shop"]?.mayLackCommitted = true }
+                }
+            ) { run in
+                let a = run.open()
+                a.run(
+                    """
+                    CREATE TRIGGER fill AFTER INSERT ON fruit
+                    BEGIN INSERT INTO filler (data) SELECT randomblob(4000) FROM filler; END
+                    """)
+                a.run("PRAGMA cache_size = 5")
+                let statement = a.prepare("INSERT INTO fruit (name) VALUES ('pear') RETURNING name")
+                statement.step()
+                run.fail()
+                statement.finish()
+            },
+            State(
                 name: "pendingWriteInTransaction", rule: .serialized, own: added,
                 allowances: Allowance.rowIsForgotten
             ) { run in
