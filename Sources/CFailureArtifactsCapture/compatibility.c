@@ -2,6 +2,7 @@
 
 #include "compatibility.h"
 #include "library.h"
+#include "taken_over.h"
 
 #include <dlfcn.h>
 #include <stdint.h>
@@ -29,29 +30,49 @@ static bool is_null_at(const failure_artifacts_connection *connection, size_t of
     return word_at(connection, offset) == NULL;
 }
 
-static bool has_trace_at(
-    const failure_artifacts_connection *connection, size_t offset, failure_artifacts_trace *trace) {
-    const void *function;
-    memcpy(&function, &trace, sizeof function);
-    return word_at(connection, offset) == connection && word_at(connection, offset - sizeof(void *)) == function;
+static bool is_trace(const void *function) {
+    return function == (const void *)failure_artifacts_connection_is_used
+        || function == (const void *)failure_artifacts_shared_trace;
+}
+
+static bool has_trace_at(const failure_artifacts_connection *connection, size_t offset) {
+    return word_at(connection, offset) == connection && is_trace(word_at(connection, offset - sizeof(void *)));
 }
 
 static bool is_found(size_t place) { return place != not_looked_for && place != not_found; }
 
-static void set(failure_artifacts_connection *connection, unsigned events, failure_artifacts_trace *trace) {
-    SQLITE(connection, trace_v2, events, trace, connection);
+// SQLite knows the size of memory that it has allocated. Two words follow each of these offsets.
+static size_t last_offset(const failure_artifacts_connection *connection) {
+    return (size_t)connection->library->msize(connection->handle) - 2 * sizeof(void *);
+}
+
+bool failure_artifacts_has_words(
+    const failure_artifacts_connection *connection, const void *function, const void *context) {
+    if (!function) return false;
+    for (size_t offset = 0; offset <= last_offset(connection); offset += sizeof(void *)) {
+        if (word_at(connection, offset) == function && word_at(connection, offset + sizeof(void *)) == context) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int set(failure_artifacts_connection *connection) {
+    const failure_artifacts_requests *requests = connection->requests;
+    unsigned events = connection->reported_events | failure_artifacts_requested_events(requests);
+    failure_artifacts_trace *trace = failure_artifacts_has_requests(requests)
+        ? failure_artifacts_shared_trace : failure_artifacts_connection_is_used;
+    return SQLITE(connection, trace_v2, events, trace, connection);
 }
 
 // Returns the offset of the word. May only be called at a connection's open, when no other code knows the connection.
-static size_t find(failure_artifacts_connection *connection, unsigned events, failure_artifacts_trace *trace) {
+static size_t find(failure_artifacts_connection *connection) {
     size_t found = not_found;
-    // SQLite knows the size of memory that it has allocated.
-    sqlite3_uint64 size = connection->library->msize(connection->handle);
-    for (size_t offset = sizeof(void *); offset + 2 * sizeof(void *) <= size; offset += sizeof(void *)) {
-        if (!has_trace_at(connection, offset, trace)) continue;
+    for (size_t offset = sizeof(void *); offset <= last_offset(connection); offset += sizeof(void *)) {
+        if (!has_trace_at(connection, offset)) continue;
         SQLITE(connection, trace_v2, 0, NULL, NULL);
         bool is_argument = word_at(connection, offset) != connection;
-        set(connection, events, trace);
+        set(connection);
         if (!is_argument) continue;
         if (found != not_found) return not_found;
         found = offset;
@@ -59,33 +80,48 @@ static size_t find(failure_artifacts_connection *connection, unsigned events, fa
     return found;
 }
 
-void failure_artifacts_trace_set(
-    failure_artifacts_connection *connection, unsigned events, failure_artifacts_trace *trace) {
+void failure_artifacts_trace_set(failure_artifacts_connection *connection) {
     if (!connection->library->trace_v2) return;
+    if (connection->library == &failure_artifacts_system_library) failure_artifacts_adopt_requests(connection);
     _Atomic(size_t) *known = &connection->library->trace_place;
     size_t place = atomic_load_explicit(known, memory_order_relaxed);
-    // An automatic extension of the application may have set a trace or a profile function.
-    if (is_found(place)
-        && !(is_null_at(connection, place - sizeof(void *)) && is_null_at(connection, place + sizeof(void *)))) {
-        return;
-    }
-    set(connection, events, trace);
+    // Code that isn't in this image may have set a trace or a profile function.
+    if (is_found(place) && !failure_artifacts_trace_is_free(connection)) return;
+    set(connection);
     if (place == not_looked_for) {
         // A thread that opens another connection at the same time finds the same place.
-        place = find(connection, events, trace);
+        place = find(connection);
         atomic_store_explicit(known, place, memory_order_relaxed);
     }
+    if (is_found(place)) return;
     // Reporting the ends of all statements takes long, and could not be stopped.
-    if (!is_found(place)) set(connection, events & ~(unsigned)SQLITE_TRACE_PROFILE, trace);
+    connection->reported_events &= ~(unsigned)SQLITE_TRACE_PROFILE;
+    set(connection);
 }
 
-bool failure_artifacts_trace_change(
-    failure_artifacts_connection *connection, unsigned events, failure_artifacts_trace *trace) {
+int failure_artifacts_trace_update(failure_artifacts_connection *connection) { return set(connection); }
+
+bool failure_artifacts_trace_change(failure_artifacts_connection *connection, unsigned events) {
     size_t place = atomic_load_explicit(&connection->library->trace_place, memory_order_relaxed);
-    if (!is_found(place) || !has_trace_at(connection, place, trace)) return false;
+    if (!is_found(place) || !has_trace_at(connection, place)) return false;
     if (!is_null_at(connection, place + sizeof(void *))) return false;
-    set(connection, events, trace);
+    connection->reported_events = events;
+    set(connection);
     return true;
+}
+
+failure_artifacts_connection *failure_artifacts_traced_connection(sqlite3 *handle) {
+    size_t place = atomic_load_explicit(&failure_artifacts_system_library.trace_place, memory_order_relaxed);
+    if (!is_found(place)) return NULL;
+    void *words[2];
+    memcpy(words, (const char *)handle + place - sizeof(void *), sizeof words);
+    return is_trace(words[0]) ? words[1] : NULL;
+}
+
+bool failure_artifacts_trace_is_free(const failure_artifacts_connection *connection) {
+    size_t place = atomic_load_explicit(&connection->library->trace_place, memory_order_relaxed);
+    return is_found(place) && is_null_at(connection, place - sizeof(void *)) && is_null_at(connection, place)
+        && is_null_at(connection, place + sizeof(void *));
 }
 
 bool failure_artifacts_is_unwatched(const failure_artifacts_connection *connection) {
@@ -155,7 +191,7 @@ bool failure_artifacts_error_is_about_preparing(
 #ifndef __APPLE__
 extern void *swift_task_getCurrent(void) __attribute__((weak));
 #else
-// Discovery does not work there, and Apple's linker does not accept an undefined weak symbol.
+// Apple's linker does not accept an undefined weak symbol. Tests that share a connection are not told apart there.
 static void *(*const swift_task_getCurrent)(void) = NULL;
 #endif
 

@@ -9,6 +9,7 @@
 #include "log.h"
 #include "opening.h"
 #include "page_cache.h"
+#include "taken_over.h"
 
 #include <pthread.h>
 #include <stddef.h>
@@ -203,6 +204,7 @@ static void statement_starts(
     failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t number,
     uint32_t frame) {
     if (!this_thread.handle) learn_thread();
+    connection->last_statement = statement;
     // With what was noted before the test started: that the connection is left.
     uint64_t tests = atomic_load_explicit(&started_tests, memory_order_acquire);
     // A task may run several tests, one after the other, and the memory of a task that has ended is used again.
@@ -256,9 +258,10 @@ static __attribute__((noinline)) int something_is_new(
     return 0;
 }
 
-// Handles the start or end of a statement, or the close of a connection. An application that sets its own trace
-// replaces this one, which is intended. Later statements, their threads and the close are then not reported here.
-static int connection_is_used(unsigned event, void *context, void *statement, void *argument) {
+// If the application sets its own trace, this function is called by failure_artifacts_shared_trace(). An application
+// whose image has its own functions of SQLite replaces this trace. Later statements, their threads and the close are
+// then not reported here.
+int failure_artifacts_connection_is_used(unsigned event, void *context, void *statement, void *argument) {
     failure_artifacts_connection *connection = context;
     uint32_t frame = (uint32_t)(uintptr_t)__builtin_frame_address(0);
     if (event != SQLITE_TRACE_STMT) return something_is_new(event, connection, statement, argument, frame);
@@ -269,6 +272,7 @@ static int connection_is_used(unsigned event, void *context, void *statement, vo
         if (atomic_load_explicit(&connection->borrowed_by, memory_order_acquire) == 0
             && (has_number(connection) || renews_numbers(connection))) {
             uint64_t number = next_number(connection);
+            connection->last_statement = statement;
             if (atomic_load_explicit(&follows_tasks, memory_order_relaxed)) note_task(connection, number);
             if (failure_artifacts_log_repeated(connection, statement, argument, number, frame)) {
                 atomic_store_explicit(&connection->is_called, false, memory_order_release);
@@ -277,6 +281,25 @@ static int connection_is_used(unsigned event, void *context, void *statement, vo
         }
     }
     return something_is_new(SQLITE_TRACE_STMT, connection, statement, argument, frame);
+}
+
+bool failure_artifacts_resume(failure_artifacts_connection *connection) {
+    if (!connection->library->trace_v2 || !failure_artifacts_trace_is_free(connection)) return false;
+    // Statements are missing, so those before them are not the last ones any more.
+    failure_artifacts_log_release(failure_artifacts_log_take(connection));
+    connection->lacks_older = true;
+    connection->settled = not_settled;
+    failure_artifacts_trace_update(connection);
+    return true;
+}
+
+// The log may be read while the connection is borrowed.
+void failure_artifacts_statement_failed(
+    failure_artifacts_connection *connection, sqlite3_stmt *statement, int code, const char *message) {
+    atomic_store(&connection->is_called, true);
+    if (atomic_load(&connection->borrowed_by) != 0) wait_until_given_back(connection);
+    failure_artifacts_log_failed(connection, statement, code, message);
+    atomic_store_explicit(&connection->is_called, false, memory_order_release);
 }
 
 #define MARKER_FUNCTION "failure_artifacts_connection"
@@ -318,6 +341,7 @@ static void connection_ends(void *context) {
     if (connection->serial) events.closed(connection);
     failure_artifacts_release_wal(failure_artifacts_take_wal(connection));
     failure_artifacts_log_release(connection->log);
+    failure_artifacts_free_requests(connection->requests);
     free(connection->path);
     free(connection->vfs);
     free(connection);
@@ -347,7 +371,7 @@ static void learn_file(failure_artifacts_connection *connection) {
 
 // Called at the end of each sqlite3_open. It always returns 0, since anything else would fail the application's open.
 int failure_artifacts_connection_opens(sqlite3 *handle, failure_artifacts_library *library) {
-    if (failure_artifacts_is_paused()) return 0;
+    if (!atomic_load(&installed) || failure_artifacts_is_paused()) return 0;
     failure_artifacts_connection *connection = calloc(1, sizeof *connection);
     if (!connection) return 0;
     connection->handle = handle;
@@ -366,15 +390,16 @@ int failure_artifacts_connection_opens(sqlite3 *handle, failure_artifacts_librar
     }
     learn_file(connection);
     connection->serial = atomic_fetch_add_explicit(&opened_connections, 1, memory_order_relaxed) + 1;
-    failure_artifacts_trace_set(
-        connection, reported_events(failure_artifacts_log_is_kept(connection)), connection_is_used);
+    connection->reported_events = reported_events(failure_artifacts_log_is_kept(connection));
+    failure_artifacts_trace_set(connection);
     failure_artifacts_record_histories(connection);
     events.opened(connection);
     return 0;
 }
 
 bool failure_artifacts_report_ends(failure_artifacts_connection *connection, bool reports) {
-    return failure_artifacts_trace_change(connection, reported_events(reports), connection_is_used);
+    failure_artifacts_note_running(connection);
+    return failure_artifacts_trace_change(connection, reported_events(reports));
 }
 
 // An automatic extension.
@@ -433,7 +458,7 @@ void failure_artifacts_cache_is_created(void) {
 
 static void ensure_system_library(void) {
 #ifdef __APPLE__
-    // On Apple's platforms, the system's SQLite refuses automatic extensions.
+    // On Apple's platforms, the system's SQLite refuses automatic extensions; see the end of taken_over.c.
     return;
 #endif
     if (atomic_load(&initialized)) {

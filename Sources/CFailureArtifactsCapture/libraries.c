@@ -3,12 +3,16 @@
 #include "library.h"
 #include "opening.h"
 #include "page_cache.h"
+#include "taken_over.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
+// The originals of two functions that are taken over.
+#define sqlite3_exec failure_artifacts_original_exec
+#define sqlite3_trace_v2 failure_artifacts_original_trace_v2
 failure_artifacts_library failure_artifacts_system_library = {
     .prefix = "",
 #define FUNCTION(name) .name = sqlite3_##name,
@@ -16,6 +20,8 @@ failure_artifacts_library failure_artifacts_system_library = {
     FAILURE_ARTIFACTS_OPTIONAL_FUNCTIONS(FUNCTION)
 #undef FUNCTION
 };
+#undef sqlite3_exec
+#undef sqlite3_trace_v2
 
 const failure_artifacts_library *failure_artifacts_linked_library(void) { return &failure_artifacts_system_library; }
 

@@ -413,6 +413,7 @@ static void add_values(
     sqlite3_free(text);
     failure_artifacts_values_record *added = failure_artifacts_log_place(log, record.record.length, 0);
     if (!added) return;
+    log->last_values = order;
     *added = record;
     memcpy(added + 1, values, (size_t)length);
     failure_artifacts_log_complete(log, record.record.length);
@@ -490,6 +491,8 @@ void failure_artifacts_log_ended(failure_artifacts_connection *connection, sqlit
         memset(log->running, 0, sizeof log->running);
         return;
     }
+    log->ended = statement;
+    log->ended_order = start->order;
     start->statement = NULL;
     log->idle_ends = 0;
     failure_artifacts_end_record *end = failure_artifacts_log_place(log, sizeof *end, 0);
@@ -606,8 +609,8 @@ void failure_artifacts_log_close(failure_artifacts_connection *connection) {
 
 // MARK: - Errors
 
-// Adds the error of the last statement, and the stack: the statement may have started without one.
-static void add_error(failure_artifacts_log *log, int code, const char *message) {
+// Adds the error of a statement, and the stack: the statement may have started without one.
+static void add_error(failure_artifacts_log *log, uint64_t order, int code, const char *message) {
     uint32_t place, stack = add_stack(log, &place);
     size_t length = message ? strnlen(message, maximum_message) : 0;
     failure_artifacts_error_record *error = failure_artifacts_log_place(log, sizeof *error + length, 0);
@@ -620,11 +623,26 @@ static void add_error(failure_artifacts_log *log, int code, const char *message)
     if (!error) return;
     size_t whole = sizeof *error + length;
     *error = (failure_artifacts_error_record){
-        .record = {(uint32_t)whole, failure_artifacts_record_error, 0, 0}, .order = log->last_order, .code = code,
+        .record = {(uint32_t)whole, failure_artifacts_record_error, 0, 0}, .order = order, .code = code,
         .stack = stack};
     memcpy(error + 1, message ? message : "", length);
     failure_artifacts_log_complete(log, whole);
-    log->last_error = log->last_order;
+    log->last_error = order;
+}
+
+void failure_artifacts_log_failed(
+    failure_artifacts_connection *connection, sqlite3_stmt *statement, int code, const char *message) {
+    failure_artifacts_log *log = connection->log;
+    if (!log || !log->last_text) return;
+    // Others have run since a statement that isn't the last one paused. Its number is known if its end was recorded.
+    uint64_t order = !statement || statement == connection->last_statement ? log->last_order
+        : statement == log->ended ? log->ended_order : 0;
+    if (!order) return;
+    if ((log->last_error == order) == (code == SQLITE_OK)) add_error(log, order, code, message);
+    bool has_values = statement && sqlite3_bind_parameter_count(statement) > 0;
+    if (code == SQLITE_OK || order == log->last_values || !has_values) return;
+    if (!atomic_load_explicit(&records_values, memory_order_relaxed)) return;
+    add_values(log, connection->handle, statement, sqlite3_sql(statement), order, maximum_expanded);
 }
 
 // Adds a statement that could not be prepared, and its error. SQLite does not tell the connection, which is most likely
@@ -681,7 +699,7 @@ static void error_is_logged(void *context, int code, const char *message) {
     const char *reason;
     if (failure_artifacts_error_names(
             message, (const char *)(text + 1), text->length - sizeof *text, text->flags, &reason)) {
-        add_error(log, code, reason);
+        add_error(log, log->last_order, code, reason);
     }
 }
 

@@ -111,8 +111,9 @@ struct failure_artifacts_log {
     // The number of the last statement, and the offset of its text; 0 before the first one.
     uint64_t last_order;
     uint32_t last_text;
-    // The number of the last statement that has an error.
+    // The numbers of the last statement that has an error, and of the last one that has values.
     uint64_t last_error;
+    uint64_t last_values;
     // The state when the connection was closed; unknown before that.
     failure_artifacts_log_end final;
     // The connection's store has a file: SQLite counts the pages that are written.
@@ -135,6 +136,9 @@ struct failure_artifacts_log {
     // The number of unobserved ends since the last observed one.
     unsigned idle_ends;
     failure_artifacts_log_running running[failure_artifacts_running_statements];
+    // The running statement that ended last, only for comparison, and its number.
+    const sqlite3_stmt *ended;
+    uint64_t ended_order;
     // The place in `running` that is used next.
     unsigned next_running;
     // Indexed by a hash of the text's address in SQLite's memory.
@@ -163,6 +167,12 @@ void failure_artifacts_log_statement(
 
 // Records the end of a statement: its time, and what SQLite has counted.
 void failure_artifacts_log_ended(failure_artifacts_connection *connection, sqlite3_stmt *statement);
+
+// Records that a statement has failed, unless SQLite's error log has already said so. SQLITE_OK takes it back: a
+// statement that was refused because the database was locked has gone on. NULL stands for the last statement, which may
+// not exist any more. The connection's mutex must be entered.
+void failure_artifacts_log_failed(
+    failure_artifacts_connection *connection, sqlite3_stmt *statement, int code, const char *message);
 
 // Completes the log of a connection that is about to be closed. Its last statement must have ended.
 void failure_artifacts_log_close(failure_artifacts_connection *connection);

@@ -21,7 +21,7 @@ enum {
     // The maximum number of SQLite's own frames.
     maximum_inside = 32,
     // The maximum number of calls in a layout, and the layouts that each thread remembers.
-    maximum_calls = 10,
+    maximum_calls = 14,
     known_layouts = 4,
     // The functions without a frame pointer that each thread remembers, and its searches for them. The walk ends at others.
     maximum_skips = 64,
@@ -39,7 +39,7 @@ static pthread_once_t library_once = PTHREAD_ONCE_INIT;
 
 static int is_library(struct dl_phdr_info *info, size_t size, void *context) {
     (void)size, (void)context;
-    uintptr_t sqlite = (uintptr_t)sqlite3_step, own = (uintptr_t)failure_artifacts_stack;
+    uintptr_t sqlite = (uintptr_t)sqlite3_reset, own = (uintptr_t)failure_artifacts_stack;
     uintptr_t found_start = 0, found_end = 0;
     bool has_own = false;
     for (int index = 0; index < info->dlpi_phnum; index++) {
@@ -56,7 +56,15 @@ static int is_library(struct dl_phdr_info *info, size_t size, void *context) {
 
 static void find_library(void) { dl_iterate_phdr(is_library, NULL); }
 
-static bool is_in_library(uintptr_t address) { return address >= library_start && address < library_end; }
+// The functions that call SQLite's own ones; see taken_over.c.
+extern const char __start_failure_artifacts_taken[] __attribute__((weak, visibility("hidden")));
+extern const char __stop_failure_artifacts_taken[] __attribute__((weak, visibility("hidden")));
+
+static bool is_in_library(uintptr_t address) {
+    return (address >= library_start && address < library_end)
+        || (address >= (uintptr_t)__start_failure_artifacts_taken
+            && address < (uintptr_t)__stop_failure_artifacts_taken);
+}
 
 void failure_artifacts_stack_prepare(void) { pthread_once(&library_once, find_library); }
 

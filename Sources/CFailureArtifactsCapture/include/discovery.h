@@ -8,6 +8,7 @@
 
 // Declared, not included: the compiler may take a module that includes <sqlite3.h> for the module that defines it.
 struct sqlite3;
+struct sqlite3_stmt;
 
 // Discovery: SQLite reports every connection that the process opens, and its end.
 //
@@ -66,6 +67,8 @@ typedef struct failure_artifacts_connection {
     uint64_t last_own_number;
     // The last statements; NULL before the first one, and if no statements are recorded.
     failure_artifacts_log *log;
+    // The last statement, only for comparison. Accessed only by the thread that uses the connection.
+    const struct sqlite3_stmt *last_statement;
     // The copy of SQLite that has opened it.
     failure_artifacts_library *library;
     // The number of this open in the process, from 1. It identifies the connection; an address may be reused.
@@ -105,6 +108,12 @@ typedef struct failure_artifacts_connection {
     const void *file;
     // The name of the VFS, freed with the record; NULL for the system's own.
     char *vfs;
+    // The events that the product's trace needs.
+    unsigned reported_events;
+    // The application's own traces, see taken_over.h; NULL if it has set none.
+    struct failure_artifacts_requests *requests;
+    // True if older statements are missing in the log; see failure_artifacts_resume().
+    bool lacks_older;
     // The WAL that the close of the connection may delete. See failure_artifacts_hold_wal().
     failure_artifacts_held_file wal;
     // The error that the marker function raises next; see failure_artifacts_restore_error().
@@ -213,6 +222,10 @@ void failure_artifacts_borrowing_ends(failure_artifacts_connection *connection);
 // True if statements and the close are not reported: the application is known to have replaced our trace with its own,
 // or the copy of SQLite has no traces. The caller must make sure that the connection has not ended.
 bool failure_artifacts_is_unwatched(const failure_artifacts_connection *connection);
+
+// Reports statements and the close again, if the application has replaced our trace and then removed its own. The log
+// starts anew. Returns false if there is nothing to do. The caller must own the connection.
+bool failure_artifacts_resume(failure_artifacts_connection *connection);
 
 // Returns a number that changes when the connection changes rows and, if it has a mutex, when it reads pages. It shows
 // the use of a connection whose statements are not reported. Returns `known` while another thread is inside

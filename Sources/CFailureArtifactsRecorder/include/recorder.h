@@ -100,7 +100,7 @@ typedef enum failure_artifacts_record_kind {
     failure_artifacts_record_stack,
     // A statement that started.
     failure_artifacts_record_statement,
-    // The error of a statement.
+    // The error of a statement. The code 0 takes an earlier one back.
     failure_artifacts_record_error,
     // The end of a statement.
     failure_artifacts_record_end,

@@ -203,9 +203,13 @@ package struct RecordedChunk: Sendable {
                 let message = UnsafeRawBufferPointer(rebasing: record.content[16...])
                 let stack = stacks[Int(record.number(at: 12, as: UInt32.self))]
                 update(record.number(at: 0, as: UInt64.self)) { statement in
-                    statement.failure = RecordedStatement.Failure(
-                        code: record.number(at: 8, as: Int32.self),
-                        message: String(decoding: message, as: UTF8.self))
+                    let code = record.number(at: 8, as: Int32.self)
+                    // A statement that was refused because the database was locked may have gone on.
+                    statement.failure =
+                        code == 0
+                        ? nil
+                        : RecordedStatement.Failure(
+                            code: code, message: String(decoding: message, as: UTF8.self))
                     if statement.addresses.isEmpty { statement.addresses = stack ?? [] }
                 }
             case failure_artifacts_record_end.rawValue:

@@ -99,9 +99,11 @@ struct KeptLogs: Sendable {
 /// The known statements of a connection.
 struct StatementLog {
     var statements: [RecordedStatement] = []
-    /// True if statements are not reported: the application has set its own trace callback, or the copy of SQLite is
-    /// not the system's.
+    /// True if the last statements were not reported: the application has replaced the trace, or the copy of SQLite is not
+    /// the system's.
     var isReplaced = false
+    /// True if older statements were not reported.
+    var lacksOlder = false
     /// True if the statements could not be read, because a thread used the connection all the time.
     var isUnread = false
 }
@@ -116,6 +118,8 @@ extension DiscoveredConnection {
         let isRead: Void? = try? lend(until: .now, waitsForRest: false) { _ in
             failure_artifacts_log_read(record, true, context, Collection.read)
             result.isReplaced = failure_artifacts_is_unwatched(record)
+            result.lacksOlder = record.pointee.lacks_older
+            failure_artifacts_resume(record)
         }
         result.isUnread = isRead == nil
         for _ in 0..<20 where result.isUnread {
@@ -123,6 +127,7 @@ extension DiscoveredConnection {
                 guard failure_artifacts_borrowing_begins(record) else { return false }
                 failure_artifacts_log_read(record, false, context, Collection.read)
                 result.isReplaced = failure_artifacts_is_unwatched(record)
+                result.lacksOlder = record.pointee.lacks_older
                 failure_artifacts_borrowing_ends(record)
                 return true
             }
@@ -144,7 +149,7 @@ extension DiscoveredStore {
     struct Statements: Sendable {
         /// The statements, oldest first.
         var statements: [RecordedStatement] = []
-        /// True if statements are missing because the application has set its own trace callback.
+        /// True if the last statements are missing because the application has replaced the trace.
         var isReplaced = false
         /// The prefix of the copy of SQLite that the store's connections belong to, whose statements are not recorded.
         ///
@@ -167,6 +172,7 @@ extension DiscoveredStore {
             result.statements += log.statements
             if let prefix = connection.prefix { result.prefix = prefix }
             if log.isReplaced { result.isReplaced = true }
+            if log.lacksOlder { result.lacksOlder = true }
             if log.isUnread { result.isCut = true }
         }
         result.statements = result.statements.merged()

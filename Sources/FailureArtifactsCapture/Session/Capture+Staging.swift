@@ -203,7 +203,7 @@ extension Capture {
                 "Statements are recorded for the system's SQLite only. This store was opened by another copy, whose "
                     + "functions begin with \(prefix)sqlite3."
             } else if log.isReplaced {
-                "The application has set a trace of its own; what was run since then is not known."
+                "The application has replaced the trace that records statements; what was run since then is not known."
             } else if log.isCut {
                 "Those of some connections are missing: they have ended, or were in use all the time."
             } else {

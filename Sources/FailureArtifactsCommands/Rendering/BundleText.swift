@@ -237,8 +237,10 @@ struct BundleText {
         var lines: [String] = []
         if !own.isEmpty {
             let isPart = shown.count < own.count
+            let title =
+                store.statements?.reason == nil ? "Last statements" : "Last statements in the log"
             lines.append(
-                output.styled("Last statements\(name)", .heading)
+                output.styled("\(title)\(name)", .heading)
                     + (isPart ? ", \(shown.count) of \(own.count) (all with --statements)" : ""))
             lines += shown.flatMap { self.lines($0, isWhole: $0.order == shown.last?.order) }
         }

@@ -8,6 +8,8 @@ struct StatementTimeline {
 
     private let statements: [StatementRecord]
     private let total: Int
+    /// The reason why some are missing; nil if none are.
+    private let reason: String?
     private let failure: BundleMetadata.Failure?
     /// The place of the failure; nil if it is unknown.
     private let place: String?
@@ -20,6 +22,7 @@ struct StatementTimeline {
     ) {
         statements = detail.statements.suffix(Self.maximumStatements)
         total = detail.store.statements?.count ?? 0
+        reason = detail.store.statements?.reason
         self.failure = failure
         self.place = place
         self.variables = variables
@@ -27,7 +30,9 @@ struct StatementTimeline {
 
     var html: String {
         guard !statements.isEmpty else { return "" }
-        var text = "<h4>Statements up to the failure</h4>\n" + drawing
+        var text = "<h4>Statements \(reason == nil ? "up to the failure" : "in the log")</h4>\n"
+        if let reason { text += "<p class=\"cut\">\(HTMLText.line(reason))</p>\n" }
+        text += drawing
         if statements.count < total {
             text +=
                 "<p class=\"cut\">The last \(statements.count) of \(total) that the bundle has.</p>\n"

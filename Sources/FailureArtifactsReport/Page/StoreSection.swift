@@ -80,7 +80,8 @@ struct StoreSection {
             }
         }
         if let reason = store.history?.reason { notes.append(reason) }
-        if let reason = store.statements?.reason { notes.append(reason) }
+        // With statements, it is next to them.
+        if let reason = store.statements?.reason, detail.statements.isEmpty { notes.append(reason) }
         return notes
     }
 

@@ -268,17 +268,28 @@ import Testing
         }
     }
 
-    @Test func anApplicationsTraceIsToldOf() throws {
+    /// Code of another image isn't taken over.
+    @Test func aReplacedTraceIsToldOf() throws {
         try withConnection(.init(statements: 10)) { handle in
             try handle.run("CREATE TABLE t(a)")
             #expect(try !handle.store.statements.isReplaced)
-            sqlite3_trace_v2(handle.handle, UInt32(SQLITE_TRACE_STMT), { _, _, _, _ in 0 }, nil)
-            try handle.run("INSERT INTO t VALUES (1)")
-            let statements = try handle.store.statements
-            #expect(statements.isReplaced)
-            #expect(statements.statements.map(\.sql) == ["CREATE TABLE t(a)"])
-            // The statement did not insert the row.
-            #expect(statements.statements.map(\.changes) == [nil])
+            try handle.replaceTrace(events: SQLITE_TRACE_STMT) { _, _, _, _ in 0 }
+            for number in 1...2 {
+                try handle.run("INSERT INTO t VALUES (\(number))")
+                let log = try handle.store.statements
+                #expect(log.isReplaced && !log.lacksOlder)
+                #expect(log.statements.map(\.sql) == ["CREATE TABLE t(a)"])
+                // The statement did not insert the row.
+                #expect(log.statements.map(\.changes) == [nil])
+            }
+            // A capture notices that the application has removed its trace.
+            try handle.replaceTrace()
+            #expect(try handle.store.statements.isReplaced)
+            try handle.run("INSERT INTO t VALUES (3)")
+            let resumed = try handle.store.statements
+            #expect(!resumed.isReplaced && resumed.lacksOlder)
+            #expect(resumed.statements.map(\.sql) == ["INSERT INTO t VALUES (3)"])
+            #expect(resumed.statements.map(\.changes) == [1])
         }
     }
 }

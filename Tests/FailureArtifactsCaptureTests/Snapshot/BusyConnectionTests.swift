@@ -75,12 +75,12 @@ extension ProcessWideTests {
             }
         }
 
-        /// SQLite does not report the close to discovery if the application has set its own trace.
+        /// SQLite does not report the close to discovery if the application has replaced our trace.
         @Test(arguments: [true, false])
         func aBorrowedConnectionThatAnotherThreadClosesEndsAfterwards(isTraced: Bool) throws {
             let application = try ApplicationHandle(":memory:", flags: ApplicationHandle.withoutMutex)
             try application.run("CREATE TABLE t(a); INSERT INTO t VALUES (1)")
-            if !isTraced { sqlite3_trace_v2(application.handle, 0, nil, nil) }
+            if !isTraced { try application.replaceTrace() }
             let connection = try application.discovered
             let hasClosed = DispatchSemaphore(value: 0)
             func isOpen() -> Bool {
@@ -138,7 +138,7 @@ extension ProcessWideTests {
             try application.run("CREATE TABLE t(a); BEGIN; INSERT INTO t VALUES (1)")
             let connection = try application.discovered
             let closer = Closer()
-            sqlite3_trace_v2(application.handle, 0, nil, nil)
+            try application.replaceTrace()
             // A close rolls back before it frees anything.
             sqlite3_rollback_hook(
                 application.handle,
