@@ -219,8 +219,8 @@ uint64_t failure_artifacts_point_in_time(void);
 bool failure_artifacts_borrowing_begins(failure_artifacts_connection *connection);
 void failure_artifacts_borrowing_ends(failure_artifacts_connection *connection);
 
-// True if statements and the close are not reported: the application is known to have replaced our trace with its own,
-// or the copy of SQLite has no traces. The caller must make sure that the connection has not ended.
+// True if statements and the close are not reported: the application is known to have replaced our trace, see
+// taken_over.h, or the copy of SQLite has no traces. The caller must make sure that the connection has not ended.
 bool failure_artifacts_is_unwatched(const failure_artifacts_connection *connection);
 
 // Reports statements and the close again, if the application has replaced our trace and then removed its own. The log

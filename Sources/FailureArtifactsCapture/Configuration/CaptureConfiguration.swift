@@ -111,8 +111,8 @@ public struct CaptureConfiguration: Sendable, Equatable {
     public var readers = Readers.owner
     /// The number of last statements to keep for each connection: `FAILURE_ARTIFACTS_STATEMENTS`, by default 1000.
     ///
-    /// A value of 0 turns the log off. A change applies to connections opened afterward. If the application sets its
-    /// own trace callback (`sqlite3_trace_v2`) on a connection, its log ends there.
+    /// A value of 0 turns the log off. A change applies to connections opened afterward. The application may set its own
+    /// trace callback (`sqlite3_trace_v2`).
     public var maximumStatements: Int
     /// A Boolean value that indicates whether the statement log includes the values that were bound to statements:
     /// `FAILURE_ARTIFACTS_VALUES`, by default `on`.

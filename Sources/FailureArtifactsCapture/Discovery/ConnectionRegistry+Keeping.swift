@@ -65,7 +65,7 @@ extension ConnectionRegistry {
 
     /// The stores that a test has left open.
     struct LeftStores: Sendable {
-        /// The files whose further use will not be noticed, because the application has set its own trace callback.
+        /// The files whose further use will not be noticed, because the application has replaced the trace.
         let unwatched: [String]
     }
 

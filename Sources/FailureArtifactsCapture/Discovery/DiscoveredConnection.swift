@@ -129,8 +129,7 @@ struct DiscoveredConnection: Sendable {
         }
     }
 
-    /// True if its statements are not noticed, because the application has set its own trace callback or the copy of
-    /// SQLite has none.
+    /// True if its statements are not noticed, because the application has replaced the trace or the copy of SQLite has none.
     var isUnwatched: Bool {
         ConnectionRegistry.shared.withOpenHandle(of: self) { _ in
             failure_artifacts_is_unwatched(record)

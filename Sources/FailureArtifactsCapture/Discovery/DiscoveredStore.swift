@@ -197,7 +197,7 @@ struct DiscoveredStore: Sendable {
     /// True if no connection of another copy of SQLite has it.
     var isOfSystemLibrary: Bool { accesses.allSatisfy { $0.connection.prefix == nil } }
 
-    /// True if statements on it may go unnoticed, because the application has set its own trace callback or the copy of
+    /// True if statements on it may go unnoticed, because the application has replaced the trace or the copy of
     /// SQLite has none.
     var isUnwatched: Bool { accesses.contains { $0.connection.isUnwatched } }
 

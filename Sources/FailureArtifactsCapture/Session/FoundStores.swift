@@ -57,7 +57,7 @@ enum FoundStores {
                 reason:
                     "\(opener.map { "\($0.suite).\($0.name)" } ?? "An earlier test") left it open. It wasn't "
                     + "changed since, and it is unknown whether this test has read it, because the application has "
-                    + "a trace of its own or a copy of SQLite without one.")
+                    + "replaced the trace or has a copy of SQLite without one.")
         }
         for (index, store) in candidates.stores.enumerated() {
             if let path = store.path, path.hasPrefix(artifactsDirectory + "/") { continue }

@@ -62,7 +62,7 @@ class Discovery(SuiteCase):
         self.assertStores(last, last=["kiwi"], **{"of-the-class": ["banana"]})
         self.assertEqual(openers(last), {"last": (None, None), "of-the-class": (True, None)})
 
-    def test_a_store_with_a_trace_of_the_application_is_named_unless_it_is_used(self):
+    def test_a_store_whose_trace_was_replaced_is_named_unless_it_is_used(self):
         used, last = self.leaves("RawSuite.LeftOpenTests", count=2)
         for bundle, names in (used, [":memory:"]), (last, [":memory:", "unwatched.sqlite"]):
             others = bundle.metadata["otherStores"]

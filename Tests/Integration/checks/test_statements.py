@@ -11,8 +11,8 @@ POOL = "GRDBSuite.PoolStatementTests/testStatementsOfAPool"
 
 
 class Statements(SuiteCase):
-    def statements(self, bundle):
-        described = bundle.described("statements")["statements"]
+    def statements(self, bundle, store="statements"):
+        described = bundle.described(store)["statements"]
         lines = bundle.contents[described["entry"]].decode().splitlines(keepends=True)
         self.assertEqual(len(lines), described["count"])
         records = [json.loads(line) for line in lines]
@@ -118,7 +118,33 @@ class Statements(SuiteCase):
 
     def test_an_application_with_its_own_trace(self):
         bundle = self.leaves("RawSuite.ApplicationTests/testSetsItsOwnTraceHooksAndFunctions")
-        self.assertRegex(bundle.described("hooked")["statements"]["reason"], "trace of its own")
+        records = self.statements(bundle, "hooked")
+        self.assertEqual([(r["sql"], r["changes"]) for r in records], [
+            ("CREATE TABLE fruit (name TEXT NOT NULL)", 0), ("INSERT INTO fruit VALUES ('apple')", 1),
+            ("INSERT INTO fruit VALUES (ripe(41))", 1)])
+
+    def test_a_trace_of_grdb(self):
+        bundle = self.leaves("GRDBSuite.TraceTests/testATracedDatabase")
+        texts = [r["sql"] for r in self.statements(bundle, "traced")]
+        self.assertEqual([text for text in texts if text.startswith(("CREATE", "INSERT"))], [
+            'CREATE TABLE "fruit" ("name" TEXT NOT NULL)', 'INSERT INTO "fruit" ("name") VALUES (?)'])
+
+    def test_a_trace_that_was_replaced(self):
+        bundle = self.leaves("RawSuite.StatementTests/testAReplacedTrace")
+        described = bundle.described("replaced")["statements"]
+        self.assertRegex(described["reason"], "replaced the trace")
+        self.assertNotIn("pear", bundle.contents[described["entry"]].decode())
+        shown = self.tool(bundle, "show")
+        self.assertRegex(shown, r"(?s)\nLast statements in the log[^\n]*\n.*apple.*\nStatements[^\n]*: The application has replaced")
+        self.assertIn("Statements in the log</h4>\n<p class=\"cut\">The application has replaced",
+                      self.tool(bundle, "report", "-o", "-"))
+
+    def test_a_lost_lock(self):
+        bundle = self.leaves("RawSuite.StatementTests/testALostLock")
+        records = self.statements(bundle, "locked")
+        self.assertEqual([(r["sql"], r["error"]) for r in records if "error" in r], [
+            ("INSERT INTO fruit VALUES ('plum')", {"code": 5, "message": "database is locked"})])
+        self.assertIn("error 5: database is locked)", self.tool(bundle, "show"))
 
     def tool(self, bundle, *arguments):
         result = bundle.tool(*arguments)

@@ -1,3 +1,4 @@
+import CSuiteCallbacks
 import CSuiteSQLite
 import XCTest
 
@@ -53,7 +54,7 @@ final class SharedStoreTests: XCTestCase {
 
 /// Stores that a test leaves open after deleting their files.
 ///
-/// The application's own trace prevents saving their states when they are closed.
+/// A trace that replaces the product's prevents saving their states when they are closed.
 final class LeftStoreTests: XCTestCase {
     nonisolated(unsafe) private static var untouched: Database?
     nonisolated(unsafe) private static var used: Database?
@@ -69,7 +70,7 @@ final class LeftStoreTests: XCTestCase {
         let own = try Database(try freshPath("own.sqlite"), journal: "delete", fruit: "plum")
         XCTAssertEqual(try Self.used?.integer("SELECT count(*) FROM fruit"), 1)
         for database in [Self.untouched, Self.used] {
-            sqlite3_trace_v2(database?.handle, UInt32(SQLITE_TRACE_STMT), { _, _, _, _ in 0 }, nil)
+            suite_replace_trace(UnsafeMutableRawPointer(database?.handle))
             try database?.close()
         }
         XCTFail("left by the first test")

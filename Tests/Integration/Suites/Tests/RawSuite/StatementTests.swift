@@ -1,3 +1,4 @@
+import CSuiteCallbacks
 import CSuiteSQLite
 import XCTest
 
@@ -45,6 +46,28 @@ final class StatementTests: XCTestCase {
         }
         sqlite3_finalize(insert)
         XCTFail("repeated")
+        try database.close()
+    }
+
+    /// `replaced`: apple, pear.
+    func testAReplacedTrace() throws {
+        let database = try Database(try freshPath("replaced.sqlite"), journal: "wal", fruit: "apple")
+        suite_replace_trace(UnsafeMutableRawPointer(database.handle))
+        try database.add("pear")
+        XCTFail("the trace was replaced")
+        try database.close()
+    }
+
+    /// `locked`: apple.
+    func testALostLock() throws {
+        let path = try freshPath("locked.sqlite")
+        let database = try Database(path, journal: "wal", fruit: "apple")
+        let other = try Database(path)
+        try other.execute("BEGIN IMMEDIATE")
+        XCTAssertThrowsError(try database.execute("INSERT INTO fruit VALUES ('plum')"))
+        try other.execute("COMMIT")
+        XCTFail("the lock was lost")
+        try other.close()
         try database.close()
     }
 

@@ -118,8 +118,7 @@ extension State {
     ) -> State {
         var state =
             State(
-                name: name, rule: rule, settings: settings, own: own, committed: committed,
-                allowances: listens && rule == .serialized ? [.calls(.trace, more: 1)] : []
+                name: name, rule: rule, settings: settings, own: own, committed: committed
             ) { run in
                 let a = inTransaction ? run.openInTransaction() : run.open()
                 if begins { a.run("BEGIN") }
@@ -131,8 +130,7 @@ extension State {
                 call(a)
                 if sqlite3_get_autocommit(a.handle) == 0 { a.run("COMMIT") }
             }
-        // The application's trace is called for the close, in place of the product's.
-        if let keeping = listens ? { _ in [] } : keeping { state.keeping = keeping }
+        if let keeping { state.keeping = keeping }
         return state
     }
 

@@ -26,7 +26,7 @@ final class Connection: @unchecked Sendable {
     /// Sets the action and result of a callback, besides counting it.
     func on(_ event: Event, _ answer: @escaping () -> Int32) { answers[event] = answer }
 
-    /// Sets the application's own trace, which replaces any other.
+    /// Sets the application's own trace.
     func listen() {
         let callback:
             @convention(c) (

@@ -5,11 +5,7 @@ extension State {
     /// The states with unusual surroundings of the connection.
     static var surrounded: [State] {
         [
-            State(
-                name: "traced", rule: .serialized, own: added, allowances: [.calls(.trace, more: 1)],
-                // The application's trace is called for the close, in place of the product's.
-                keeping: { _ in [] }
-            ) { run in
+            State(name: "traced", rule: .serialized, own: added) { run in
                 let a = run.openInTransaction()
                 a.listen()
                 run.fail()

@@ -4,6 +4,9 @@
 // Calls a function with a context, as a C library would.
 void suite_call(void (*function)(void *context), void *context);
 
+// Replaces a connection's trace with one that does nothing, as code in another image does.
+void suite_replace_trace(void *connection);
+
 // Runs SQL on a connection. Returns SQLite's result code.
 int suite_run(void *connection, const char *sql);
 
