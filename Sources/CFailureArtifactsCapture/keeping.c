@@ -135,7 +135,7 @@ static void back_up(
     library->close(target);
 }
 
-static int64_t size_of_journal(const char *path, const char *suffix) {
+int64_t failure_artifacts_size_of_journal(const char *path, const char *suffix) {
     char *name = sqlite3_mprintf("%s%s", path, suffix);
     struct stat status;
     int64_t size = name && stat(name, &status) == 0 ? (int64_t)status.st_size : -1;
@@ -148,9 +148,9 @@ static void image_by_another(
     const failure_artifacts_connection *connection, int64_t limit, failure_artifacts_image *image) {
     const char *path = connection->path;
     bool creates_wal =
-        !failure_artifacts_leaves_no_wal(connection, "main") && size_of_journal(path, "-shm") < 0;
+        !failure_artifacts_leaves_no_wal(connection, "main") && failure_artifacts_size_of_journal(path, "-shm") < 0;
     // A WAL without an index is left alone: the application recovers it when it reads the store.
-    if (creates_wal && size_of_journal(path, "-wal") > 0) return;
+    if (creates_wal && failure_artifacts_size_of_journal(path, "-wal") > 0) return;
     // Without a WAL, the file has the whole content. Reading it as immutable creates no WAL.
     char *uri = creates_wal ? failure_artifacts_uri(path, true) : NULL;
     if (creates_wal && !uri) return;

@@ -12,6 +12,9 @@ static inline bool failure_artifacts_is_followed(const char *sql) {
     return first < 'd' || first == 'r' || first == 0xef;
 }
 
+// Returns the size of the file with this suffix, such as "-wal", in bytes; -1 if there is none.
+int64_t failure_artifacts_size_of_journal(const char *path, const char *suffix);
+
 // True if a statement attaches a database.
 bool failure_artifacts_attaches(const char *sql);
 

@@ -111,7 +111,7 @@ static void give_back_pages(sqlite3_pcache *cache, sqlite3_pcache_page **pages, 
 
 static failure_artifacts_pages_in_use pages_of(page_cache *cache) {
     return (failure_artifacts_pages_in_use){
-        (sqlite3_pcache *)cache, take_page, give_back_pages, cache->file, cache->page_size,
+        (sqlite3_pcache *)cache, take_page, give_back_pages, cache->file, cache->page_size, cache->has_spilled,
     };
 }
 
@@ -203,12 +203,12 @@ static void rekey(sqlite3_pcache *cache, sqlite3_pcache_page *page, unsigned old
 static void truncate_from(sqlite3_pcache *cache, unsigned limit) {
     page_cache *wrapper = of(cache);
     replacing.cache = NULL;
-    wrapper->has_spilled = false;
     if (wrapper->history) {
         failure_artifacts_pages_in_use pages = pages_of(wrapper);
         failure_artifacts_history_transaction_ends(wrapper->history, &pages, &wrapper->requests, limit - 1);
         if (wrapper->requests.count == 0) begin_transaction(wrapper);
     }
+    wrapper->has_spilled = false;
     wrapper->methods->xTruncate(wrapper->original, limit);
 }
 
@@ -330,7 +330,7 @@ static failure_artifacts_history *new_history(
     if (stat(path, &status) != 0 || !S_ISREG(status.st_mode)) return NULL;
     return failure_artifacts_history_of_file(
         (failure_artifacts_file_identity){true, (uint64_t)status.st_dev, (uint64_t)status.st_ino},
-        failure_artifacts_birth_of(path));
+        failure_artifacts_birth_of(path), failure_artifacts_size_of_journal(path, "-wal") > 0);
 }
 
 void failure_artifacts_record_histories(const failure_artifacts_connection *connection) {

@@ -40,6 +40,10 @@ struct failure_artifacts_history {
     bool has_started;
     // True if the store may have changed while no cache used it.
     bool may_be_another;
+    // True if the WAL had content when the first cache opened the file, so that the file may be outdated.
+    bool had_wal;
+    // The number of transactions that the index of the WAL has counted.
+    uint32_t wal_transactions;
     // The pages that may be compared in the current test, and the number of that test plus 1.
     int64_t allowance;
     uint64_t test;
@@ -144,7 +148,8 @@ static bool is_same(failure_artifacts_file_identity a, failure_artifacts_file_id
     return a.is_known && b.is_known && a.device == b.device && a.inode == b.inode;
 }
 
-history *failure_artifacts_history_of_file(failure_artifacts_file_identity identity, uint64_t born) {
+history *failure_artifacts_history_of_file(
+    failure_artifacts_file_identity identity, uint64_t born, bool has_wal) {
     if (atomic_load(&is_off) || !identity.is_known) return NULL;
     pthread_mutex_lock(&list_lock);
     history *result = first_history;
@@ -158,10 +163,13 @@ history *failure_artifacts_history_of_file(failure_artifacts_file_identity ident
         if (result) {
             result->identity = identity;
             result->born = born;
+            result->had_wal = has_wal;
         }
-    } else {
-        // While no cache used the file, others may have written it.
-        if (result->references++ == 0) result->may_be_another = true;
+    } else if (result->references++ == 0) {
+        // While no cache used the file, others may have written it. The WAL was deleted with its index.
+        result->may_be_another = true;
+        result->had_wal = has_wal;
+        result->wal_transactions = 0;
     }
     pthread_mutex_unlock(&list_lock);
     return result;
@@ -328,6 +336,14 @@ static bool has_slot(history *history, uint32_t page_size) {
     return true;
 }
 
+static bool has_buffer(history *history, uint32_t page_size) {
+    if (history->page && history->page_capacity >= page_size) return true;
+    free(history->page);
+    history->page = malloc(page_size);
+    history->page_capacity = history->page ? page_size : 0;
+    return history->page;
+}
+
 // Forgets all states: the next transaction is the first one.
 static void start_again(history *history) {
     slot *slot = history->slot;
@@ -361,7 +377,7 @@ static bool start(history *history, const pages_in_use *pages) {
     }
     // SQLite is about to use another page size, with another cache.
     if (header.page_size != pages->page_size) return false;
-    if (header.uses_wal) {
+    if (header.uses_wal && history->had_wal) {
         give_up(history, failure_artifacts_history_is_in_wal);
         return false;
     }
@@ -390,10 +406,17 @@ static void check_identity(history *history, const pages_in_use *pages) {
         history->has_started = false;
         return;
     }
-    unsigned char bytes[failure_artifacts_header_size];
-    memset(bytes, 0, sizeof bytes);
-    bool is_same = read_file(pages, bytes, sizeof bytes, 0) && page_count(slot) > 0 && is_known(slot, 1)
-        && memcmp(bytes, failure_artifacts_slot_page(slot, 1), sizeof bytes) == 0;
+    bool is_same = has_buffer(history, pages->page_size) && !history->had_wal && page_count(slot) > 0 && is_known(slot, 1) && slot->page_size == pages->page_size;
+    header header;
+    // The change counter tells, but not in WAL mode.
+    bool compares_all = is_same && failure_artifacts_parse_header(failure_artifacts_slot_page(slot, 1), &header)
+        && header.uses_wal;
+    for (uint32_t number = 1; is_same && number <= (compares_all ? page_count(slot) : 1); number++) {
+        size_t size = compares_all ? slot->page_size : failure_artifacts_header_size;
+        if (!is_known(slot, number)) continue;
+        is_same = read_file(pages, history->page, size, (uint64_t)(number - 1) * slot->page_size)
+            && memcmp(history->page, failure_artifacts_slot_page(slot, number), size) == 0;
+    }
     if (!is_same) start_again(history);
 }
 
@@ -519,6 +542,7 @@ typedef struct ending {
     uint32_t flags;
     // True if the states before it are not known.
     bool is_first;
+    bool is_in_wal;
     // The page with the header, which was taken already.
     sqlite3_pcache_page *first;
     // The place of the record that is being written, and its size.
@@ -568,17 +592,22 @@ static void note_change(ending *ending, listed_page page, const unsigned char *b
     if (is_changed) append(&ending->history->changed, page);
 }
 
-// Looks at the pages of a transaction that are not seen yet. Pages that were not requested since the last transaction are
+// Looks at the pages of a transaction that are not seen yet. With a WAL, the file may lack the last transactions. A page that
+// is not in the cache then is unchanged, unless the cache had no space for it. Pages that were not requested since the last transaction are
 // read from the file: taking them would change the order in which the cache drops pages. Returns false if one can't be read.
 static bool look_at(ending *ending, const requests *requests, bool are_requested) {
     history *history = ending->history;
-    bool is_cached = are_requested || history->medium == failure_artifacts_in_memory;
+    bool is_cached = are_requested || history->medium == failure_artifacts_in_memory || ending->is_in_wal;
     for (uint32_t i = 0; i < requests->count; i++) {
         uint32_t number = requests->numbers[i];
         if (number > ending->size || has_bit(history->seen, number)) continue;
         set_bit(history->seen, number);
         sqlite3_pcache_page *cached =
             number == 1 ? ending->first : is_cached ? take(history, ending->pages, number) : NULL;
+        if (!cached && ending->is_in_wal) {
+            if (are_requested && !ending->pages->has_spilled) continue;
+            return false;
+        }
         listed_page page = {number, cached};
         if (!with_page(ending, page, note_change)) return false;
     }
@@ -590,7 +619,7 @@ static bool look_at(ending *ending, const requests *requests, bool are_requested
 static bool is_in_file(const ending *ending) {
     const page_list *changed = &ending->history->changed;
     const pages_in_use *pages = ending->pages;
-    if (ending->history->medium != failure_artifacts_in_file) return true;
+    if (ending->history->medium != failure_artifacts_in_file || ending->is_in_wal) return true;
     bool is_same = changed->count == 0;
     for (uint32_t i = 0; i < changed->count && !is_same; i++) {
         listed_page page = changed->pages[i];
@@ -751,12 +780,7 @@ static void settle(ending *ending, header header, requests *requests) {
     if (!has_slot(history, pages->page_size)) return;
     slot *slot = history->slot;
     slot->page_size = pages->page_size;
-    if (!history->page || history->page_capacity < pages->page_size) {
-        free(history->page);
-        history->page = malloc(pages->page_size);
-        history->page_capacity = history->page ? pages->page_size : 0;
-        if (!history->page) return give_up(history, failure_artifacts_history_has_no_space);
-    }
+    if (!has_buffer(history, pages->page_size)) return give_up(history, failure_artifacts_history_has_no_space);
     if (has_others_changes(history, header.change_counter)) {
         ending->flags |= failure_artifacts_step_is_foreign;
         if (are_all_known(slot)) request_all(history, ending->size);
@@ -770,7 +794,10 @@ static void settle(ending *ending, header header, requests *requests) {
     history->changed.count = 0;
     memset(history->seen, 0, sizeof history->seen);
     bool is_readable = look_at(ending, requests, true) && look_at(ending, &history->pending, false);
-    if (!is_readable) return give_up(history, failure_artifacts_history_is_not_readable);
+    if (!is_readable) {
+        return give_up(
+            history, ending->is_in_wal ? failure_artifacts_history_is_in_wal : failure_artifacts_history_is_not_readable);
+    }
     bool is_changed = history->changed.count > 0 || ending->size != ending->size_before;
     if (is_changed && !is_in_file(ending)) return;
     if (is_changed) {
@@ -794,6 +821,50 @@ static void postpone(history *history, requests *requests) {
     requests->count = 0;
 }
 
+// MARK: WAL mode
+
+// True if a transaction was written to the WAL. The one that changes to WAL mode was written to the file, and an empty file is
+// never in WAL mode.
+static bool is_in_wal(const history *history, const header *now) {
+    slot *slot = history->slot;
+    header earlier;
+    return now->uses_wal && history->medium == failure_artifacts_in_file && slot && page_count(slot) > 0
+        && (!is_known(slot, 1)
+            || (failure_artifacts_parse_header(failure_artifacts_slot_page(slot, 1), &earlier) && earlier.uses_wal));
+}
+
+// Reads the number of transactions in the index of the WAL (https://www.sqlite.org/walformat.html#the_wal_index_header).
+// Returns false if the index is not shared. The connection then has an exclusive lock, and asking for the index would create
+// its file.
+static bool count_wal_transactions(const pages_in_use *pages, uint32_t *count) {
+    sqlite3_file *file = pages->file;
+    enum { region = 32 << 10 };
+    int lock = 0;
+    void volatile *index = NULL;
+    if (!file || !file->pMethods || file->pMethods->iVersion < 2) return false;
+    if (file->pMethods->xFileControl(file, SQLITE_FCNTL_LOCKSTATE, &lock) != SQLITE_OK) return false;
+    if (lock != SQLITE_LOCK_SHARED || file->pMethods->xShmMap(file, 0, region, 0, &index) != SQLITE_OK) return false;
+    if (!index) return false;
+    *count = ((const volatile uint32_t *)index)[2];
+    return true;
+}
+
+// True if a transaction in the WAL is the next one. If others have written it meanwhile, its history can't be known.
+static bool follows(history *history, const pages_in_use *pages, requests *requests) {
+    uint32_t count = 0;
+    if (!history->has_started || !count_wal_transactions(pages, &count) || count - history->wal_transactions > 1) {
+        give_up(history, failure_artifacts_history_is_in_wal);
+        return false;
+    }
+    if (count == history->wal_transactions) {
+        // It was rolled back, or has changed nothing.
+        requests->count = 0;
+        return false;
+    }
+    history->wal_transactions = count;
+    return true;
+}
+
 void failure_artifacts_history_transaction_ends(
     history *history, const pages_in_use *pages, requests *requests, uint32_t size) {
     if (!failure_artifacts_slots_are_usable()) return;
@@ -805,16 +876,17 @@ void failure_artifacts_history_transaction_ends(
     if (history->gap || size == 0 || !first || !failure_artifacts_parse_header(first->pBuf, &header)) {
         // The cache is being emptied.
         requests->count = 0;
-    } else if (header.uses_wal && history->medium == failure_artifacts_in_file) {
-        give_up(history, failure_artifacts_history_is_in_wal);
+    } else if (is_in_wal(history, &header) && !follows(history, pages, requests)) {
     } else if (size > most_pages(pages->page_size)) {
         give_up(history, failure_artifacts_history_is_too_large);
     } else {
         uint64_t now = failure_artifacts_ticks();
+        if (!header.uses_wal) history->wal_transactions = 0;
         if (is_within_budget(history, now)) {
             // SQLite's own size may be larger, after a savepoint was rolled back.
             if (header.page_count < size) size = header.page_count;
-            ending ending = {.history = history, .pages = pages, .first = first, .size = size};
+            ending ending = {
+                .history = history, .pages = pages, .first = first, .size = size, .is_in_wal = is_in_wal(history, &header)};
             uint32_t count = history->pending.count + requests->count;
             settle(&ending, header, requests);
             requests->count = 0;

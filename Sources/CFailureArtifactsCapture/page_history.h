@@ -36,11 +36,15 @@ typedef struct failure_artifacts_pages_in_use {
     // SQLite's own file; NULL for a store in memory.
     sqlite3_file *file;
     uint32_t page_size;
+    // True if SQLite has written changed pages since the last transaction, for want of space in the cache.
+    bool has_spilled;
 } failure_artifacts_pages_in_use;
 
 // Returns the history of a file, which is a new one if it has none. `born` is the time at which the file was created, 0 if
-// unknown: a new file may have the number of one that was deleted. Each result has to be released.
-failure_artifacts_history *failure_artifacts_history_of_file(failure_artifacts_file_identity identity, uint64_t born);
+// unknown: a new file may have the number of one that was deleted. `has_wal` is true if its WAL has content. Each result has
+// to be released.
+failure_artifacts_history *failure_artifacts_history_of_file(
+    failure_artifacts_file_identity identity, uint64_t born, bool has_wal);
 
 // Returns a new history of a store that only one cache uses, without an identity.
 failure_artifacts_history *failure_artifacts_history_of_cache(failure_artifacts_medium medium);

@@ -1,3 +1,4 @@
+import FailureArtifactsSQLite
 import FailureArtifactsTestPrograms
 import Foundation
 import Testing
@@ -56,7 +57,7 @@ import Testing
 
     private static let values = [
         BoundValue(.null), BoundValue(.integer(.min)), BoundValue(.real(1.5)), BoundValue(.real(3)),
-        BoundValue(.real(-1e300)), BoundValue(.real(5e-324)), BoundValue(.text(odd)),
+        BoundValue(.real(-1e300)), BoundValue(.real(1e-300)), BoundValue(.text(odd)),
         BoundValue(.text(odd), bytes: 9000), BoundValue(.blob([0, 255, 7])),
         BoundValue(.blob([]), bytes: 100_000), BoundValue(.text("")), BoundValue(.blob([])),
     ]

@@ -95,7 +95,7 @@ struct RecoveredCopies: Sendable {
                 removed.add(snapshot.redaction?.removed ?? RemovedValues())
             }
             bytes = FileSystem.regularFile(targets.copy)?.size
-            if snapshot.method != .described, (snapshot.history?.transactions ?? 0) == 0 {
+            if snapshot.method != .described {
                 addHistory(states, to: &snapshot, targets)
                 commits = snapshot.history?.commits ?? []
             }
@@ -124,17 +124,10 @@ struct RecoveredCopies: Sendable {
         _ states: RecordedStates?, to snapshot: inout Snapshot, _ targets: Snapshotter.Targets
     ) {
         guard let states, let target = targets.history else { return }
-        do throws(SystemError) {
-            try FileSystem.createDirectory(Path.directory(of: target))
-            snapshot.history = try states.writeHistory(
-                endingWith: targets.copy, to: target, maximumBytes: Self.maximumHistoryBytes)
-        } catch {
-            try? FileSystem.remove(target)
-        }
+        try? states.improve(
+            &snapshot.history, endingWith: targets.copy, at: target,
+            maximumBytes: Snapshotter.maximumHistoryBytes)
     }
-
-    /// The maximum size of a history, in bytes.
-    private static let maximumHistoryBytes: UInt64 = 64 << 20
 
     /// Writes the last recorded state of a store in memory; nil if it is not complete.
     private mutating func recordedStore(

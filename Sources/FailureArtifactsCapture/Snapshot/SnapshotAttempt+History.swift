@@ -8,10 +8,9 @@ extension SnapshotAttempt {
     /// Adds the history of a store whose WAL has none, and the committed state if it could not be copied.
     mutating func addRecordedStates() {
         guard snapshot.method != .described, !snapshot.isNothing else { return }
-        let needsHistory = targets.history != nil && (snapshot.history?.transactions ?? 0) == 0
         let needsCommitted =
             hasUncommittedChanges && !snapshot.hasCommittedCopy && targets.committed != nil
-        guard needsHistory || needsCommitted, store.start == nil else { return }
+        guard targets.history != nil || needsCommitted, store.start == nil else { return }
         let (states, gap) = store.recordedStates()
         guard let states else {
             if snapshot.history == nil, targets.history != nil {
@@ -26,15 +25,13 @@ extension SnapshotAttempt {
             {
                 snapshot.hasCommittedCopy = try states.writeLastState(toNewFile: committed)
             }
-            guard needsHistory, let target = targets.history,
-                !hasUncommittedChanges || snapshot.hasCommittedCopy
+            guard let target = targets.history, !hasUncommittedChanges || snapshot.hasCommittedCopy
             else { return }
             let last = snapshot.hasCommittedCopy ? targets.committed ?? targets.copy : targets.copy
-            try FileSystem.createDirectory(Path.directory(of: target))
-            snapshot.history = try states.writeHistory(
-                endingWith: last, to: target, maximumBytes: limits.maximumHistoryBytes)
+            try states.improve(
+                &snapshot.history, endingWith: last, at: target, maximumBytes: limits.maximumHistoryBytes)
         } catch {
-            if let target = targets.history { try? FileSystem.remove(target) }
+            if snapshot.history?.transactions ?? 0 > 0 { return }
             snapshot.history = HistoryRecorder.Summary()
             snapshot.history?.reason = "\(error)."
         }

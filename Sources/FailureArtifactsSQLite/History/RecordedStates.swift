@@ -242,6 +242,42 @@ package struct RecordedStates {
 
     // MARK: The history
 
+    /// Writes the history that ends with a copy of the committed state, if it tells more than the one that is known.
+    ///
+    /// The recorded states are preferred to a WAL, because they tell which statement ended each transaction. But those of
+    /// a store with a WAL are only certain if the last one is the copy's.
+    ///
+    /// - Parameters:
+    ///   - known: The known history, which is replaced.
+    ///   - copy: The path of the copy, which is stand-alone.
+    ///   - path: The path of the known history's file, or the new one.
+    ///   - maximumBytes: The maximum size of the file. The newest transactions are kept.
+    /// - Throws: An error if the copy can't be read, or the file can't be written. The known history stays.
+    package func improve(
+        _ known: inout HistoryRecorder.Summary?, endingWith copy: String, at path: String,
+        maximumBytes: UInt64
+    ) throws(SystemError) {
+        let earlier = known?.transactions ?? 0
+        guard earlier == 0 || steps.count >= earlier else { return }
+        let target = earlier == 0 ? path : path + ".recorded"
+        do throws(SystemError) {
+            try FileSystem.createDirectory(Path.directory(of: path))
+            let new = try writeHistory(
+                endingWith: copy, to: target, maximumBytes: maximumBytes, onlyIfExact: earlier > 0)
+            guard var new, new.transactions >= earlier else {
+                try FileSystem.remove(target)
+                return
+            }
+            if earlier > 0 { try FileSystem.rename(target, to: path) }
+            new.isBroken = known?.isBroken ?? false
+            new.hasUnreadableTail = known?.hasUnreadableTail ?? false
+            known = new
+        } catch {
+            try? FileSystem.remove(target)
+            throw error
+        }
+    }
+
     /// A history in the form of its file.
     fileprivate struct Content {
         /// The transactions, newest first: their pages, the size after them, and the place of their images.
@@ -260,10 +296,11 @@ package struct RecordedStates {
     ///   - copy: The path of the copy, which is stand-alone.
     ///   - path: The path of the new file, which is only created for a history with a transaction.
     ///   - maximumBytes: The maximum size of the file. The newest transactions are kept.
-    /// - Returns: The result; nil if the copy is not of this store.
+    ///   - onlyIfExact: True to write nothing if the last recorded state isn't the copy's.
+    /// - Returns: The result; nil if the copy is not of this store, or isn't exact.
     /// - Throws: An error if the copy can't be read, or the file can't be written.
     package func writeHistory(
-        endingWith copy: String, to path: String, maximumBytes: UInt64
+        endingWith copy: String, to path: String, maximumBytes: UInt64, onlyIfExact: Bool = false
     ) throws(SystemError) -> HistoryRecorder.Summary? {
         let file = try File(reading: copy)
         guard let header = try DatabaseHeader(of: file), header.pageSize == pageSize,
@@ -273,10 +310,14 @@ package struct RecordedStates {
         let lastSize = UInt32(header.pageCount)
         var state = state
         state += [UInt8](repeating: 0, count: max(0, last.count - state.count))
+        // A state is a stand-alone file, like the copy, also if the store has a WAL.
+        let versions = last[18..<20]
+        state.replaceSubrange(18..<20, with: versions)
         let freeAtEnd = freeLeaves(in: last, size: lastSize)
         var content = Content()
         let changed = takeUnknownPages(from: last, size: lastSize, to: &state, except: freeAtEnd)
         if !changed.isEmpty || size != lastSize {
+            if onlyIfExact { return nil }
             let pages = changed.isEmpty ? [1] : changed
             content.add(pages, of: last, size: lastSize, pageSize, Commit(isMerged: true))
         }
@@ -299,6 +340,7 @@ package struct RecordedStates {
                 content.addToEarliest(pages, of: state, pageSize)
             }
             undo(step.range, in: &state)
+            state.replaceSubrange(18..<20, with: versions)
             size = step.sizeBefore
         }
         var summary = HistoryRecorder.Summary()

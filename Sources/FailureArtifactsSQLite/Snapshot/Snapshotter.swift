@@ -33,7 +33,9 @@ package struct Snapshotter: Sendable {
     /// The maximum size of a store, in bytes; larger stores are described, not copied.
     package var maximumBytes: UInt64
     /// The maximum size of the history file, in bytes; beyond it, only the newest transactions are kept.
-    package var maximumHistoryBytes: UInt64 = 64 << 20
+    package var maximumHistoryBytes = Self.maximumHistoryBytes
+    /// The usual maximum size of a history, in bytes.
+    package static let maximumHistoryBytes: UInt64 = 64 << 20
     /// The maximum time for recording a history, in seconds, within ``timeLimit``.
     package var historyTimeLimit: Double = 1
     /// The maximum size of a store that may be read into memory as a whole, in bytes; uncommitted changes require

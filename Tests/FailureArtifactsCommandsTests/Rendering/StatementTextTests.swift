@@ -1,4 +1,5 @@
 import FailureArtifactsBundle
+import FailureArtifactsSQLite
 import FailureArtifactsSystem
 import FailureArtifactsTestFixtures
 import Testing
