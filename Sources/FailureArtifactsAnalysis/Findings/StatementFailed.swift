@@ -38,6 +38,8 @@ enum StatementFailed: FindingRule {
         var others: [(statement: StoreEvidence.Statement, error: Failure)] = []
         for statement in store.testStatements.reversed() {
             guard let error = statement.record.error, !error.isLock else { continue }
+            // The row that made a COMMIT fail is another finding, and tells more.
+            guard statement.record.leftOpen != true else { continue }
             try store.checkTime()
             let isQuoted = statement.order == quoted?.order
             if isQuoted || message.names(error) {
@@ -63,8 +65,8 @@ enum StatementFailed: FindingRule {
 
     /// Returns the finding for an error that only the message names.
     ///
-    /// SQLite doesn't report to its error log that a statement would have broken a foreign key. An application may have an
-    /// error log of its own.
+    /// SQLite doesn't report to its error log that a statement would have broken a foreign key. Code that isn't in the test's
+    /// image may have run it. An application may have an error log of its own.
     private static func unlogged(
         _ quoted: StoreEvidence.Statement?, in store: StoreEvidence, _ failure: FailureEvidence
     ) throws -> Finding? {
@@ -89,7 +91,7 @@ enum StatementFailed: FindingRule {
         if let quoted, quoted.writes || error.code != 19 {
             return try finding(error, quoted, .named, in: store, failure)
         }
-        // If a COMMIT failed, the row that made it fail is another finding, and tells more.
+        // See above for a COMMIT.
         guard error.code == 19, quoted == nil else { return nil }
         let isReference = error.message.hasPrefix("FOREIGN")
         let candidates = store.testStatements.filter {

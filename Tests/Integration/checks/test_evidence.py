@@ -43,7 +43,8 @@ class UnknownChanges(Evidence):
         [found] = self.findings(bundle, "rolled-back")
         self.assertEqual(found["title"], "1 change in fruit was rolled back")
         self.assertEqual(
-            found["explanation"], "The transaction ended with ROLLBACK. The log has no error of its statements.")
+            found["explanation"],
+            "A statement of the transaction failed: FOREIGN KEY constraint failed. The changes before it are lost, too.")
 
     def test_updates_of_rows_that_may_be_others(self):
         bundle = self.leaves(RAW + "UnloggedTests/testUpdatesOfTwoRows")

@@ -201,7 +201,7 @@ class SourceLinesOfSwiftTesting(SourceLineCase, test_testing.TestingCase):
 
 
 class FailedCommits(SourceLineCase):
-    """SQLite logs no error for a COMMIT that a deferred foreign key rejects, and GRDB then rolls back."""
+    """A deferred foreign key rejects a COMMIT, which SQLite doesn't log, and GRDB then rolls back."""
 
     def assertNamesTheDelete(self, bundle):
         file = "Tests/GRDBSuite/PoolTests.swift"
@@ -218,7 +218,7 @@ class FailedCommits(SourceLineCase):
         self.assertEqual(
             found["explanation"],
             "The transaction that was rolled back removed maker id = 1, which part.maker still names.")
-        self.assertIn("failed: the transaction stayed open)", shown)
+        self.assertIn("error 787: FOREIGN KEY constraint failed)", shown)
         self.assertIn("a transaction was rolled back\n", shown)
         self.assertIn("Rolled back: 1 row deleted from maker, 1 row updated in part\n", shown)
 
