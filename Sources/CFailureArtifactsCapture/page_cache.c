@@ -133,7 +133,8 @@ static sqlite3_pcache *create(unsigned library, int page_size, int extra_size, i
     cache->page_size = (uint32_t)page_size;
     cache->is_purgeable = is_purgeable;
     begin_transaction(cache);
-    int size = cache->extra_size + (int)sizeof(mark);
+    // SQLite puts pages next to each other, and their headers have to be aligned.
+    int size = cache->extra_size + (int)((sizeof(mark) + 7) & ~(size_t)7);
     cache->original = cache->methods->xCreate(page_size, size, is_purgeable);
     if (!cache->original) {
         free(cache);

@@ -232,7 +232,7 @@ static bool is_meant(const history *history, failure_artifacts_database_key key)
         return is_same(history->identity, key.file)
             && (is_used_by(history, key.connection) || (key.born != 0 && key.born == history->born));
     }
-    return !history->identity.is_known && is_used_by(history, key.connection)
+    return history->identity.is_known == key.is_deleted && is_used_by(history, key.connection)
         && strncmp(history->schema, key.schema, sizeof history->schema - 1) == 0;
 }
 

@@ -175,16 +175,17 @@ import Testing
             #expect(try names(.failure, placement: placement) == "apple,pear,plum,fig")
         }
         #expect(try names(.failure, store: "fruits.committed") == "apple,pear,plum")
-        #expect(try names(.commit(0), store: "fruits") == nil)
-        #expect(try names(.commit(1)) == "apple")
+        #expect(throws: TestStoreError.self) { try names(.commit(0)) }
+        #expect(try names(.commit(1), store: "fruits") == nil)
+        #expect(try names(.commit(2)) == "apple")
         #expect(try names(.commit(-2)) == "apple,pear")
         #expect(try names(.commit(-1)) == "apple,pear,plum")
         expectError(.cannotStart, "'nuts'") { _ = try names(.failure, store: "nuts") }
-        #expect(throws: TestStoreError.self) { try names(.commit(4)) }
+        #expect(throws: TestStoreError.self) { try names(.commit(5)) }
         expectError(.cannotStart, "'/nowhere.zip'") {
             _ = try SQLiteTestStore.restored(from: URL(filePath: "/nowhere.zip"))
         }
-        let store = try SQLiteTestStore.restored(from: bundle, store: "fruits", at: .commit(2))
+        let store = try SQLiteTestStore.restored(from: bundle, store: "fruits", at: .commit(3))
         #expect(try store.value("SELECT count(*) FROM fruit") == 2)
         store.close()
 

@@ -31,6 +31,8 @@ uint64_t failure_artifacts_birth_of(const char *path);
 // A database: a file, or what a connection has under a name, such as "main".
 typedef struct failure_artifacts_database_key {
     failure_artifacts_file_identity file;
+    // True for a file that has no name any more, so that only a connection tells it.
+    bool is_deleted;
     // The time of the file's creation; 0 if unknown. Without it, the connection tells it from an earlier file with the same
     // numbers.
     uint64_t born;

@@ -29,7 +29,8 @@ extension SnapshotAttempt {
             else { return }
             let last = snapshot.hasCommittedCopy ? targets.committed ?? targets.copy : targets.copy
             try states.improve(
-                &snapshot.history, endingWith: last, at: target, maximumBytes: limits.maximumHistoryBytes)
+                &snapshot.history, endingWith: last, at: target, maximumBytes: limits.maximumHistoryBytes
+            )
         } catch {
             if snapshot.history?.transactions ?? 0 > 0 { return }
             snapshot.history = HistoryRecorder.Summary()
@@ -76,6 +77,7 @@ extension DiscoveredStore {
     /// A database in the terms of history.h.
     private struct HistoryKey {
         var file: FileStatus.Identity?
+        var isDeleted = false
         var born: UInt64 = 0
         var connection: UInt64 = 0
         var schema = "main"
@@ -88,7 +90,7 @@ extension DiscoveredStore {
                 let key = failure_artifacts_database_key(
                     file: .init(
                         is_known: file != nil, device: file?.device ?? 0, inode: file?.inode ?? 0),
-                    born: born, connection: connection, schema: schema)
+                    is_deleted: isDeleted, born: born, connection: connection, schema: schema)
                 withUnsafeMutablePointer(to: &result) { result in
                     _ = failure_artifacts_history_read(
                         key, result,
@@ -111,8 +113,9 @@ extension DiscoveredStore {
             // Another file may have had the same number, but not the same connection.
             let connections = accesses.map(\.connection.serial) + (endedConnection.map { [$0] } ?? [])
             guard let found, connections.isEmpty, let path else {
-                return found.map { file in connections.map { HistoryKey(file: file, connection: $0) } }
-                    ?? []
+                return connections.map {
+                    HistoryKey(file: found, isDeleted: found == nil, connection: $0)
+                }
             }
             return [HistoryKey(file: found, born: failure_artifacts_birth_of(path))]
         }

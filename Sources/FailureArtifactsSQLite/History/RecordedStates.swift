@@ -224,6 +224,21 @@ package struct RecordedStates {
         Freelist(databaseSize: size) { page in Array(state[bytes(of: page)]) }.leaves
     }
 
+    /// True if a transaction changed only what has no meaning for a stand-alone file, as the change to WAL mode does: the
+    /// versions and the counters in the header, or nothing but the header of a new database.
+    private func changesOnlyHeader(_ step: Step, after state: [UInt8], size: UInt32) -> Bool {
+        guard pages(of: step.range) == [1], size > 0 else { return false }
+        let after = Array(state[..<pageSize])
+        if step.sizeBefore == 0 {
+            let isLeaf = after[100] == 13
+            return size == 1 && isLeaf
+                && [60..<64, 68..<72, 103..<105].allSatisfy { after[$0].allSatisfy { $0 == 0 } }
+        }
+        var before = after
+        undo(step.range, in: &before)
+        return size == step.sizeBefore && isSameFirstPage(before, after)
+    }
+
     /// True if the freelist of a state has pages.
     private func hasFreePages(_ state: [UInt8]) -> Bool {
         state.withBytes { $0.bigEndianUInt32(at: 36) } != 0
@@ -264,7 +279,8 @@ package struct RecordedStates {
             try FileSystem.createDirectory(Path.directory(of: path))
             let new = try writeHistory(
                 endingWith: copy, to: target, maximumBytes: maximumBytes, onlyIfExact: earlier > 0)
-            guard var new, new.transactions >= earlier else {
+            // A transaction of the WAL may have changed nothing, as VACUUM does at times.
+            guard var new, new.transactions >= earlier || new.omittedTransactions == 0 else {
                 try FileSystem.remove(target)
                 return
             }
@@ -334,7 +350,10 @@ package struct RecordedStates {
             let pages = pages(of: step.range).filter { $0 <= size }
             // A rollback may leave other bytes in free pages. Later transactions may use these as they are.
             let leaves = hasFreePages(state) ? freeLeaves(in: state, size: size) : []
-            if size != step.sizeBefore || !pages.allSatisfy(leaves.contains) {
+            let hasContent =
+                (size != step.sizeBefore || !pages.allSatisfy(leaves.contains))
+                && !changesOnlyHeader(step, after: state, size: size)
+            if hasContent {
                 content.add(pages.isEmpty ? [1] : pages, of: state, size: size, pageSize, step.commit)
             } else {
                 content.addToEarliest(pages, of: state, pageSize)

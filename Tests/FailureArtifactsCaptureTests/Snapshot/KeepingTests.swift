@@ -332,7 +332,11 @@ extension ProcessWideTests {
                 let snapshot = capture(try closedStore(since: pointInTime, path), in: directory)
                 #expect(snapshot.method == .atClose && snapshot.isConsistent)
                 #expect(try copied(directory) == "1")
-                #expect(try FileSystem.contents(ofDirectory: directory) == ["copy.sqlite"])
+                #expect(snapshot.history?.transactions == 2)
+                #expect(
+                    try FileSystem.contents(ofDirectory: directory) == [
+                        "copy.sqlite", "copy.wal-history",
+                    ])
             }
         }
 
@@ -368,9 +372,11 @@ extension ProcessWideTests {
                 #expect(snapshot.foldedJournal == (mode == "wal"))
                 try expectStandalone(directory + "/copy.sqlite")
                 #expect(try copied(directory) == (mode == "wal" ? "1\n2" : "1"))
-                let history = mode == "wal" ? ["copy.wal-history"] : []
+                #expect(snapshot.history?.transactions == (mode == "wal" ? 3 : 2))
                 #expect(
-                    try FileSystem.contents(ofDirectory: directory) == ["copy.sqlite"] + history)
+                    try FileSystem.contents(ofDirectory: directory) == [
+                        "copy.sqlite", "copy.wal-history",
+                    ])
             }
         }
 

@@ -307,7 +307,8 @@ extension RecordedStatesTests {
             try "main".withCString { schema in
                 var gap = failure_artifacts_history_has_none
                 let key = failure_artifacts_database_key(
-                    file: .init(is_known: false, device: 0, inode: 0), born: 0, connection: serial,
+                    file: .init(is_known: false, device: 0, inode: 0), is_deleted: false, born: 0,
+                    connection: serial,
                     schema: schema
                 )
                 let isThere = withUnsafeMutablePointer(to: &slot) { slot in

@@ -58,18 +58,18 @@ struct StatementTextTests {
         }
         #expect(
             Self.lines(record)
-                == ["  SELECT '?', 'it''s', 2.0 FROM t WHERE b = X'01FF' AND c = 'it''s'"])
+                == ["  SELECT '?', 'it's', 2.0 FROM t WHERE b = X'01FF' AND c = 'it's'"])
         let cut = Self.record("SELECT ?") {
             $0.values = [BoundValue(.text(String(repeating: "long ", count: 30)), bytes: 5000)]
             $0.source = nil
         }
-        #expect(Self.lines(cut)[0].contains("'long long") && Self.lines(cut)[0].contains("(4.9 KiB)"))
+        #expect(Self.lines(cut)[0].contains("'long long") && Self.lines(cut)[0].contains("…"))
     }
 
     @Test func `Executions with different values are shown as they were written`() {
         let records = [1, 1, 2].enumerated().map { index, value in
             Self.record("DELETE FROM t WHERE a = ?") {
-                ($0.source, $0.values) = (nil, [BoundValue(.integer(value))])
+                ($0.source, $0.values) = (nil, [BoundValue(.integer(Int64(value)))])
                 $0.repeated = index == 0 ? 1200 : nil
             }
         }
