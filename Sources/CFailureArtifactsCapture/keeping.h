@@ -2,11 +2,12 @@
 #define CFAILUREARTIFACTS_KEEPING_H
 
 #include "discovery.h"
+#include "inlining.h"
 
 typedef void (*failure_artifacts_receiver)(failure_artifacts_connection *, failure_artifacts_image);
 
 // True if a statement may be a ROLLBACK or an ATTACH; false for most statements.
-static inline bool failure_artifacts_is_followed(const char *sql) {
+FAILURE_ARTIFACTS_INLINE bool failure_artifacts_is_followed(const char *sql) {
     // On arm64, a plain char has no sign. A byte order mark starts with 0xef.
     unsigned char first = (unsigned char)*sql | 0x20;
     return first < 'd' || first == 'r' || first == 0xef;

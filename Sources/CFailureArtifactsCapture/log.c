@@ -668,7 +668,7 @@ static void add_unprepared(failure_artifacts_log *log, int code, const char *mes
     *statement = (failure_artifacts_statement_record){
         .record = {sizeof *statement, failure_artifacts_record_statement, 1, 0}, .order = order,
         .ticks = failure_artifacts_ticks(), .thread = atomic_load_explicit(&log->writer, memory_order_relaxed),
-        .test = failure_artifacts_only_test(), .text = text, .stack = stack, .pages = log->pages};
+        .test = atomic_load_explicit(&failure_artifacts_only_test, memory_order_relaxed), .text = text, .stack = stack, .pages = log->pages};
     failure_artifacts_log_complete(log, sizeof *statement);
     log->statements++;
     failure_artifacts_error_record *error = failure_artifacts_log_place(log, sizeof *error + reason, 0);

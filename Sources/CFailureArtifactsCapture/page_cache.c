@@ -60,22 +60,22 @@ typedef struct page_cache {
 typedef struct mark {
     uint32_t number;
     // The transaction in which the page was requested last.
-    uint32_t transaction : 31;
-    uint32_t is_pinned : 1;
+    uint32_t transaction;
     // The number of the page's last unpinning among those of its cache.
     uint32_t unpinning;
+    // Not in a word with others: the processor need not wait for their memory to set it.
+    bool is_pinned;
 } mark;
 
-static page_cache *of(sqlite3_pcache *cache) { return (page_cache *)cache; }
+FAILURE_ARTIFACTS_INLINE page_cache *of(sqlite3_pcache *cache) { return (page_cache *)cache; }
 
-static mark *mark_of(const page_cache *cache, const sqlite3_pcache_page *page) {
+FAILURE_ARTIFACTS_INLINE mark *mark_of(const page_cache *cache, const sqlite3_pcache_page *page) {
     return (mark *)(void *)((char *)page->pExtra + cache->extra_size);
 }
 
 static void begin_transaction(page_cache *cache) {
     static _Atomic(uint32_t) transactions;
-    enum { most = 0x7fffffff };
-    cache->transaction = atomic_fetch_add_explicit(&transactions, 1, memory_order_relaxed) & most;
+    cache->transaction = atomic_fetch_add_explicit(&transactions, 1, memory_order_relaxed);
 }
 
 // MARK: - Reading pages

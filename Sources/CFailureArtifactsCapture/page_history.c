@@ -451,31 +451,41 @@ void failure_artifacts_history_request(
 
 static size_t aligned(size_t size) { return (size + 7) & ~(size_t)7; }
 
+// Adds a range of a page's earlier content, unless `output` is NULL. Returns its size.
+static size_t add_range(unsigned char *output, const unsigned char *earlier, uint32_t start, uint32_t end) {
+    failure_artifacts_step_range range = {start, end - start};
+    if (output) {
+        memcpy(output, &range, sizeof range);
+        memcpy(output + sizeof range, earlier + start, range.length);
+    }
+    return sizeof range + range.length;
+}
+
 // Adds the ranges of bytes in which a page differs from its earlier content, unless `output` is NULL. Returns their size.
 static size_t add_ranges(
     unsigned char *output, uint32_t *count, const unsigned char *earlier, const unsigned char *page, uint32_t size) {
-    // A range that starts less than this after another one is a part of it.
-    enum { word = 8, closest = 16 };
+    // A range that starts less than `closest` after another one is a part of it. Most of a page is the same, in large blocks.
+    enum { word = 8, closest = 16, block = 64 };
     size_t written = 0;
     uint32_t start = 0, end = 0;
     *count = 0;
-    for (uint32_t offset = 0; offset <= size; offset += word) {
-        bool differs = offset < size && memcmp(earlier + offset, page + offset, word) != 0;
-        if (differs && end > 0 && offset - end < closest) {
-            end = offset + word;
-        } else if (differs || (offset == size && end > 0)) {
-            if (end > 0) {
-                failure_artifacts_step_range range = {start, end - start};
-                if (output) {
-                    memcpy(output + written, &range, sizeof range);
-                    memcpy(output + written + sizeof range, earlier + start, range.length);
-                }
-                written += sizeof range + range.length;
-                ++*count;
-            }
-            start = offset;
-            end = offset + word;
+    for (uint32_t offset = 0; offset < size; offset += word) {
+        if (offset % block == 0 && memcmp(earlier + offset, page + offset, block) == 0) {
+            offset += block - word;
+            continue;
         }
+        if (memcmp(earlier + offset, page + offset, word) == 0) continue;
+        if (end > 0 && offset - end >= closest) {
+            written += add_range(output ? output + written : NULL, earlier, start, end);
+            ++*count;
+            end = 0;
+        }
+        if (end == 0) start = offset;
+        end = offset + word;
+    }
+    if (end > 0) {
+        written += add_range(output ? output + written : NULL, earlier, start, end);
+        ++*count;
     }
     return written;
 }

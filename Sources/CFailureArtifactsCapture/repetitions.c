@@ -16,8 +16,8 @@ enum {
     places = 1024,
     // The errors in a chunk that are found.
     maximum_errors = 32,
-    // The texts of a chunk whose hashes are remembered; a power of 2.
-    known_shapes = 64,
+    // The texts of a chunk that are remembered; a power of 2.
+    known_texts = 64,
 };
 
 typedef failure_artifacts_chunk chunk;
@@ -58,16 +58,21 @@ void failure_artifacts_repetitions_read(
 
 // MARK: - The oldest chunk
 
+// A text of the chunk, and its executions that are not counted yet: those without a stack.
+typedef struct known_text {
+    uint32_t text;
+    uint32_t hash;
+    const statement_record *first;
+    repeated_record executions;
+} known_text;
+
 // A chunk whose statements move.
 typedef struct source {
     const unsigned char *bytes;
     size_t used;
     const failure_artifacts_error_record *errors[maximum_errors];
     unsigned error_count;
-    struct {
-        uint32_t text;
-        uint32_t hash;
-    } shapes[known_shapes];
+    known_text texts[known_texts];
 } source;
 
 static const record *record_at(const source *source, size_t offset) { return (const record *)(source->bytes + offset); }
@@ -103,9 +108,7 @@ static const record *following(const source *source, const statement_record *sta
 static uint32_t add_to_hash(uint32_t hash, uint32_t value) { return (hash ^ value) * 0x01000193; }
 
 // Returns a hash of a text without its numbers and strings (FNV-1a).
-static uint32_t shape_of(source *source, uint32_t text) {
-    unsigned place = text / 8 % known_shapes;
-    if (source->shapes[place].text == text) return source->shapes[place].hash;
+static uint32_t shape_of(const source *source, uint32_t text) {
     const record *record = record_at(source, text);
     const char *next = (const char *)(record + 1), *end = (const char *)record + record->length;
     uint32_t hash = 0x811c9dc5;
@@ -117,8 +120,6 @@ static uint32_t shape_of(source *source, uint32_t text) {
             is_word = isalpha((unsigned char)*next) || *next == '_' || (is_word && isdigit((unsigned char)*next));
         }
     }
-    source->shapes[place].text = text;
-    source->shapes[place].hash = hash;
     return hash;
 }
 
@@ -195,16 +196,17 @@ static uint32_t add(
 
 static entry *place_of(failure_artifacts_log *log, uint32_t key) { return &log->repetitions->index[key % places]; }
 
-// Adds a statement, or counts it for one that is known. `changes` is -1 if unknown.
+static int64_t sum(int64_t changes, int64_t more) { return changes < 0 || more < 0 ? -1 : changes + more; }
+
+// Adds a statement, or counts it for one that is known. `executions` are those that it stands for.
 static void move(
-    failure_artifacts_log *log, failure_artifacts_connection *connection, source *source,
-    const statement_record *statement, int64_t changes) {
+    failure_artifacts_log *log, failure_artifacts_connection *connection, const source *source, uint32_t shape,
+    const statement_record *statement, const repeated_record *executions) {
     const failure_artifacts_error_record *error = error_of(source, statement->order);
-    uint32_t shape = add_to_hash(shape_of(source, statement->text), error ? (uint32_t)error->code : 0) | 1;
+    shape = add_to_hash(shape, error ? (uint32_t)error->code : 0) | 1;
     uint32_t key = statement->stack ? add_to_hash(shape, stack_hash(source, statement->stack)) | 1 : shape;
-    const entry *known = place_of(log, key);
-    entry found = *known;
-    if (known->key != key) {
+    entry found = *place_of(log, key);
+    if (found.key != key) {
         uint32_t offset = add(log, connection, source, statement);
         if (!offset) return;
         found = (entry){key, (uint16_t)log->repetitions->current, (uint16_t)(offset / 8)};
@@ -214,9 +216,36 @@ static void move(
     *place_of(log, shape) = found;
     repeated_record *repeated =
         (repeated_record *)((unsigned char *)log->repetitions->chunks[found.chunk] + found.offset * 8);
-    repeated->count++;
-    repeated->last_order = statement->order;
-    repeated->changes = changes < 0 || repeated->changes < 0 ? -1 : repeated->changes + changes;
+    repeated->count += executions->count;
+    repeated->last_order = executions->last_order;
+    repeated->changes = sum(repeated->changes, executions->changes);
+}
+
+static void count(
+    failure_artifacts_log *log, failure_artifacts_connection *connection, const source *source, known_text *text) {
+    if (text->first) move(log, connection, source, text->hash, text->first, &text->executions);
+    text->first = NULL;
+}
+
+// Handles a statement of the chunk. `changes` is -1 if unknown.
+static void handle(
+    failure_artifacts_log *log, failure_artifacts_connection *connection, source *source,
+    const statement_record *statement, int64_t changes) {
+    known_text *text = &source->texts[statement->text / 8 % known_texts];
+    if (text->text != statement->text) {
+        count(log, connection, source, text);
+        *text = (known_text){.text = statement->text, .hash = shape_of(source, statement->text)};
+    }
+    if (text->first && !statement->stack && source->error_count == 0) {
+        text->executions.count++;
+        text->executions.last_order = statement->order;
+        text->executions.changes = sum(text->executions.changes, changes);
+        return;
+    }
+    count(log, connection, source, text);
+    text->executions = (repeated_record){.last_order = statement->order, .changes = changes, .count = 1};
+    text->first = statement;
+    if (statement->stack || source->error_count > 0) count(log, connection, source, text);
 }
 
 void failure_artifacts_log_fold(failure_artifacts_log *log, failure_artifacts_connection *connection) {
@@ -244,12 +273,15 @@ void failure_artifacts_log_fold(failure_artifacts_log *log, failure_artifacts_co
         if (here->kind != failure_artifacts_record_statement) continue;
         const statement_record *this = (const statement_record *)here;
         if (here->flags) {
-            move(log, connection, &source, this, 0);
+            handle(log, connection, &source, this, 0);
             continue;
         }
-        if (last) move(log, connection, &source, last, (uint32_t)(this->changes - last->changes));
+        if (last) handle(log, connection, &source, last, (uint32_t)(this->changes - last->changes));
         last = this;
     }
-    if (!last) return;
-    move(log, connection, &source, last, next ? (uint32_t)(((const statement_record *)next)->changes - last->changes) : -1);
+    if (last) {
+        int64_t changes = next ? (uint32_t)(((const statement_record *)next)->changes - last->changes) : -1;
+        handle(log, connection, &source, last, changes);
+    }
+    for (unsigned place = 0; place < known_texts; place++) count(log, connection, &source, &source.texts[place]);
 }

@@ -390,7 +390,7 @@ static __attribute__((noinline, cold)) void statement_failed(sqlite3 *handle, sq
 enum { locked_statements = 16 };
 static _Atomic(sqlite3_stmt *) locked[locked_statements];
 
-static inline _Atomic(sqlite3_stmt *) *locked_place(sqlite3_stmt *statement) {
+FAILURE_ARTIFACTS_INLINE _Atomic(sqlite3_stmt *) *locked_place(sqlite3_stmt *statement) {
     return &locked[((uintptr_t)statement >> 4) % locked_statements];
 }
 

@@ -1,6 +1,8 @@
 #ifndef CFAILUREARTIFACTS_SLOTS_H
 #define CFAILUREARTIFACTS_SLOTS_H
 
+#include "inlining.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -146,11 +148,11 @@ void failure_artifacts_slot_free(failure_artifacts_slot *slot);
 // space.
 bool failure_artifacts_slot_reserve(failure_artifacts_slot *slot, size_t offset, size_t length);
 
-static inline unsigned char *failure_artifacts_slot_records(failure_artifacts_slot *slot) {
+FAILURE_ARTIFACTS_INLINE unsigned char *failure_artifacts_slot_records(failure_artifacts_slot *slot) {
     return (unsigned char *)slot + failure_artifacts_slot_header;
 }
 
-static inline unsigned char *failure_artifacts_slot_page(failure_artifacts_slot *slot, uint32_t number) {
+FAILURE_ARTIFACTS_INLINE unsigned char *failure_artifacts_slot_page(failure_artifacts_slot *slot, uint32_t number) {
     return failure_artifacts_slot_records(slot) + failure_artifacts_slot_log
         + (size_t)(number - 1) * slot->page_size;
 }

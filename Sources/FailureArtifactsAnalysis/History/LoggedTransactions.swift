@@ -21,7 +21,8 @@ package struct LoggedTransactions {
     /// - Parameter records: The statements, sorted by their order.
     init(_ records: [StatementRecord]) {
         // Of the older statements, some are missing.
-        let (older, records) = (records.filter { $0.repeated != nil }, records.filter { $0.repeated == nil })
+        let older = records.filter { $0.repeated != nil }
+        let records = records.filter { $0.repeated == nil }
         let hasPages = records.contains { $0.pages != nil }
         let ends = Self.ends(of: records)
         var connections: [UInt64: LoggedConnection] = [:]

@@ -224,7 +224,8 @@ extension Capture {
             let isCut = log.lacksOlder || log.statements.reach(configuration.maximumStatements)
             store.statements = .init(
                 entry: entry, count: records.count,
-                limit: isCut && !records.isEmpty ? min(records.count, configuration.maximumStatements) : nil,
+                limit: isCut && !records.isEmpty
+                    ? min(records.count, configuration.maximumStatements) : nil,
                 reason: reason)
             if rules.concernStores { store.redactions?.append(RedactionRules.statementSummary) }
         } catch {

@@ -41,7 +41,8 @@ struct StatementText {
         func styled(_ text: String) -> String { style.map { output.styled(text, $0) } ?? text }
 
         // The line breaks and indentation of the source are removed.
-        let words = (isAsWritten ? record.sql : record.sqlWithValues).split(whereSeparator: \.isWhitespace).prefix(2000)
+        let text = isAsWritten ? record.sql : record.sqlWithValues
+        let words = text.split(whereSeparator: \.isWhitespace).prefix(2000)
         let sql = SafeText.line(words.joined(separator: " ")) + (record.cut == true ? " …" : "")
         let needed = min(TextWidth.columns(of: sql), Self.minimumColumns)
         let note = Self.note(on: record)

@@ -93,8 +93,9 @@ extension ProcessWideTests {
             }
         }
 
-        /// The history of the WAL would lead to a state that the copy doesn't have. The recorded one ends with the changes of
-        /// the other process, whose transactions are unknown.
+        /// The history of the WAL would lead to a state that the copy doesn't have.
+        ///
+        /// The recorded one ends with the changes of the other process, whose transactions are unknown.
         ///
         /// That process changes a page that is in the deleted WAL or, in table `u`, one that isn't.
         @Test(arguments: [("t", false), ("t", true), ("u", false)])

@@ -180,7 +180,8 @@ import Testing
         #expect(!run("history", path).output.contains("DELETE FROM"))
         let shown = run("show", path).output
         #expect(
-            shown.contains("deleted from entry\n\nLast statements in the log, 5 of 19 (all with --statements)\n"))
+            shown.contains(
+                "deleted from entry\n\nLast statements in the log, 5 of 19 (all with --statements)\n"))
         #expect(shown.contains("\nStatements: Some are missing.\n"))
     }
 
