@@ -69,6 +69,8 @@ struct failure_artifacts_history {
     failure_artifacts_file_identity identity;
     uint64_t born;
     uint64_t released_at;
+    // The number of tests that had started then.
+    uint64_t released_in;
     history *next;
 };
 
@@ -196,18 +198,20 @@ void failure_artifacts_history_release(history *history) {
     pthread_mutex_lock(&list_lock);
     if (--history->references == 0) {
         history->released_at = ++releases;
+        history->released_in = atomic_load_explicit(&tests, memory_order_relaxed);
         if (!history->slot) take_out(history);
     }
     pthread_mutex_unlock(&list_lock);
 }
 
-// Removes the history that was released first. Returns false if all are in use.
-static bool remove_oldest(void) {
+// Removes the history that was released first, if that is at least this number of tests ago. Returns false if there is none.
+static bool remove_oldest(uint64_t age) {
     pthread_mutex_lock(&list_lock);
     history *oldest = NULL;
     for (history *one = first_history; one; one = one->next) {
         if (one->references == 0 && (!oldest || one->released_at < oldest->released_at)) oldest = one;
     }
+    if (oldest && atomic_load_explicit(&tests, memory_order_relaxed) - oldest->released_in < age) oldest = NULL;
     if (oldest) take_out(oldest);
     pthread_mutex_unlock(&list_lock);
     return oldest != NULL;
@@ -297,7 +301,7 @@ static bool read_file(const pages_in_use *pages, void *bytes, size_t size, uint6
 static bool reserve(slot *slot, const unsigned char *place, size_t length) {
     size_t offset = (size_t)(place - (unsigned char *)slot);
     while (!failure_artifacts_slot_reserve(slot, offset, length)) {
-        if (!remove_oldest()) return false;
+        if (!remove_oldest(0)) return false;
     }
     return true;
 }
@@ -318,8 +322,11 @@ static void give_up(history *history, failure_artifacts_history_gap gap) {
 
 static bool has_slot(history *history, uint32_t page_size) {
     if (history->slot) return true;
+    // The memory of a slot that was used before costs less. No test opens a store that an earlier one has closed as often.
+    enum { kept_tests = 8 };
+    remove_oldest(kept_tests);
     while (!(history->slot = failure_artifacts_slot_take())) {
-        if (!remove_oldest()) {
+        if (!remove_oldest(0)) {
             give_up(history, failure_artifacts_history_has_no_space);
             return false;
         }

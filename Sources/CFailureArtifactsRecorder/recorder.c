@@ -144,6 +144,8 @@ recorder *failure_artifacts_recorder_open(int descriptor, bool has_chunks) {
         free(new);
         return NULL;
     }
+    // Otherwise the kernel would read much of the empty file at the first access.
+    madvise(memory, size, MADV_RANDOM);
     new->memory = memory;
     header *header = memory;
     memcpy(header->magic, FAILURE_ARTIFACTS_RECORDER_MAGIC, sizeof header->magic);
@@ -233,6 +235,7 @@ recorder *failure_artifacts_recorder_map(size_t offset, size_t size, void *addre
         enum { access = PROT_READ | PROT_WRITE };
         if (recorder->file_size >= offset + size
             && mmap(address, size, access, MAP_SHARED | MAP_FIXED, recorder->descriptor, (off_t)offset) != MAP_FAILED) {
+            madvise(address, size, MADV_RANDOM);
             recorder->in_use++;
             result = recorder;
         }

@@ -11,7 +11,8 @@ let package = Package(
     platforms: [.macOS(.v13)],
     dependencies: [
         // The name is explicit because the checkout's folder can have any name.
-        .package(name: "failure-artifacts", path: "../..")
+        .package(name: "failure-artifacts", path: "../.."),
+        .package(url: "https://github.com/groue/GRDB.swift", exact: "7.10.0"),
     ],
     targets: [
         .systemLibrary(
@@ -22,6 +23,7 @@ let package = Package(
             dependencies: [
                 "CBenchmarkSQLite",
                 .product(name: "FailureArtifacts", package: "failure-artifacts"),
+                .product(name: "GRDB", package: "GRDB.swift"),
             ],
             swiftSettings: settings),
     ]

@@ -1,4 +1,4 @@
-"""The cost for passing tests: the statement log with source lines, and a test that opens one store."""
+"""The cost for passing tests: the statement log with values and source lines, an ordinary test, and one that opens a store."""
 
 from bench import run, scratch
 from places import SUITE
@@ -25,7 +25,16 @@ def measure(bench):
             with_us=lambda: thread_time(f"StatementTests/{test}", count, "first-failure"))
         bench.compare(
             f"{count:,} small inserts and as many selects {where}, with the statement log", times["with_us"],
-            "without the product", times["without"], goal=1.05)
+            "without the product", times["without"], goal=1.15)
+
+    count = bench.pick(5, 200, 1_000)
+    times = bench.interleave(
+        rounds,
+        without=lambda: thread_time("OrdinaryTests/testNothing", count, "off"),
+        with_us=lambda: thread_time("OrdinaryTests/testNothing", count, "first-failure"))
+    bench.compare(
+        f"{count:,} GRDB tests in memory: migrate, 20 inserts, 10 queries", times["with_us"], "without the product",
+        times["without"], goal=1.05)
 
     count = bench.pick(20, 1_000, 3_000)
     times = bench.interleave(

@@ -1,5 +1,6 @@
 import CBenchmarkSQLite
 import Foundation
+import GRDB
 import XCTest
 
 /// The cost per statement.
@@ -41,6 +42,60 @@ final class StatementTests: XCTestCase, Measured {
         try Self.report(Self.processorTime() - start)
         sqlite3_finalize(insert)
         sqlite3_finalize(select)
+    }
+}
+
+/// The cost of an ordinary test: it migrates a store in memory, inserts 20 records and runs 10 queries.
+final class OrdinaryTests: XCTestCase, Measured {
+    private struct Item: Codable, FetchableRecord, PersistableRecord {
+        var id: Int
+        var name: String
+        var price: Double
+    }
+
+    func testNothing() {}
+
+    /// Runs `BENCHMARK_COUNT` such tests, after all other tests.
+    override class func tearDown() {
+        do {
+            let count = try count
+            let start = processorTime()
+            for _ in 0..<count {
+                OneStoreTest(name: "testItems") { _ in
+                    do { try testItems() } catch { fatalError("\(error)") }
+                }.run()
+            }
+            try report(processorTime() - start)
+        } catch {
+            fatalError("\(error)")
+        }
+    }
+
+    private static func testItems() throws {
+        var migrator = DatabaseMigrator()
+        for version in 1...3 {
+            migrator.registerMigration("v\(version)") { db in
+                try db.create(table: version == 1 ? "item" : "other\(version)") { table in
+                    table.primaryKey("id", .integer)
+                    table.column("name", .text).notNull()
+                    table.column("price", .double).notNull()
+                }
+            }
+        }
+        let queue = try DatabaseQueue()
+        try migrator.migrate(queue)
+        for number in 1...20 {
+            try queue.write { db in
+                try Item(id: number, name: "item \(number)", price: 1.5 * Double(number)).insert(db)
+            }
+        }
+        for number in 1...10 {
+            let found = try queue.read { db in
+                try Item.filter(Column("price") > Double(number)).order(Column("name")).fetchAll(db)
+            }
+            guard !found.isEmpty else { fatalError("no items") }
+        }
+        try queue.close()
     }
 }
 
