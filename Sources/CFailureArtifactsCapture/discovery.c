@@ -104,7 +104,7 @@ static _Atomic(uint64_t) numbers_taken;
 
 uint64_t failure_artifacts_point_in_time(void) { return atomic_fetch_add(&numbers_taken, 1) + 1; }
 
-FAILURE_ARTIFACTS_INLINE bool has_number(const failure_artifacts_connection *connection) {
+static inline bool has_number(const failure_artifacts_connection *connection) {
     return atomic_load_explicit(&connection->last_use, memory_order_relaxed) != connection->last_own_number
         && connection->last_own_number == atomic_load_explicit(&numbers_taken, memory_order_relaxed);
 }
@@ -116,7 +116,7 @@ static void take_numbers(failure_artifacts_connection *connection) {
 }
 
 // Returns the number of a statement that starts, one of those reserved for its connection.
-FAILURE_ARTIFACTS_INLINE uint64_t next_number(failure_artifacts_connection *connection) {
+static inline uint64_t next_number(failure_artifacts_connection *connection) {
     uint64_t number = atomic_load_explicit(&connection->last_use, memory_order_relaxed) + 1;
     atomic_store_explicit(&connection->last_use, number, memory_order_relaxed);
     return number;

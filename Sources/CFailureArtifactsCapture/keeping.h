@@ -2,18 +2,16 @@
 #define CFAILUREARTIFACTS_KEEPING_H
 
 #include "discovery.h"
-#include "inlining.h"
-
 typedef void (*failure_artifacts_receiver)(failure_artifacts_connection *, failure_artifacts_image);
 
 // True if a statement may be a ROLLBACK or an ATTACH; false for most statements.
-FAILURE_ARTIFACTS_INLINE bool failure_artifacts_is_followed(const char *sql) {
+static inline bool failure_artifacts_is_followed(const char *sql) {
     // On arm64, a plain char has no sign. A byte order mark starts with 0xef.
     unsigned char first = (unsigned char)*sql | 0x20;
     return first < 'd' || first == 'r' || first == 0xef;
 }
 
-// Returns the size of the file with this suffix, such as "-wal", in bytes; -1 if there is none.
+// Returns the size of the file with this suffix, such as "-wal", in bytes; -1 if it does not exist.
 int64_t failure_artifacts_size_of_journal(const char *path, const char *suffix);
 
 // True if a statement attaches a database.

@@ -205,22 +205,22 @@ extern _Atomic(uint64_t) failure_artifacts_only_test;
 // MARK: What is done for each statement
 
 // Returns the number of the test that runs a statement; 0 if unknown.
-FAILURE_ARTIFACTS_INLINE uint64_t failure_artifacts_running_test(const failure_artifacts_connection *connection) {
+static inline uint64_t failure_artifacts_running_test(const failure_artifacts_connection *connection) {
     uint64_t test = atomic_load_explicit(&failure_artifacts_only_test, memory_order_relaxed);
     return test ? test : connection->test;
 }
 
 // Returns the index of a statement's text among the known texts: a hash of its address in SQLite's memory
 // (multiplicative hashing, Knuth 6.4). If another text took that place, the text is at the adjacent index.
-FAILURE_ARTIFACTS_INLINE size_t failure_artifacts_known_place(const char *sql) {
+static inline size_t failure_artifacts_known_place(const char *sql) {
     return (uint64_t)(uintptr_t)sql * 0x9E3779B97F4A7C15u >> (64 - failure_artifacts_known_bits);
 }
-FAILURE_ARTIFACTS_INLINE size_t failure_artifacts_place_beside(size_t place) { return place ^ 1; }
+static inline size_t failure_artifacts_place_beside(size_t place) { return place ^ 1; }
 
 // True if SQLite reports an action that a foreign key runs inside the current statement. SQLite reports each such
 // action, once per row, with the text of the statement. It adds nothing to a statement's step count before the
 // statement pauses, so an unchanged count identifies an action.
-FAILURE_ARTIFACTS_INLINE bool failure_artifacts_is_inside(failure_artifacts_log_text *text, sqlite3_stmt *statement) {
+static inline bool failure_artifacts_is_inside(failure_artifacts_log_text *text, sqlite3_stmt *statement) {
     int steps = sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_VM_STEP, 0);
     if (steps == text->steps) return true;
     text->steps = steps;
@@ -228,7 +228,7 @@ FAILURE_ARTIFACTS_INLINE bool failure_artifacts_is_inside(failure_artifacts_log_
 }
 
 // True if a statement's stack is recorded: its text is new in this test, other code runs it, or the budget allows it.
-FAILURE_ARTIFACTS_INLINE bool failure_artifacts_is_observed(
+static inline bool failure_artifacts_is_observed(
     const failure_artifacts_log *log, const failure_artifacts_log_text *text, uint32_t frame, uint64_t ticks) {
     return ticks >= (text->is_writing ? log->due : log->due_for_reads) || text->allowance > 0
         || (frame != text->frame && text->places > 0);
@@ -241,7 +241,7 @@ void failure_artifacts_pages_check(failure_artifacts_pages *pages, sqlite3 *hand
 
 // Notes that a statement starts that changes the database, or begins or ends a transaction. Returns the transaction that
 // is open then.
-FAILURE_ARTIFACTS_INLINE failure_artifacts_transaction_at_start failure_artifacts_log_transaction(
+static inline failure_artifacts_transaction_at_start failure_artifacts_log_transaction(
     failure_artifacts_log *log, sqlite3 *handle, const failure_artifacts_log_text *text) {
     bool is_open = !sqlite3_get_autocommit(handle);
     // An error may have ended the transaction.
@@ -252,7 +252,7 @@ FAILURE_ARTIFACTS_INLINE failure_artifacts_transaction_at_start failure_artifact
 }
 
 // Adds a statement whose text is in the current chunk, which has space for it.
-FAILURE_ARTIFACTS_INLINE void failure_artifacts_log_add(
+static inline void failure_artifacts_log_add(
     failure_artifacts_connection *connection, const failure_artifacts_log_text *text, uint32_t stack, uint64_t order,
     uint64_t ticks) {
     failure_artifacts_log *log = connection->log;
@@ -287,7 +287,7 @@ FAILURE_ARTIFACTS_INLINE void failure_artifacts_log_add(
 // The fast path: records a statement that was run before. The thread must have used this connection last, and no other
 // thread may have used it since. Returns false, without recording anything, if the statement is not known or may be a
 // ROLLBACK or an ATTACH.
-FAILURE_ARTIFACTS_INLINE bool failure_artifacts_log_repeated(
+static inline bool failure_artifacts_log_repeated(
     failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t order,
     uint32_t frame) {
     failure_artifacts_log *log = connection->log;

@@ -67,9 +67,9 @@ typedef struct mark {
     bool is_pinned;
 } mark;
 
-FAILURE_ARTIFACTS_INLINE page_cache *of(sqlite3_pcache *cache) { return (page_cache *)cache; }
+static inline page_cache *of(sqlite3_pcache *cache) { return (page_cache *)cache; }
 
-FAILURE_ARTIFACTS_INLINE mark *mark_of(const page_cache *cache, const sqlite3_pcache_page *page) {
+static inline mark *mark_of(const page_cache *cache, const sqlite3_pcache_page *page) {
     return (mark *)(void *)((char *)page->pExtra + cache->extra_size);
 }
 

@@ -204,7 +204,7 @@ void failure_artifacts_history_release(history *history) {
     pthread_mutex_unlock(&list_lock);
 }
 
-// Removes the history that was released first, if that is at least this number of tests ago. Returns false if there is none.
+// Removes the history that was released first, if that is at least this number of tests ago. Returns false if none was removed.
 static bool remove_oldest(uint64_t age) {
     pthread_mutex_lock(&list_lock);
     history *oldest = NULL;

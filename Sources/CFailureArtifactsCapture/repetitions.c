@@ -95,7 +95,7 @@ static const failure_artifacts_error_record *error_of(const source *source, uint
     return NULL;
 }
 
-// Returns the record of this kind that follows a statement and belongs to it; NULL if there is none.
+// Returns the record of this kind that follows a statement and belongs to it; NULL without such a record.
 static const record *following(const source *source, const statement_record *statement, uint8_t kind) {
     const record *next = &statement->record;
     while ((next = next_record(source, next)) && next->kind >= failure_artifacts_record_error) {

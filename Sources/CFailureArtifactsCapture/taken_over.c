@@ -52,16 +52,21 @@
         return atomic_load_explicit(&original_##name, memory_order_relaxed) arguments; \
     }
 
-static void *next_definition(const char *name) {
-    void *found = dlsym(RTLD_NEXT, name);
-    // Without it, the image could not have been linked.
-    return found ? found : dlsym(RTLD_DEFAULT, name);
-}
-
 typedef int trace_function(unsigned, void *, void *, void *);
 typedef void legacy_function(void *, const char *);
 typedef void profile_function(void *, const char *, sqlite3_uint64);
 typedef int row_function(void *, int, char **, char **);
+
+__attribute__((IN_SECTION)) static int plain_exec(
+    sqlite3 *handle, const char *sql, row_function *row, void *context, char **message);
+
+static void *next_definition(const char *name) {
+    void *found = dlsym(RTLD_NEXT, name);
+    if (!found) found = dlsym(RTLD_DEFAULT, name);
+    // If SQLite's static library is linked into the image, its sqlite3_exec() may be in an object of its own, which the linker
+    // left out because of this definition. Its other functions are together with functions that are always needed.
+    return found ? found : (void *)plain_exec;
+}
 
 TAKES_OVER(
     int, trace_v2, (sqlite3 * handle, unsigned events, trace_function *trace, void *context),
@@ -369,6 +374,34 @@ void *failure_artifacts_taken_profile(sqlite3 *handle, profile_function *profile
 
 // MARK: - Result codes
 
+// The work of sqlite3_exec(); see next_definition().
+static int plain_exec(sqlite3 *handle, const char *sql, row_function *row, void *context, char **message) {
+    if (message) *message = NULL;
+    if (!handle) return SQLITE_MISUSE;
+    int code = SQLITE_OK;
+    enter(handle);
+    while (sql && *sql && code == SQLITE_OK) {
+        sqlite3_stmt *statement = NULL;
+        code = sqlite3_prepare_v2(handle, sql, -1, &statement, &sql);
+        if (!statement) continue;
+        int count = sqlite3_column_count(statement);
+        char **cells = calloc(2 * (size_t)count + 1, sizeof *cells);
+        while (cells && code != SQLITE_ABORT && sqlite3_step(statement) == SQLITE_ROW) {
+            for (int index = 0; index < count; index++) {
+                cells[index] = (char *)sqlite3_column_text(statement, index);
+                cells[count + index] = (char *)sqlite3_column_name(statement, index);
+            }
+            if (row && row(context, count, cells, cells + count) != 0) code = SQLITE_ABORT;
+        }
+        int last = sqlite3_finalize(statement);
+        if (code == SQLITE_OK) code = cells ? last : SQLITE_NOMEM;
+        free(cells);
+    }
+    if (code != SQLITE_OK && message) *message = sqlite3_mprintf("%s", sqlite3_errmsg(handle));
+    leave(handle);
+    return code;
+}
+
 // Passes the error of a statement on to the log. `statement` is NULL for the last one that has started on the connection.
 static __attribute__((noinline, cold)) void statement_failed(sqlite3 *handle, sqlite3_stmt *statement, int code) {
     if (!handle || failure_artifacts_is_paused()) return;
@@ -390,7 +423,7 @@ static __attribute__((noinline, cold)) void statement_failed(sqlite3 *handle, sq
 enum { locked_statements = 16 };
 static _Atomic(sqlite3_stmt *) locked[locked_statements];
 
-FAILURE_ARTIFACTS_INLINE _Atomic(sqlite3_stmt *) *locked_place(sqlite3_stmt *statement) {
+static inline _Atomic(sqlite3_stmt *) *locked_place(sqlite3_stmt *statement) {
     return &locked[((uintptr_t)statement >> 4) % locked_statements];
 }
 

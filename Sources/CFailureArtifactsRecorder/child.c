@@ -1,7 +1,5 @@
 #define _GNU_SOURCE
 #include "child.h"
-#include "inlining.h"
-
 #if defined(__linux__) && (defined(__x86_64__) || defined(__aarch64__))
 
 #include <errno.h>
@@ -49,7 +47,7 @@ typedef struct work {
 enum { stack_size = 64 << 10, mask_size = 8 };
 
 // Starts a process that calls `body` in the memory of this one. Returns its ID, or a negative number.
-FAILURE_ARTIFACTS_INLINE long start_process(
+static inline __attribute__((always_inline)) long start_process(
     unsigned long flags, char *stack, void (*body)(work *), work *context) {
     flags |= CLONE_VM | CLONE_VFORK;
 #ifdef __x86_64__

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 #if defined(__x86_64__)
@@ -244,10 +245,14 @@ recorder *failure_artifacts_recorder_map(size_t offset, size_t size, void *addre
     return result;
 }
 
-bool failure_artifacts_recorder_reserve(recorder *recorder, size_t offset, size_t length) {
+bool failure_artifacts_recorder_reserve(recorder *recorder, size_t offset, size_t length, uint64_t free_bytes) {
     // Meanwhile the file's descriptor can't be closed: its number may then be another file's.
     pthread_mutex_lock(&lock);
-    bool is_reserved = reserve(recorder, slots_offset(recorder) + offset, length);
+    struct statvfs volume;
+    bool has_space = free_bytes == 0
+        || (has_descriptor(recorder) && fstatvfs(recorder->descriptor, &volume) == 0
+            && (uint64_t)volume.f_bavail * volume.f_frsize >= free_bytes + length);
+    bool is_reserved = has_space && reserve(recorder, slots_offset(recorder) + offset, length);
     pthread_mutex_unlock(&lock);
     return is_reserved;
 }

@@ -26,6 +26,14 @@ static usage usages[failure_artifacts_slots];
 static unsigned char *memory;
 static unsigned units_in_use;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic(uint64_t) maximum_bytes = failure_artifacts_slots_limit;
+static _Atomic(uint64_t) minimum_free_bytes;
+
+void failure_artifacts_slots_set_limits(uint64_t bytes, uint64_t free_bytes) {
+    atomic_store(&maximum_bytes, bytes < failure_artifacts_slots_limit ? bytes : failure_artifacts_slots_limit);
+    atomic_store(&minimum_free_bytes, free_bytes);
+}
+
 // True in a child made by fork, which leaves its parent's slots alone.
 static _Atomic(bool) is_child;
 
@@ -90,11 +98,12 @@ static void empty_unused_slots(void) {
 static bool give_space(unsigned number, unsigned index) {
     usage *usage = &usages[number];
     if (usage->has_space[index]) return true;
-    enum { maximum_units = failure_artifacts_slots_limit / unit };
+    unsigned maximum_units = (unsigned)(atomic_load(&maximum_bytes) / unit);
     if (units_in_use >= maximum_units) empty_unused_slots();
     if (units_in_use >= maximum_units) return false;
+    size_t offset = offset_of(number) + (size_t)index * unit;
     if (usage->recorder
-        && !failure_artifacts_recorder_reserve(usage->recorder, offset_of(number) + (size_t)index * unit, unit)) {
+        && !failure_artifacts_recorder_reserve(usage->recorder, offset, unit, atomic_load(&minimum_free_bytes))) {
         return false;
     }
     usage->has_space[index] = true;

@@ -4,7 +4,7 @@ import dataclasses
 import struct
 
 PAGE, CHUNK = 4 << 10, 32 << 10
-CONNECTION, TEXT, STACK, STATEMENT, ERROR, END = range(1, 7)
+CONNECTION, TEXT, STACK, STATEMENT, ERROR, END, VALUES, REPEATED = range(1, 9)
 
 
 @dataclasses.dataclass
@@ -23,7 +23,7 @@ class Recorder:
         self.bytes = path.read_bytes()
         header = struct.unpack_from("<8s4I6q2Q", self.bytes)
         magic, version, journal_size, chunk_count, clock, *pairs, journal_length, self.generation = header
-        assert magic == b"FARECORD" and version == 2, "The file is not a recorder of this version."
+        assert magic == b"FARECORD" and version == 3, "The file is not a recorder of this version."
         assert journal_length <= journal_size and clock in (1, 2), "The header is wrong."
         assert PAGE + journal_size + chunk_count * CHUNK <= len(self.bytes), "The file is too short."
         self.first, self.last = pairs[:2], pairs[2 * clock:2 * clock + 2]
@@ -60,8 +60,11 @@ class Recorder:
                 # The start may be in the chunk before.
                 if order in statements:
                     statements[order].end = (ticks, changes)
+            elif kind == REPEATED:
+                # It stands for others that were dropped.
+                statements.pop(struct.unpack_from("<Q", content)[0])
             else:
-                assert kind == ERROR, f"The record at {start + offset} has an unknown kind."
+                assert kind in (ERROR, VALUES), f"The record at {start + offset} has an unknown kind."
             offset += (length + 7) & ~7
         self.connections.setdefault(connection, []).extend(statements.values())
 

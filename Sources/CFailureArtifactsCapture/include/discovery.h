@@ -81,7 +81,7 @@ typedef struct failure_artifacts_connection {
     _Atomic(uintptr_t) last_task;
     // The number of the last statement that ran in no task; 0 before the first one.
     _Atomic(uint64_t) last_use_without_task;
-    // The number of the test of that task, and of the test that opened the connection; 0 if there is none.
+    // The number of the test of that task, and of the test that opened the connection; 0 without a test.
     uint64_t test_of_task;
     _Atomic(uint64_t) owner;
     // The number of the test that runs statements while several tests run: one of these two.

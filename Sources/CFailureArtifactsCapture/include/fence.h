@@ -1,8 +1,6 @@
 #ifndef CFAILUREARTIFACTS_FENCE_H
 #define CFAILUREARTIFACTS_FENCE_H
 
-#include "inlining.h"
-
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -17,7 +15,7 @@ void failure_artifacts_fence_prepare(void);
 bool failure_artifacts_has_heavy_fence(void);
 
 // The frequent side's barrier if the rare side has the heavy one: keeps the compiler from changing the order.
-FAILURE_ARTIFACTS_INLINE void failure_artifacts_light_fence(void) {
+static inline __attribute__((always_inline)) void failure_artifacts_light_fence(void) {
     atomic_signal_fence(memory_order_seq_cst);
 }
 

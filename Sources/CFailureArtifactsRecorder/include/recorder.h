@@ -1,8 +1,6 @@
 #ifndef CFAILUREARTIFACTS_RECORDER_H
 #define CFAILUREARTIFACTS_RECORDER_H
 
-#include "inlining.h"
-
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -266,7 +264,7 @@ extern bool failure_artifacts_has_counter;
 uint64_t failure_artifacts_clock_ticks(void);
 
 // Returns the current time in ticks of an unknown, constant length. With a constant counter, it is one instruction.
-FAILURE_ARTIFACTS_INLINE uint64_t failure_artifacts_ticks(void) {
+static inline uint64_t failure_artifacts_ticks(void) {
 #if defined(__x86_64__)
     if (failure_artifacts_has_counter) return __builtin_ia32_rdtsc();
     return failure_artifacts_clock_ticks();

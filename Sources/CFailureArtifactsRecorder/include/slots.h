@@ -1,8 +1,6 @@
 #ifndef CFAILUREARTIFACTS_SLOTS_H
 #define CFAILUREARTIFACTS_SLOTS_H
 
-#include "inlining.h"
-
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,7 +26,7 @@ enum {
     failure_artifacts_slot_state = 12 << 20,
     failure_artifacts_slot_size = 16 << 20,
     failure_artifacts_slots = 256,
-    // The maximum size of all slots in use together, in bytes.
+    // The maximum size of all slots in use together, in bytes, if failure_artifacts_slots_set_limits() sets no lower one.
     failure_artifacts_slots_limit = 64 << 20,
     failure_artifacts_slot_version = 2,
     // The pages of a state at the smallest page size.
@@ -138,6 +136,9 @@ bool failure_artifacts_slot_read(const void *bytes, failure_artifacts_slot_facts
 // False in a child made by fork, which leaves its parent's slots alone.
 bool failure_artifacts_slots_are_usable(void);
 
+// Limits the space on the disk: to a number of bytes, and by what is left free on the volume.
+void failure_artifacts_slots_set_limits(uint64_t bytes, uint64_t free_bytes);
+
 // Returns an unused slot whose header is zero; NULL if all are in use.
 failure_artifacts_slot *failure_artifacts_slot_take(void);
 
@@ -148,11 +149,11 @@ void failure_artifacts_slot_free(failure_artifacts_slot *slot);
 // space.
 bool failure_artifacts_slot_reserve(failure_artifacts_slot *slot, size_t offset, size_t length);
 
-FAILURE_ARTIFACTS_INLINE unsigned char *failure_artifacts_slot_records(failure_artifacts_slot *slot) {
+static inline unsigned char *failure_artifacts_slot_records(failure_artifacts_slot *slot) {
     return (unsigned char *)slot + failure_artifacts_slot_header;
 }
 
-FAILURE_ARTIFACTS_INLINE unsigned char *failure_artifacts_slot_page(failure_artifacts_slot *slot, uint32_t number) {
+static inline unsigned char *failure_artifacts_slot_page(failure_artifacts_slot *slot, uint32_t number) {
     return failure_artifacts_slot_records(slot) + failure_artifacts_slot_log
         + (size_t)(number - 1) * slot->page_size;
 }

@@ -79,13 +79,21 @@ package struct StagingReservation: Sendable {
 
     /// Counts the files of a store's copies as staged.
     ///
-    /// If there is no space for them, they are removed, and the result is the reason as a full sentence.
-    package mutating func takeFiles(of store: BundleMetadata.Store) -> String? {
+    /// If there is no space for them, the history is removed. If that isn't enough, all files are, and the result is the
+    /// reason as a full sentence.
+    package mutating func takeFiles(of store: inout BundleMetadata.Store) -> String? {
         let files = store.stagedEntries.map(staging.file(ofEntry:))
         let size = files.reduce(0) { $0 + (FileSystem.regularFile($1)?.size ?? 0) }
         if take(size) { return nil }
+        if let entry = store.history?.entry {
+            try? FileSystem.remove(staging.file(ofEntry: entry))
+            store.history = .init(
+                entry: nil, transactions: 0, bytes: 0,
+                reason: "No room was left for it. \(limit.rawValue) sets the limit.")
+            return takeFiles(of: &store)
+        }
         for file in files { try? FileSystem.remove(file) }
-        return "It has \(size) bytes with its history, for which no room was left."
+        return "It has \(size) bytes, for which no room was left."
     }
 
     /// Counts bytes as no longer staged.

@@ -48,7 +48,9 @@ final class RecorderFile {
     }
 
     /// Reads the last statements of each connection.
-    func statements() throws(SystemError) -> RecordedStatements {
+    ///
+    /// The tests are those that the journal lists.
+    func statements(of tests: [BundleMetadata.NumberedTest]) throws(SystemError) -> RecordedStatements {
         var chunks: [UInt64: [RecordedChunk]] = [:]
         let start = Self.pageSize + Int(facts.journal_size)
         var unused = 0
@@ -67,10 +69,7 @@ final class RecorderFile {
             connections: chunks.values.map { chunks in
                 chunks.sorted { ($0.statements.first?.order ?? 0) < ($1.statements.first?.order ?? 0) }
             },
-            states: try recordedStates(),
-            tests: JournalRecord.records(in: journal).compactMap { record in
-                if case .began(let id, let test, _, _) = record { .init(id: id, test) } else { nil }
-            })
+            states: try recordedStates(), tests: tests)
     }
 
     /// Reads the recorded states of each store.

@@ -65,7 +65,7 @@ extension [RecordedStatement] {
                 result[result.count - 1].repetitions = .init(count: 1, lastOrder: statement.order)
             }
         }
-        return result + statements.suffix(maximum)
+        return (result + statements.suffix(maximum)).sorted { $0.order < $1.order }
     }
 
     /// Returns the statements of several connections, with at most as many as a log keeps that don't stand for others.

@@ -44,7 +44,15 @@ struct Journal {
 
     /// Reads the last statements of the process's connections.
     func readStatements() throws(SystemError) -> RecordedStatements {
-        try RecorderFile(at: path).statements()
+        let file = try RecorderFile(at: path)
+        let tests = JournalRecord.records(in: file.journal).compactMap { record in
+            if case .began(let id, let test, _, _) = record {
+                BundleMetadata.NumberedTest(id: id, test)
+            } else {
+                nil
+            }
+        }
+        return try file.statements(of: tests)
     }
 
     /// Takes over the journal; returns nil if another process has it.

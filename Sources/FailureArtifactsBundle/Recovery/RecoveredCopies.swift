@@ -116,7 +116,7 @@ struct RecoveredCopies: Sendable {
         let store = BundleMetadata.Store(
             snapshot, named: name, originalPath: path.path, isShared: path.isShared,
             openedBy: path.openedBy, duration: start.elapsed, entries: entries, bytes: bytes)
-        return takeRoom(for: store)
+        return takeRoom(for: store, &commits)
     }
 
     /// Adds the recorded states before a copy, if there are any.
@@ -150,7 +150,7 @@ struct RecoveredCopies: Sendable {
             let store = BundleMetadata.Store(
                 snapshot, named: name, originalPath: nil, isShared: isShared, duration: start.elapsed,
                 entries: entries, bytes: FileSystem.regularFile(targets.copy)?.size)
-            return takeRoom(for: store)
+            return takeRoom(for: store, &commits)
         } catch {
             return nil
         }
@@ -197,8 +197,12 @@ struct RecoveredCopies: Sendable {
     }
 
     /// Reserves room for a store's files, or removes them and their entries if there isn't enough.
-    private mutating func takeRoom(for store: BundleMetadata.Store) -> BundleMetadata.Store {
-        guard let shortage = room.takeFiles(of: store) else { return store }
+    private mutating func takeRoom(
+        for store: BundleMetadata.Store, _ commits: inout [RecordedStates.Commit]
+    ) -> BundleMetadata.Store {
+        var store = store
+        defer { if store.history?.entry == nil { commits = [] } }
+        guard let shortage = room.takeFiles(of: &store) else { return store }
         let reason = "\(shortage) \(room.limit.rawValue) sets the limit."
         limitsHit.insert(room.limit.rawValue)
         warnings.append(.storeNotCopied(store.name, because: reason, limit: room.limit.rawValue))
@@ -230,7 +234,8 @@ struct RecoveredCopies: Sendable {
             moved.rawEntries = store.rawEntries.map { entries in
                 entries.compactMap { move($0, new.raw + $0.dropFirst(old.raw.count)) }
             }
-            result.stores.append(result.takeRoom(for: moved))
+            var none: [RecordedStates.Commit] = []
+            result.stores.append(result.takeRoom(for: moved, &none))
         }
         return result
     }

@@ -1,4 +1,5 @@
 internal import CFailureArtifactsCapture
+internal import CFailureArtifactsRecorder
 internal import FailureArtifactsSystem
 
 extension ConnectionRegistry {
@@ -12,12 +13,20 @@ extension ConnectionRegistry {
         var stacks: Bool
         /// True to record the states after transactions.
         var histories: Bool
+        /// The space on the disk that the recorded states may take, and the space that they leave free, in bytes.
+        var historyBytes: UInt64
+        var freeBytes: UInt64
 
-        init(statements: Int, values: Bool = false, stacks: Bool = true, histories: Bool = true) {
+        init(
+            statements: Int, values: Bool = false, stacks: Bool = true, histories: Bool = true,
+            historyBytes: UInt64 = .max, freeBytes: UInt64 = 0
+        ) {
             self.statements = statements
             self.values = values
             self.stacks = stacks
             self.histories = histories
+            self.historyBytes = historyBytes
+            self.freeBytes = freeBytes
         }
     }
 
@@ -26,6 +35,7 @@ extension ConnectionRegistry {
         failure_artifacts_log_configure(
             UInt32(clamping: options.statements), options.values, options.stacks)
         failure_artifacts_history_turn(options.histories)
+        failure_artifacts_slots_set_limits(options.historyBytes, options.freeBytes)
     }
 
     /// Returns the last statements of ended connections to the store of an open one.

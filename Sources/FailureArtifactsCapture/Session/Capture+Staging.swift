@@ -98,13 +98,13 @@ extension Capture {
                 snapshot, named: found.name, originalPath: found.store.path, isShared: found.isShared,
                 openedBy: found.openedBy, duration: start.elapsed, entries: entries,
                 bytes: FileSystem.regularFile(targets.copy)?.size)
-            if let shortage = room.takeFiles(of: store) {
+            if let shortage = room.takeFiles(of: &store) {
                 return leaveOut(found, because: shortage, room.limit.rawValue)
             }
             if folder == "stores" {
                 stageStatements(
                     of: found, to: entries.statements, names: snapshot.redaction?.names ?? [],
-                    commits: snapshot.history?.commits ?? [], &store)
+                    commits: store.history?.entry == nil ? [] : snapshot.history?.commits ?? [], &store)
             }
             if configuration.checkpointsOriginal { checkpoint(found, &store) }
             return store

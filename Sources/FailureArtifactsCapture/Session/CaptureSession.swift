@@ -187,7 +187,10 @@ package final class CaptureSession: Sendable {
             ConnectionRegistry.LogOptions(
                 statements: configuration.maximumStatements, values: configuration.recordsBoundValues,
                 stacks: configuration.recordsSourceLines,
-                histories: configuration.maximumHistoryBytes > 0))
+                histories: configuration.maximumHistoryBytes > 0,
+                // Several processes may write to the directory.
+                historyBytes: configuration.maximumTotalBytes / 16,
+                freeBytes: configuration.minimumFreeBytes))
         failure_artifacts_set_decrypts(configuration.decryptsStores)
         registry.install(observer: self, prefixes: configuration.sqlitePrefixes)
     }

@@ -209,15 +209,20 @@ import Testing
         ] {
             try FileSystem.write(noise(count), toNewFile: room.staging.path(ofEntry: entry))
         }
-        #expect(room.takeFiles(of: stores[0]) == nil)
-        #expect(
-            room.takeFiles(of: stores[1])
-                == "It has 1001 bytes with its history, for which no room was left.")
-        #expect(room.used == 5000 && room.limit == .totalBytes)
+        #expect(room.takeFiles(of: &stores[0]) == nil)
+        #expect(room.takeFiles(of: &stores[1]) == "It has 1001 bytes, for which no room was left.")
+        // A history makes room for its store.
+        try FileSystem.write(noise(900), toNewFile: room.staging.path(ofEntry: "stores/b.sqlite"))
+        try FileSystem.write(noise(200), toNewFile: room.staging.path(ofEntry: "history/b.wal-history"))
+        stores[1].history = .init(entry: "history/b.wal-history", transactions: 3, bytes: 200)
+        #expect(room.takeFiles(of: &stores[1]) == nil)
+        #expect(stores[1].history?.entry == nil && stores[1].history?.reason != nil)
+        #expect(FileSystem.regularFile(room.staging.file(ofEntry: "history/b.wal-history")) == nil)
+        #expect(room.used == 5900 && room.limit == .totalBytes)
         let isThere = ["stores/a.sqlite", "raw/a.sqlite-wal", "stores/b.sqlite"].map {
             FileSystem.regularFile(room.staging.file(ofEntry: $0)) != nil
         }
-        #expect(isThere == [true, true, false])
+        #expect(isThere == [true, true, true])
     }
 
     @Test func whatIsToBeLeftFreeIsLeftFree() throws {

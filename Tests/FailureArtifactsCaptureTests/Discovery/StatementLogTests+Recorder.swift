@@ -24,7 +24,7 @@ extension StatementLogTests {
 
     /// The statements of a connection in a file.
     private func statements(in path: String, of connection: UInt64) throws -> [RecordedStatement] {
-        try RecorderFile(at: path).statements().connections
+        try RecorderFile(at: path).statements(of: []).connections
             .first { $0.first?.connection == connection }?.statements(before: nil) ?? []
     }
 
@@ -80,7 +80,7 @@ extension StatementLogTests {
                 handle.close()
             }
             // Tests on other threads have connections, too. The logs of the last ones may be kept.
-            let own = try RecorderFile(at: path).statements().connections.filter { connection in
+            let own = try RecorderFile(at: path).statements(of: []).connections.filter { connection in
                 connection.statements(before: nil).contains { $0.sql == "SELECT 'secret'" }
             }
             #expect(own.count < 100)
@@ -151,7 +151,7 @@ extension StatementLogTests {
                     try FileSystem.write(Array(damaged.prefix(start + 70_000)), toNewFile: copy)
                     let file = try RecorderFile(at: copy)
                     _ = InFlightTest.all(in: file.journal, of: .current)
-                    let statements = try file.statements()
+                    let statements = try file.statements(of: [])
                     _ = statements.connections.flatMap { $0.statements(before: nil) }
                         .map { StatementRecord($0, clock: statements.clock, phase: .test) }
                     try FileSystem.remove(copy)

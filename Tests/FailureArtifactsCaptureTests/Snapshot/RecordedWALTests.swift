@@ -86,7 +86,7 @@ extension RecordedStatesTests {
         }
     }
 
-    /// What the WAL had when the store was opened is not in the file.
+    /// The file lacks the content of a WAL that existed when the store was opened.
     @Test func aWALThatWasThereBeforeHasTheHistory() throws {
         try withTemporaryDirectory { directory in
             let path = directory + "/shop.sqlite"

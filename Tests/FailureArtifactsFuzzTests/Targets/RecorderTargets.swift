@@ -14,7 +14,7 @@ extension FuzzTarget {
                 || JournalRecord.records(in: records.flatMap { Array($0.line.utf8) }) == records,
             "The journal differs after writing and reading it again.")
         let tests = InFlightTest.all(in: file.journal, of: .current)
-        let log = try file.statements()
+        let log = try file.statements(of: [])
         let start = tests.first?.order ?? 0
         let paths = Set(log.connections.compactMap { $0.last?.path })
         let stores =

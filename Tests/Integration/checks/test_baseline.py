@@ -61,7 +61,7 @@ class Baseline(SuiteCase):
         # Everything in it is new, so the last transaction is shown.
         changes = self.diff(bundle, "--store", "memory")
         self.assertEqual(changes.returncode, 1, changes.stderr)
-        self.assertIn("after transaction 2 of 3", changes.stdout)
+        self.assertIn("after transaction 1 of 2", changes.stdout)
         self.assertIn("apple", changes.stdout)
 
     def test_shared_store(self):

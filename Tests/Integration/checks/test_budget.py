@@ -206,8 +206,8 @@ class Limits(BudgetCase):
         # A bundle being packed exists twice.
         self.assertLessEqual(seen.all_bytes, 2 * limit)
         kept = self.kept(crowd)
-        # Three quarters of the limit are for copies of about 36 KB each.
-        self.assertGreater(len(kept), 60)
+        # Three quarters of the limit are for copies of about 36 KB each, as far as there is room with their histories.
+        self.assertGreater(len(kept), 30)
         self.assertLess(len(kept), 110)
         self.assertFirst(crowd, kept)
         described = self.assertDescribed(crowd, "FAILURE_ARTIFACTS_MAX_TOTAL_BYTES")

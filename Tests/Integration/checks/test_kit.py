@@ -309,7 +309,7 @@ class Fixtures(KitCase):
         lines = sorted(line for line in found.output.splitlines() if line.startswith("restored"))
         self.assertEqual(
             lines,
-            [f"restored {number}: integer({number})" for number in range(4)]
+            [f"restored {number}: integer({number - 1})" for number in range(1, 5)]
             + ['restored: text("apple,pear,plum")'])
 
     def test_in_memory(self):
@@ -354,11 +354,11 @@ class Fixtures(KitCase):
         source = (target / "HistoryTestsTransactionsFixture.swift").read_text()
         self.assertIn("@Test func transactions() throws", source)
         self.assertIn("as it was at the failure", source)
-        early = self.extract("--at", "1", "--framework", "xctest")
+        early = self.extract("--at", "2", "--framework", "xctest")
         self.assertEqual(self.rows(early), ["apple"])
         source = (early / "HistoryTestsTransactionsFixture.swift").read_text()
         self.assertIn("func test_transactions() throws", source)
-        self.assertIn("as it was after transaction 1 of 3", source)
+        self.assertIn("as it was after transaction 2 of 4", source)
 
     def test_the_sources_compile(self):
         # The latter are those of Swift Build.

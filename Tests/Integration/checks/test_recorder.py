@@ -158,7 +158,8 @@ class LastStatements(RecorderCase):
             self.assertGreaterEqual(len(logs), 3)
             for log in logs:
                 self.assertEqual(log.get("limit"), 2 if number == 2 else None, log)
-                self.assertLessEqual(log["count"], number)
+                records = self.records(bundle, next(s for s in bundle.metadata["stores"] if s.get("statements") == log))
+                self.assertLessEqual(len([record for record in records if "repeated" not in record]), number)
 
     def test_query_plan(self):
         place = self.place(SUITE_DEATH="SIGKILL")
@@ -350,6 +351,8 @@ class RandomKills(RecorderCase):
             records = self.records(bundle, bundle.described(name))
             self.assertEqual(len({record["connection"] for record in records}), 1)
             self.assertEqual({record["phase"] for record in records}, {"test"})
+            # Older ones that stand for others come first.
+            records = [record for record in records if "repeated" not in record]
             self.assertLessEqual(len(records), 500)
             numbers = []
             for index, record in enumerate(records):

@@ -42,7 +42,8 @@ class StatementSchema(unittest.TestCase):
         "cut": True, "changes": 0, "ownChanges": 0, "duration": 0.5, "error": {"code": 19, "message": ""}, "fullScanSteps": 1, "sorts": 0,
         "autoIndexes": 2, "commits": 1, "leftOpen": True, "queryPlan": ["SCAN a"], "pages": 3, "versions": 1,
         "source": {"file": "Sources/..a/b.swift", "line": 1, "function": "f()"},
-        "callers": [{"file": "Tests/a.swift", "line": 2}]}
+        "callers": [{"file": "Tests/a.swift", "line": 2}], "longValues": True, "repeated": 3, "lastOrder": 9, "test": 1,
+        "values": [None, 1, 1.5, "a", {"real": 3.0}, {"base64": "AA=="}, {"text": "b", "bytes": 9000}]}
 
     def test_every_key_is_described(self):
         schema = validator().schema["$defs"]
@@ -96,7 +97,7 @@ class Schema(SuiteCase):
     def test_a_missing_key_is_refused(self):
         # Format 1.0 has no tool, and a test need not be in a package.
         required = {*validator().schema["required"], "tool"}
-        self.assertEqual({*required, "packageRoot"}, set(self.documents[0]))
+        self.assertEqual({*required, "packageRoot", "tests"}, set(self.documents[0]))
         for key in required:
             wrong = changed(self.documents[0], (key,), lambda holder, name: holder.pop(name))
             self.assertFalse(validator().is_valid(wrong), key)

@@ -316,7 +316,7 @@ class Ownership(TestingCase):
             shared = {label(store): store.get("shared", False) for store in bundle.metadata["stores"]}
             # A race decides which of them has opened `lazily`.
             self.assertEqual(shared, {name: False, "unattributed": True, "lazily": True})
-            # Each statement on the shared connection is that of the test in whose task it ran.
+            # Each statement on the shared connection has the test in whose task it ran.
             names = {test["id"]: test["name"] for test in bundle.metadata["tests"]}
             entry = bundle.described("lazily")["statements"]["entry"]
             records = [json.loads(line) for line in bundle.contents[entry].decode().splitlines()]

@@ -13,8 +13,7 @@ from harness import EXECUTABLE
 from test_crash import TOOL
 from test_run import RunCase
 
-# The history of the run that passed begins after the transaction that creates the tables.
-FIRST = "Transaction 4 is the first one after transaction 1 that differs from the passing run"
+FIRST = "Transaction 4 is the first one that differs from the passing run"
 
 
 class UntilFailure(RunCase):

@@ -115,13 +115,13 @@ import Testing
         }
     }
 
-    @Test(arguments: 0...3) func commit(_ number: Int) throws {
+    @Test(arguments: 1...4) func commit(_ number: Int) throws {
         let store = try SQLiteTestStore.restored(from: Self.bundle, at: .commit(number))
         print("restored \(number):", try store.value("SELECT count(*) FROM fruit"))
     }
 }
 
-/// Leaves a store with a history: three transactions.
+/// Leaves a store with a history: four transactions.
 @Suite struct HistoryTests {
     @Test func transactions() throws {
         try withTestStore(SQLiteTestStore.self, named: "fruits", placement: .onDisk) { store in
