@@ -18,8 +18,10 @@ enum {
     maximum_path = 4 << 10,
     // The maximum number of return addresses of a statement.
     maximum_addresses = 64,
-    // The number of a text's first executions in a test that are observed in any case, and of its other places in a chunk.
-    allowance_of_text = 8,
+    // The number of a text's first executions in a test that have a stack in any case, and of those among them that have
+    // values and an end, too; and the number of its other places in a chunk.
+    allowance_of_text = 32,
+    allowance_of_values = 16,
     allowance_of_places = 16,
     // The budget: an observation takes at most this part of the time until the next one, as a power of 2.
     budget_bits = 7,
@@ -543,8 +545,9 @@ void failure_artifacts_log_add_slowly(
             failure_artifacts_log_add(connection, text, 0, order, ticks);
             return;
         }
-        bool is_first = text->allowance == allowance_of_text, is_free = text->allowance > 0;
-        if (is_free) {
+        bool is_first = text->allowance == allowance_of_text, is_allowed = text->allowance > 0;
+        bool is_free = text->allowance > allowance_of_text - allowance_of_values;
+        if (is_allowed) {
             text->allowance--;
         } else if (frame != text->frame) {
             text->places--;
@@ -557,11 +560,11 @@ void failure_artifacts_log_add_slowly(
         text->place = place;
         failure_artifacts_log_add(connection, text, stack, order, ticks);
         uint64_t observed = failure_artifacts_ticks();
-        if (!is_free) {
+        if (!is_allowed && !is_free) {
             log->due = due_after(ticks, observed);
             log->due_for_reads = log->due + (log->due - observed);
-            if (observed < log->due_for_values) return;
         }
+        if (!is_free && observed < log->due_for_values) return;
         if (text->has_parameters && atomic_load_explicit(&records_values, memory_order_relaxed)) {
             int maximum = is_first ? maximum_first_expanded : maximum_expanded;
             add_values(log, connection->handle, statement, sql, order, maximum);

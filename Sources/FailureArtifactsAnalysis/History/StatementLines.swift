@@ -109,10 +109,19 @@ package struct StatementLines {
     }
 
     /// Returns the statements with these lines as their sources, and without callers in the wrapper.
+    ///
+    /// In a loop, not every execution has a line. If all that have one are from one place, the others are, too.
     package static func applied(to records: [StatementRecord]) -> [StatementRecord] {
         let lines = StatementLines(records)
+        let places = Dictionary(grouping: records.filter { $0.source != nil }, by: \.sql)
+            .compactMapValues { found in
+                found.allSatisfy { $0.frames == found[0].frames } ? found[0] : nil
+            }
         return records.map { record in
             var record = record
+            if record.source == nil, let place = places[record.sql] {
+                (record.source, record.callers) = (place.source, place.callers)
+            }
             let source = lines.line(of: record)
             record.callers = lines.callers(of: record, source)
             record.source = source

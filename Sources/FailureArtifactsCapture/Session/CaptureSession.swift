@@ -188,9 +188,10 @@ package final class CaptureSession: Sendable {
                 statements: configuration.maximumStatements, values: configuration.recordsBoundValues,
                 stacks: configuration.recordsSourceLines,
                 histories: configuration.maximumHistoryBytes > 0,
-                // Several processes may write to the directory.
-                historyBytes: configuration.maximumTotalBytes / 16,
-                freeBytes: configuration.minimumFreeBytes))
+                // Several processes may write to the directory at the same time.
+                historyBytes: configuration.maximumTotalBytes / 32,
+                freeBytes: max(
+                    configuration.minimumFreeBytes, configuration.minimumFreeBytes &+ (16 << 20))))
         failure_artifacts_set_decrypts(configuration.decryptsStores)
         registry.install(observer: self, prefixes: configuration.sqlitePrefixes)
     }

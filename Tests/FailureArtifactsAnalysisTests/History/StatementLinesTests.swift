@@ -91,6 +91,13 @@ import Testing
 
     @Test func withoutCallersTheLineStays() {
         #expect(
-            lines([record("BEGIN", "W1"), record("COMMIT", "W1"), record("COMMIT")]) == ["W1", "W1", ""])
+            lines([record("BEGIN", "W1"), record("COMMIT", "W1"), record("SELECT 1")]) == ["W1", "W1", ""])
+    }
+
+    /// A loop has lines for some of its executions.
+    @Test func executionsOfOneTextFromOnePlaceShareTheLine() {
+        let text = "INSERT INTO t VALUES (?)"
+        #expect(lines([record(text, "W1"), record(text), record(text, "W1")]) == ["W1", "W1", "W1"])
+        #expect(lines([record(text, "W1"), record(text), record(text, "X2")]) == ["W1", "", "X2"])
     }
 }

@@ -341,18 +341,18 @@ extension StatementLogTests {
             }
             let duration = start.duration(to: .now) / .microseconds(1)
             let log = try statements(handle).suffix(count)
-            #expect(log.prefix(8).allSatisfy { !$0.addresses.isEmpty && $0.end != nil })
-            let others = log.dropFirst(8)
+            #expect(log.prefix(16).allSatisfy { !$0.addresses.isEmpty && $0.end != nil })
+            let others = log.dropFirst(32)
             #expect(Double(others.filter { !$0.addresses.isEmpty }.count) < duration / 100 / 0.05)
             #expect(others.filter { $0.addresses.isEmpty }.count > count / 2)
             // The next test has an allowance of its own.
             _ = ConnectionRegistry.shared.beginKeeping(maximumBytes: 0)
             defer { ConnectionRegistry.shared.endKeeping() }
-            for _ in 0..<8 {
+            for _ in 0..<16 {
                 while sqlite3_step(statement) == SQLITE_ROW {}
                 sqlite3_reset(statement)
             }
-            let next = try statements(handle).suffix(8)
+            let next = try statements(handle).suffix(16)
             #expect(next.allSatisfy { $0.sql == "SELECT 1" && !$0.addresses.isEmpty })
             // SQLite starts to report ends with the statement after the first one.
             #expect(next.dropFirst().allSatisfy { $0.end != nil })

@@ -98,4 +98,4 @@ class ComparedRuns(SuiteCase):
     def test_a_store_that_is_closed_and_opened_again(self):
         passed, failed, finding = self.difference("testReopened")
         self.assertEqual((passed["history"]["transactions"], failed["history"]["transactions"]), (8, 8))
-        self.check_finding(finding, 6)
+        self.check_finding(finding, 7)

@@ -230,9 +230,14 @@ def commits(path):
 def content(path):
     """Returns what a store has, without the bytes of its header that mean nothing to a copy."""
     with contextlib.closing(sqlite3.connect(path, isolation_level=None, timeout=0)) as database:
-        found = bytearray(database.serialize())
-    # A database without a table has one page, or none.
-    if len(found) < 512 or found[100] == 13 and not any(found[60:64] + found[68:72] + found[103:105]):
+        try:
+            found = bytearray(database.serialize())
+        except sqlite3.OperationalError:
+            # It has no page.
+            return b""
+    # A new database has one page, without a table.
+    is_single = len(found) == int.from_bytes(found[16:18], "big")
+    if is_single and found[100] == 13 and not any(found[60:64] + found[68:72] + found[103:105]):
         return b""
     for start, end in ((18, 20), (24, 28), (40, 44), (92, 100)):
         found[start:end] = bytes(end - start)
