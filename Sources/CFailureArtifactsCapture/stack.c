@@ -60,10 +60,12 @@ static void find_library(void) { dl_iterate_phdr(is_library, NULL); }
 extern const char __start_failure_artifacts_taken[] __attribute__((weak, visibility("hidden")));
 extern const char __stop_failure_artifacts_taken[] __attribute__((weak, visibility("hidden")));
 
+static bool is_taken(uintptr_t address) {
+    return address >= (uintptr_t)__start_failure_artifacts_taken && address < (uintptr_t)__stop_failure_artifacts_taken;
+}
+
 static bool is_in_library(uintptr_t address) {
-    return (address >= library_start && address < library_end)
-        || (address >= (uintptr_t)__start_failure_artifacts_taken
-            && address < (uintptr_t)__stop_failure_artifacts_taken);
+    return (address >= library_start && address < library_end) || is_taken(address);
 }
 
 void failure_artifacts_stack_prepare(void) { pthread_once(&library_once, find_library); }
@@ -111,7 +113,7 @@ static _Unwind_Reason_Code visit(struct _Unwind_Context *context, void *argument
     search->calls[search->frames++] = (call){position.stack_pointer - sizeof address, address};
     bool is_inside = library_end
         ? is_in_library(address)
-        : !search->was_inside && _Unwind_FindEnclosingFunction((void *)(address - 1)) == (void *)sqlite3_step;
+        : is_taken(address) || (!search->was_inside && _Unwind_FindEnclosingFunction((void *)(address - 1)) == (void *)sqlite3_step);
     if (is_inside) search->was_inside = true;
     if (is_inside || !search->was_inside) return _URC_NO_REASON;
     search->caller = position;

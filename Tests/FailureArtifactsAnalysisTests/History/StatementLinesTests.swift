@@ -91,7 +91,9 @@ import Testing
 
     @Test func withoutCallersTheLineStays() {
         #expect(
-            lines([record("BEGIN", "W1"), record("COMMIT", "W1"), record("SELECT 1")]) == ["W1", "W1", ""])
+            lines([record("BEGIN", "W1"), record("COMMIT", "W1"), record("SELECT 1")]) == [
+                "W1", "W1", "",
+            ])
     }
 
     /// A loop has lines for some of its executions.
