@@ -413,12 +413,13 @@ NOINLINE static void clocks(void) {
     failure_artifacts_recorder_calibrate(recorder);
     // A suspended walk isn't paid from the budget, which allows the next one after 128 times its cost.
     uint64_t start = 0, end = 0;
-    for (int turn = 0; turn < 10; turn++) {
-        is_slow = turn == 9;
+    enum { turns = 40 };
+    for (int turn = 0; turn < turns; turn++) {
+        is_slow = turn == turns - 1;
         start = failure_artifacts_ticks();
         run("INSERT INTO note VALUES ('slow')");
         end = failure_artifacts_ticks();
-        usleep(is_slow ? 0 : 100000);
+        usleep(is_slow ? 0 : 20000);
     }
     is_slow = false;
     printf("spent %" PRIu64 " of %" PRIu64 "\n", (connection->log->due - end) >> 7, end - start);

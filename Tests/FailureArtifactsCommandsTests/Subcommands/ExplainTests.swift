@@ -99,20 +99,23 @@ import Testing
             [inserts.joined(separator: ";")],
             log: [("PRAGMA journal_mode = wal", 0), ("BEGIN", 0)]
                 + inserts.map { _ in ("INSERT INTO account VALUES (?, 'c', ?)", 1) } + [("COMMIT", 0)],
-            facts: [3: "\"source\":{\"file\":\"Sources/Bank.swift\",\"line\":15}"],
+            facts: [
+                2: "\"source\":{\"file\":\"Sources/Bank.swift\",\"line\":14}",
+                3: "\"source\":{\"file\":\"Sources/Bank.swift\",\"line\":15}",
+            ],
             message: "XCTAssertEqual failed: (\"43\") is not equal to (\"46\")")
         let text = run("explain", bundle).output
         #expect(
             text.hasSuffix(
                 """
                    transaction 1, by one or more of these 2 statements:
-                     INSERT INTO account VALUES (?, 'c', ?)  (1 row)
+                     INSERT INTO account VALUES (?, 'c', ?)  (1 row)  Sources/Bank.swift:14
                      INSERT INTO account VALUES (?, 'c', ?)  (1 row)  Sources/Bank.swift:15
 
                 """), "\(text)")
         #expect(
             run("explain", bundle, "--markdown").output.contains(
-                "\nperhaps by: INSERT INTO account VALUES (?, 'c', ?) at Sources/Bank.swift:15\n"))
+                "\nperhaps by: INSERT INTO account VALUES (?, 'c', ?) at Sources/Bank.swift:14\n"))
     }
 
     /// Without a finding, the last query and the last change of what it read are the place to start.
