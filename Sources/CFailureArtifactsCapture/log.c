@@ -20,8 +20,8 @@ enum {
     maximum_addresses = 64,
     // The number of a text's first executions in a test that have a stack in any case, and of those among them that have
     // values and an end, too; and the number of its other places in a chunk.
-    allowance_of_text = 32,
-    allowance_of_values = 16,
+    allowance_of_text = 100,
+    allowance_of_values = 100,
     allowance_of_places = 16,
     // The budget: an observation takes at most this part of the time until the next one, as a power of 2.
     budget_bits = 7,
