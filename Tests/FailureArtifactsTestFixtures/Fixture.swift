@@ -193,6 +193,10 @@ package enum Metadata {
          "warnings": ["The store 'vanished' was not copied."]}
         """
 
+    /// The best finding about the ledger's bundle, without its store.
+    package static let ledgerFinding =
+        "The open transaction changed a value that the message names, in account"
+
     package static func plain(test: String, message: String, version: String = "\"1.0\"") -> String {
         """
         {"formatVersion": \(version),

@@ -4,7 +4,7 @@ internal import FailureArtifactsSQLite
 
 /// The parts of a statement that tell which rows it can have changed, as far as its text has them.
 ///
-/// The log has no bound values, so most statements leave it open.
+/// Bound values count as literals.
 struct WriteTerms {
     /// A literal, in lower case.
     private typealias Literals = [String: String]
@@ -27,10 +27,9 @@ struct WriteTerms {
     ///   - outline: Its kind and table.
     ///   - tableColumns: The folded names of the table's columns, in order; empty if they are unknown.
     init(_ record: StatementRecord, _ outline: StatementOutline, tableColumns: [String] = []) {
-        let isWhole =
-            record.cut != true && record.sql.utf8.count <= StatementOutline.maximumLength
-        let tokens = StatementOutline.tokens(
-            of: record.sql, limit: StatementOutline.Parts.maximumWords)
+        let sql = record.sqlWithLiterals
+        let isWhole = record.cut != true && sql.utf8.count <= StatementOutline.maximumLength
+        let tokens = StatementOutline.tokens(of: sql, limit: StatementOutline.Parts.maximumWords)
         let parts = StatementOutline.Parts(record.sql)
         let isComplete = isWhole && tokens.count < StatementOutline.Parts.maximumWords
         if isComplete, outline.kind == .insert, !outline.mayHaveNoEffect {

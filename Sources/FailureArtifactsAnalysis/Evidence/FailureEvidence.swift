@@ -1,7 +1,6 @@
 internal import FailureArtifactsBundle
 package import FailureArtifactsReading
 package import FailureArtifactsSQLite
-internal import FailureArtifactsSystem
 
 /// A failed test's stores, statements and message, from which findings are derived.
 package final class FailureEvidence {
@@ -16,6 +15,9 @@ package final class FailureEvidence {
     private(set) var invariants: [String: [InvariantEvidence]] = [:]
     /// A run of the same test that passed; nil if unknown.
     package var passing: FailureEvidence?
+    /// An existing directory for copies of stores.
+    let scratch: String
+    let effort: Effort
 
     /// Reads a bundle.
     ///
@@ -24,21 +26,22 @@ package final class FailureEvidence {
     ///   - scratch: An existing directory for temporary files, which the caller removes after the last use of the value.
     ///   - invariants: The invariants to check in the stores and their histories.
     ///   - limits: The limits on resources that a store can use.
-    ///   - seconds: The time limit for reading histories, in seconds. Later transactions are left out.
+    ///   - effort: The limits of the work.
     package init(
         _ bundle: BundleReader, scratch: String, checking invariants: [Invariant] = [],
-        limits: UntrustedLimits = .standard, seconds: Double = 5
+        limits: UntrustedLimits = .standard, effort: Effort = .standard
     ) {
+        self.scratch = scratch
+        self.effort = effort
         metadata = bundle.metadata
         message = FailureMessage(metadata.failures.first?.message ?? "")
         files = FileTree.all(in: bundle)
-        let deadline = Instant.now.advanced(bySeconds: seconds)
         var results = InvariantResults()
         for choice in metadata.storeChoices where !choice.isCommitted && choice.name == choice.store.name
         {
             do {
                 let store = try StoreEvidence(
-                    choice, of: bundle, scratch: scratch, limits: limits, deadline: deadline)
+                    choice, of: bundle, scratch: scratch, limits: limits, transactions: effort.history)
                 stores.append(store)
                 guard !invariants.isEmpty else { continue }
                 self.invariants[store.name] = InvariantEvidence.all(
@@ -56,4 +59,23 @@ package final class FailureEvidence {
     package var packageRoot: PackageRoot {
         PackageRoot(metadata, sources: stores.lazy.flatMap(\.statements).flatMap(\.record.frames))
     }
+}
+
+/// The limits of the work that findings may take.
+///
+/// They are numbers and no times, so that the same bundle gives the same findings on every machine.
+package struct Effort: Sendable {
+    /// The maximum number of transactions of a history that are read, the last ones.
+    var history: Int
+    /// The steps of SQLite's virtual machine for each question.
+    var steps: Int
+    /// The maximum number of transactions that are undone, the last ones.
+    var transactions: Int
+    /// The maximum number of rows that are undone on their own, for each question.
+    var rows: Int
+
+    package static let standard = Effort(
+        history: 1000, steps: 1_000_000_000, transactions: 60, rows: 120)
+    /// For commands that read many bundles.
+    package static let small = Effort(history: 200, steps: 50_000_000, transactions: 30, rows: 30)
 }

@@ -43,9 +43,9 @@ package struct FailureMessage: Sendable {
     /// The values of the second operand.
     private(set) var right: [Value] = []
     /// True if the second operand is the tested one: only it is an expression, as in `#expect(49 == balance)`.
-    private var isReversed: Bool
+    private(set) var isReversed: Bool
     /// True if the message tells which operand is the tested one; otherwise it is the first one by convention.
-    private let isOrderKnown: Bool
+    let isOrderKnown: Bool
 
     init(_ text: String) {
         self.text = text
@@ -93,53 +93,6 @@ package struct FailureMessage: Sendable {
 
     /// The values of both operands.
     var values: [Value] { left + right }
-
-    /// The operands, if each is one number.
-    var numbers: (left: Double, right: Double)? {
-        guard left.count == 1, right.count == 1, let first = left[0].number, let second = right[0].number
-        else { return nil }
-        return (first, second)
-    }
-
-    /// The operands of a failed assertion.
-    struct Comparison {
-        enum Expected {
-            case values([Value])
-            /// A value other than nil.
-            case anything
-            /// Unknown: the assertion doesn't test for equality.
-            case none
-        }
-
-        let actual: [Value]
-        let expected: Expected
-    }
-
-    /// The operands in each possible order, the usual one first.
-    var comparisons: [Comparison] {
-        let expectsAnything = ["XCTAssertNotNil failed", "expected non-nil value"].contains(
-            where: text.contains)
-        if expectsAnything { return [Comparison(actual: [Value(text: "nil")], expected: .anything)] }
-        guard let operands = Self.operands(of: text) else { return [] }
-        guard operands.right != nil else {
-            let isNil = text.contains("XCTAssertNil failed")
-            // `#require` of an optional value.
-            let expected: Comparison.Expected =
-                isNil ? .values([Value(text: "nil")]) : left.map(\.text) == ["nil"] ? .anything : .none
-            return left.isEmpty ? [] : [Comparison(actual: left, expected: expected)]
-        }
-        let isEquality = text.contains("is not equal to") || text.contains(" == ")
-        let usual = Comparison(actual: left, expected: isEquality ? .values(right) : .none)
-        let other = Comparison(actual: right, expected: isEquality ? .values(left) : .none)
-        if isReversed { return [other] }
-        return isOrderKnown ? [usual] : [usual, other]
-    }
-
-    /// True if one operand is nil, or if the assertion expected a value and there was none.
-    var mentionsNil: Bool {
-        values.contains { $0.text == "nil" } || text.contains("expected non-nil value")
-            || text.contains("XCTAssertNotNil failed") || text.contains("→ nil")
-    }
 
     // MARK: - Errors
 
@@ -277,7 +230,7 @@ package struct FailureMessage: Sendable {
     }
 
     /// Returns the value in `(expression → value)`, or the text itself, which is then a literal.
-    private static func value(after text: Substring) -> String {
+    static func value(after text: Substring) -> String {
         var text = text
         while text.last == " " { text.removeLast() }
         while text.first == " " { text.removeFirst() }
@@ -288,7 +241,7 @@ package struct FailureMessage: Sendable {
     }
 
     /// Returns the range of a sign outside of parentheses, brackets and quotes.
-    private static func outerRange(of sign: String, in text: Substring) -> Range<String.Index>? {
+    static func outerRange(of sign: String, in text: Substring) -> Range<String.Index>? {
         var depth = 0
         var isQuoted = false
         var index = text.startIndex
@@ -346,7 +299,7 @@ package struct FailureMessage: Sendable {
         if let colon = part.firstRange(of: ": ") {
             let name = part[..<colon.lowerBound]
             let isKey = name.first == "\"" && name.last == "\""
-            if isKey || name.allSatisfy({ $0.isLetter || $0.isNumber || $0 == "_" }) {
+            if isKey || name.allSatisfy({ $0.isLetter || $0.isNumber || "_-".contains($0) }) {
                 let values = values(
                     of: String(part[colon.upperBound...]), label: isKey ? label : String(name),
                     depth: depth + 1)

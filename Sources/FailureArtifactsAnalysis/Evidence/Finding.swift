@@ -20,34 +20,85 @@ package struct Finding: Equatable, Sendable {
         case invariantBroken = "invariant-broken"
         // Likely causes.
         case noEffect = "no-effect"
-        case lostUpdate = "lost-update"
-        case broadWrite = "broad-write"
-        case emptiedTable = "emptied-table"
         case orphan
-        case typeMismatch = "type-mismatch"
-        case nullOutlier = "null-outlier"
-        case patternOutlier = "pattern-outlier"
-        case duplicateRows = "duplicate-rows"
         case unexpectedDelete = "unexpected-delete"
-        case leftover
-        case fullScan = "full-scan"
         // Relations to the assertion and to another run.
-        case messageValues = "message-values"
         case resultChanged = "result-changed"
+        case wrongQuery = "wrong-query"
+        case failingQuery = "failing-query"
         case changedFile = "changed-file"
         case differenceFromPass = "difference-from-pass"
+    }
 
-        /// True if the finding is about values that differ from the others of their column.
-        var isOutlier: Bool { [.typeMismatch, .nullOutlier, .patternOutlier].contains(self) }
+    /// The kinds of evidence, the strongest one first.
+    package enum Evidence: Int, Comparable, Sendable {
+        /// A statement failed with the error that the test reports.
+        case error
+        /// The data breaks a rule.
+        case brokenRule
+        /// Undoing a change gives the expected result.
+        case fix
+        /// A passing run did something else.
+        case difference
+        /// Rows that the query leaves out were changed, and with them it returns the expected result, a rare value.
+        case expectedExclusion
+        /// Another query gives the expected result, which is a rare value.
+        case variant
+        /// The query gives the expected result, but the assertion got another one.
+        case rightData
+        /// Undoing a change brings the result closer to the expected one.
+        case approach
+        /// Rows that the question reads were changed with the schema.
+        case migration
+        /// Changes of what the question reads were lost by an error or a rollback.
+        case loss
+        /// An update of what the question reads changed no row.
+        case noUpdate
+        /// Undoing a change gives another result.
+        case change
+        /// Undoing a change gives another result of a query whose result the question depends on.
+        case source
+        /// A statement on what the question reads had no effect.
+        case noEffect
+        /// Rows that the query leaves out were changed.
+        case exclusion
+        /// The query itself.
+        case query
+        /// Undoing a change takes the result further away from the expected one.
+        case recession
+        /// Another query gives the expected result, which is a common value.
+        case commonVariant
+        /// Undoing a change gives another result, but not in the value that the assertion compares.
+        case otherValue
+        /// A row was changed that the query names by a value.
+        case named
+        /// A table was changed that the query reads.
+        case touched
+        case other
+        /// It is one of the last changes, and the question is unknown.
+        case last
 
-        /// True if the finding is about the effect of a statement, rather than an error or a rule that is broken.
-        var isEffect: Bool {
-            ![
-                .integrity, .checkViolation, .notNullViolation, .statementFailed, .constraintFailed,
-                .busy,
-                .schemaError, .invariantBroken, .differenceFromPass,
-            ].contains(self)
+        /// True if an experiment, an error or a rule shows an effect.
+        var isOfEffect: Bool {
+            switch self {
+            case .query, .recession, .commonVariant, .otherValue, .named, .touched, .last: false
+            default: true
+            }
         }
+
+        package static func < (first: Evidence, second: Evidence) -> Bool {
+            first.rawValue < second.rawValue
+        }
+    }
+
+    /// The changes that an experiment undid, and the result of the query without them.
+    package struct Undone: Equatable, Sendable {
+        package var transactions: [Int]
+        /// The rows; empty if all changes of the transactions were undone.
+        package var rows: [Row]
+        package var result: String
+        /// True if it is the value that the assertion expected.
+        package var isExpected: Bool
     }
 
     /// The degree of certainty that a finding is true and concerns the failure.
@@ -128,10 +179,12 @@ package struct Finding: Equatable, Sendable {
     package var explanation: String
     /// A query that returns rows as long as the store is broken; nil if the rule knows none.
     var query: String?
-    /// The strength of the relation to the failure; greater is stronger.
-    var relevance = 0
-    /// The relevance from which a possible cause is a likely one; nil if it never is.
-    var likelyFrom: Int?
+    /// The evidence, by which findings are ordered.
+    package var evidence = Evidence.other
+    /// True for the effect of the test's preparation.
+    var isArranged = false
+    /// The experiment behind the finding; nil without one.
+    package var undone: Undone?
 
     /// The line that ran the statement; nil if unknown.
     package var source: StatementRecord.Source? { statement?.source }
@@ -140,7 +193,7 @@ package struct Finding: Equatable, Sendable {
 extension Finding: Encodable {
     private enum CodingKeys: String, CodingKey {
         case code, title, confidence, store, rows, rowsOfTransaction, transaction, statement, statements
-        case source, caller, explanation
+        case source, caller, explanation, undone
     }
 
     /// A statement as JSON.
@@ -178,6 +231,21 @@ extension Finding: Encodable {
         try container.encodeIfPresent(source, forKey: .source)
         try container.encodeIfPresent(statement?.callerInAnotherFile, forKey: .caller)
         try container.encode(explanation, forKey: .explanation)
+        try container.encodeIfPresent(undone, forKey: .undone)
+    }
+}
+
+extension Finding.Undone: Encodable {
+    private enum CodingKeys: String, CodingKey {
+        case transactions, rows, result, isExpected
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        if !transactions.isEmpty { try container.encode(transactions, forKey: .transactions) }
+        if !rows.isEmpty { try container.encode(rows, forKey: .rows) }
+        try container.encode(result, forKey: .result)
+        try container.encode(isExpected, forKey: .isExpected)
     }
 }
 

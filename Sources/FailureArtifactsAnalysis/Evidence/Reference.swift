@@ -67,7 +67,7 @@ struct Reference: Hashable {
         by column: TableShape.Column, of table: TableShape, in schema: DatabaseSchema
     ) -> Reference? {
         let name = folded(column.name)
-        guard Relevance.isReference(column.name), name != "id", name != "uuid",
+        guard isName(column.name), name != "id", name != "uuid",
             column.keyPosition != 1 || table.primaryKey.count > 1
         else { return nil }
         var stem = String(name.dropLast(name.hasSuffix("uuid") ? 4 : 2))
@@ -88,6 +88,14 @@ struct Reference: Hashable {
         else { return nil }
         return Reference(
             table: table.name, columns: [column.name], parent: parent.name, parentColumns: key)
+    }
+
+    /// True if a column's name looks like a reference to another row.
+    static func isName(_ column: String) -> Bool {
+        let name = folded(column)
+        return name == "id" || name == "uuid" || column.hasSuffix("ID") || column.hasSuffix("Id")
+            || name.hasSuffix("_id") || name.hasSuffix("_uuid") || column.hasSuffix("UUID")
+            || column.hasSuffix("Uuid")
     }
 
     /// Returns a table's name in singular and plural.

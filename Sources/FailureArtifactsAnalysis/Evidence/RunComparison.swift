@@ -53,8 +53,6 @@ struct RunComparison: ~Copyable {
     private let passing: Run
     private let failing: Run
     private let differences: StoreDifferences
-    private let deadline: Instant
-
     /// The states in which the test began, or with which the histories begin.
     let first: Start
 
@@ -64,35 +62,21 @@ struct RunComparison: ~Copyable {
     ///   - passing: The passing run's store, with all transactions of its history.
     ///   - failing: The failing run's store, with all transactions of its history.
     ///   - differences: The differences of both stores, which tell the values that differ in every run.
-    ///   - deadline: The point in time at which comparing states is interrupted.
     /// - Throws: An error if a history can't be read.
-    init(
-        _ passing: StoreEvidence, _ failing: StoreEvidence, _ differences: StoreDifferences,
-        deadline: Instant
-    ) throws {
+    init(_ passing: StoreEvidence, _ failing: StoreEvidence, _ differences: StoreDifferences) throws {
         let passingRun = try Run(passing)
         let failingRun = try Run(failing)
         self.passing = passingRun
         self.failing = failingRun
         self.differences = differences
-        self.deadline = deadline
         first = Start(passing: passing.stateBeforeTest, failing: failing.stateBeforeTest)
     }
 
-    /// Finds the first transaction that differs.
+    /// Compares the transactions from each state that both runs had.
     ///
-    /// - Returns: The result; without enough time, it is unknown.
+    /// - Returns: The result with the most equal transactions.
     /// - Throws: An error if a state can't be rebuilt or read.
     borrowing func result() throws -> Result {
-        do {
-            return try comparison()
-        } catch is StoreEvidence.TimeIsUp {
-            return .unknown("there was no time to find a state that both runs had.")
-        }
-    }
-
-    /// Compares the transactions from each state that both runs had, and returns the result with the most equal ones.
-    private borrowing func comparison() throws -> Result {
         var best: (count: Int, result: Result)?
         var isUnique = true
         for start in try commonStates() {
@@ -157,14 +141,7 @@ struct RunComparison: ~Copyable {
     }
 
     private borrowing func areEqual(_ passingState: String, _ failingState: String) throws -> Bool {
-        // A short query isn't interrupted.
-        guard Instant.now < deadline else { throw StoreEvidence.TimeIsUp() }
-        do {
-            return try differences.areEqual(
-                passingState, failingState, deadline: deadline, limits: failing.store.limits)
-        } catch let error as SQLiteError where error.isInterrupted {
-            throw StoreEvidence.TimeIsUp()
-        }
+        try differences.areEqual(passingState, failingState, limits: failing.store.limits)
     }
 
     /// Compares transactions one by one, and returns the number of equal ones with the result.

@@ -60,7 +60,7 @@ struct StoreDifferences {
             }
             let whole = Set(
                 table.table.commonColumns.filter { column in
-                    varying.columns.contains(Self.key(name, column)) && !Relevance.isReference(column)
+                    varying.columns.contains(Self.key(name, column)) && !Reference.isName(column)
                         && !table.rows.compactMap { $0.cell(column) }.flatMap { [$0.old, $0.new] }
                             .contains { $0.map(varying.isGenerated) ?? false }
                 }.map(folded))
@@ -109,16 +109,15 @@ struct StoreDifferences {
     /// - Parameters:
     ///   - passing: The path of a state of the passing run.
     ///   - failing: The path of a state of the failing run.
-    ///   - deadline: The point in time at which the comparison is interrupted.
     ///   - limits: The limits on resources that a state can use.
     /// - Returns: False if they differ, or if rows can't be compared.
-    /// - Throws: An error if a file is damaged, a limit is exceeded or the time is up.
+    /// - Throws: An error if a file is damaged, or if a limit is exceeded.
     func areEqual(
-        _ passing: String, _ failing: String, deadline: Instant, limits: UntrustedLimits
+        _ passing: String, _ failing: String, limits: UntrustedLimits
     ) throws -> Bool {
         let comparison = try StoreComparison(
             a: .init(path: passing, isPrivate: true), b: .init(path: failing, isPrivate: true),
-            deadline: deadline, limits: limits)
+            limits: limits)
         let (changes, tables) = try comparison.changes(rowLimit: Self.stateRowLimit)
         guard changes.schema.isEmpty, changes.userVersion == nil,
             changes.tables.allSatisfy({ $0.problem == nil }), tables.allSatisfy(\.isComplete)

@@ -74,46 +74,6 @@ extension StoreEvidence {
         let others = writing.filter { $0.writes }
         return others.count == 1 ? others[0] : nil
     }
-
-    /// Returns the statement that inserted a row of a store without a history, if the log leaves no doubt.
-    ///
-    /// SQLite numbers rows from 1 if no statement names the key.
-    ///
-    /// - Parameters:
-    ///   - key: The row's key.
-    ///   - table: The table.
-    ///   - columns: The columns that no later statement may have changed.
-    /// - Returns: The statement; nil if it is uncertain.
-    func insertion(of key: [StoredValue], in table: TableShape, unchanged columns: [String])
-        -> Statement?
-    {
-        guard let name = table.integerKey, key.count == 1, case .integer(let number) = key[0].content,
-            hasAllWrites(of: table.name)
-        else { return nil }
-        let writing = statements.filter {
-            $0.writes && $0.outline.table == folded(table.name) && $0.record.error == nil
-                && $0.record.changes != 0
-        }
-        for statement in writing where statement.outline.kind == .update {
-            guard !columns.contains(where: { statement.parts.assigned.contains(folded($0)) }) else {
-                return nil
-            }
-        }
-        let inserts = writing.filter { $0.outline.kind != .update }
-        let isPlain = inserts.allSatisfy { statement in
-            let words = statement.parts.words.prefix(200)
-            return statement.outline.kind == .insert && statement.record.changedRows == 1
-                && !statement.outline.mayHaveNoEffect && !isRolledBack(statement)
-                && words.prefix(while: { $0 != "values" }).contains("(")
-                && !words.prefix(while: { $0 != "values" }).contains(folded(name))
-        }
-        let quoted = (quotedIdentifier(name), quotedIdentifier(table.name))
-        guard isPlain, inserts.indices.contains(Int(number) - 1),
-            (try? count("SELECT count(*) FROM \(quoted.1)")) == Int64(inserts.count),
-            (try? count("SELECT max(\(quoted.0)) FROM \(quoted.1)")) == Int64(inserts.count)
-        else { return nil }
-        return inserts[Int(number) - 1]
-    }
 }
 
 extension StoreEvidence.Statement {

@@ -76,13 +76,6 @@ extension [StoreEvidence.Statement] {
 }
 
 extension StoreEvidence.Statement {
-    /// True if it is a query of at least one of the tables, and not an `EXPLAIN`.
-    ///
-    /// - Parameter tables: The names of the tables, in lower case.
-    /// - Returns: False for a statement that writes, although it may read tables, too.
-    func isQuery(of tables: Set<String>) -> Bool {
-        parts.isSelect && !tables.isDisjoint(with: parts.words)
-    }
 
     /// True if it inserted, updated or deleted rows, as far as known.
     var hasChangedRows: Bool { writes && record.error == nil && record.changes != 0 }

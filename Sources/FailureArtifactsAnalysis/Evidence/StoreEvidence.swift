@@ -1,7 +1,6 @@
 package import FailureArtifactsBundle
 internal import FailureArtifactsReading
 package import FailureArtifactsSQLite
-internal import FailureArtifactsSystem
 
 /// A store of a failure, with everything that findings are derived from.
 package final class StoreEvidence {
@@ -51,14 +50,21 @@ package final class StoreEvidence {
         var order: UInt64 { record.order }
         /// True if it inserts, updates or deletes rows.
         var writes: Bool { outline.isWrite }
+    }
 
-        /// True for a `DELETE` that names the table.
-        func deletes(from table: String) -> Bool {
-            outline.kind == .delete && outline.table == folded(table)
-        }
+    /// Facts about the questions of the failed assertion.
+    struct Asked {
+        /// The folded names of the tables that the queries read.
+        var tables: Set<String> = []
+        /// The folded names of those of which they need no row, because they read them with `LEFT JOIN`.
+        var optionalTables: Set<String> = []
+        /// True if a query has the expected result.
+        var isAnswered = false
     }
 
     let store: BundleMetadata.Store
+    /// The questions about the store.
+    var asked = Asked()
     /// The path of the copy with the content that the test saw.
     package let path: String
     /// The copy with the content that the test saw, for reading.
@@ -68,8 +74,7 @@ package final class StoreEvidence {
     package let statements: [Statement]
     /// The last transactions of the history, oldest first, and the transaction that was open at the failure.
     ///
-    /// All of the history's transactions are there unless the time was up. If there was no time for the last ones, or for
-    /// the open transaction, none are there.
+    /// If the history or the open transaction can't be read, none are there.
     package let steps: [Step]
     /// The changes since the test's last snapshot, if there are no ``steps``; nil without a snapshot.
     ///
@@ -86,11 +91,11 @@ package final class StoreEvidence {
     /// The copy that the history belongs to.
     private let committed: StoreChoice
     private let scratch: String
+    /// The files with earlier states, by the numbers of their transactions.
+    private var rebuilt: [Int: String] = [:]
     /// The maximum number of changed rows to keep for a table and a transaction.
-    static let rowLimit: Int64 = 500
+    static let rowLimit: Int64 = 2000
 
-    private var knownRelevance: Relevance?
-    private var knownResult: AssertedResult??
     private var knownQuotation: Statement??
     /// The statements that ran during the test.
     private(set) lazy var testStatements = statements.filter { $0.record.phase == .test }
@@ -113,19 +118,6 @@ package final class StoreEvidence {
         guard hasLog, let log = store.statements, log.reason == nil else { return false }
         return log.limit == nil || statements.contains { $0.record.phase == .earlier }
     }()
-    /// True if ``steps`` has all changes of the test: it begins before the test, or has all statements that may have changed
-    /// something.
-    private(set) lazy var hasWholeTest: Bool =
-        steps.contains(where: \.isEarlier)
-        || hasWholeLog && !steps.isEmpty
-            && testStatements.allSatisfy {
-                !$0.mayHaveChanged || step(of: $0) != nil || isRolledBack($0)
-            }
-    /// The point in time after which ``checkTime()`` fails; nil for no limit.
-    var deadline: Instant? {
-        didSet { connection.setDeadline(deadline) }
-    }
-
     package var name: String { store.name }
 
     /// Reads a store.
@@ -135,11 +127,11 @@ package final class StoreEvidence {
     ///   - bundle: The bundle.
     ///   - scratch: An existing directory for temporary files, which the caller removes after the last use of the value.
     ///   - limits: The limits on resources that a state can use.
-    ///   - deadline: The point in time after which the remaining transactions are left out.
+    ///   - transactions: The maximum number of transactions that are read, the last ones of the history.
     /// - Throws: An error if the copy can't be read. A history that can't be read is left out.
     init(
         _ choice: StoreChoice, of bundle: BundleReader, scratch: String, limits: UntrustedLimits,
-        deadline: Instant
+        transactions: Int
     ) throws {
         let committed = choice.committed(among: bundle.metadata.storeChoices)
         store = choice.store
@@ -162,12 +154,13 @@ package final class StoreEvidence {
             let history = try? bundle.extractHistory(of: self.committed, below: scratch)
         {
             count = history.reader.transactions.count
-            steps = (try? Self.steps(of: history, self.committed.store, limits, deadline, records)) ?? []
+            steps =
+                (try? Self.steps(of: history, self.committed.store, limits, transactions, records)) ?? []
         }
         if let committed {
             do {
                 let path = try bundle.extract(committed, below: scratch)
-                let open = try Self.openTransaction(from: path, to: self.path, limits, deadline)
+                let open = try Self.openTransaction(from: path, to: self.path, limits)
                 if let open { steps.append(open) }
             } catch {
                 // The other steps would look as if they led to the state at the failure.
@@ -184,18 +177,18 @@ package final class StoreEvidence {
             steps.isEmpty
             ? try? Self.changes(
                 since: choice.snapshot(in: bundle.metadata), in: bundle, to: path, statements,
-                below: scratch, limits, deadline) : nil
+                below: scratch, limits) : nil
     }
 
     /// Returns the changes since a snapshot of the test; nil without one, or without changes.
     private static func changes(
         since snapshot: (snapshot: BundleMetadata.Snapshot, choice: StoreChoice)?,
         in bundle: BundleReader, to path: String, _ statements: [Statement], below scratch: String,
-        _ limits: UntrustedLimits, _ deadline: Instant
+        _ limits: UntrustedLimits
     ) throws -> (label: String, step: Step)? {
         guard let (snapshot, choice) = snapshot,
             var step = try openTransaction(
-                from: bundle.extract(choice, below: scratch), to: path, limits, deadline)
+                from: bundle.extract(choice, below: scratch), to: path, limits)
         else { return nil }
         // A statement of the same millisecond may have run before it.
         let start = MetadataTime.milliseconds(of: snapshot.at) ?? 0
@@ -206,21 +199,21 @@ package final class StoreEvidence {
         return (snapshot.label, step)
     }
 
-    /// The number of transactions that are read first, because they matter most.
-    private static let recentCount = 40
-
-    /// Reads the last transactions, and then the ones before them if there is time for all of those.
+    /// Reads the last transactions.
     private static func steps(
         of history: borrowing ExtractedHistory, _ store: BundleMetadata.Store, _ limits: UntrustedLimits,
-        _ deadline: Instant, _ records: [StatementRecord]
+        _ maximum: Int, _ records: [StatementRecord]
     ) throws -> [Step] {
         let count = history.reader.transactions.count
-        let first = max(0, count - recentCount)
-        let recent = try steps(of: history, first..<count, limits, deadline)
-        // Without the last transactions, the others would look as if they led to the state at the failure.
-        guard recent.count == count - first else { return [] }
-        let earlier = first > 0 ? (try? steps(of: history, 0..<first, limits, deadline)) ?? [] : []
-        var steps = earlier.count == first ? earlier + recent : recent
+        let first = max(0, count - maximum)
+        var steps: [Step] = []
+        try history.forEachTransaction(after: first, rowLimit: rowLimit, limits: limits) { transaction in
+            steps.append(
+                Step(
+                    number: transaction.number, pages: transaction.pages,
+                    changes: transaction.changes, tables: transaction.tables))
+            return true
+        }
         let found = LoggedTransactions(records, of: store).statements(
             of: steps.map { .init(number: $0.number, pages: $0.pages, changes: $0.changes) },
             isWhole: steps.count == count && store.history?.reason == nil)
@@ -230,37 +223,37 @@ package final class StoreEvidence {
         return steps
     }
 
-    private static func steps(
-        of history: borrowing ExtractedHistory, _ range: Range<Int>, _ limits: UntrustedLimits,
-        _ deadline: Instant
-    ) throws -> [Step] {
-        var steps: [Step] = []
-        guard !range.isEmpty else { return steps }
-        do {
-            try history.forEachTransaction(
-                after: range.lowerBound, rowLimit: rowLimit, limits: limits, deadline: deadline
-            ) { transaction in
-                steps.append(
-                    Step(
-                        number: transaction.number, pages: transaction.pages,
-                        changes: transaction.changes, tables: transaction.tables))
-                return steps.count < range.count && Instant.now < deadline
-            }
-        } catch let error as SQLiteError where error.isInterrupted {
-            // The transactions before this one are known.
-        }
-        return steps
-    }
-
     private static func openTransaction(
-        from committed: String, to seen: String, _ limits: UntrustedLimits, _ deadline: Instant
+        from committed: String, to seen: String, _ limits: UntrustedLimits
     ) throws -> Step? {
         let comparison = try StoreComparison(
             a: .init(path: committed, isPrivate: true), b: .init(path: seen, isPrivate: true),
-            deadline: deadline, limits: limits)
+            limits: limits)
         let (changes, tables) = try comparison.changes(rowLimit: rowLimit)
         guard !tables.isEmpty || !changes.schema.isEmpty else { return nil }
         return Step(number: nil, pages: 0, changes: changes, tables: tables)
+    }
+
+    /// Returns the steps that had ended when a statement ran, as far as it is known.
+    func steps(before statement: Statement) -> ArraySlice<Step> {
+        let order = statement.record.lastOrder ?? statement.order
+        let end = steps.firstIndex { step in
+            step.statements.contains(where: \.writes) && step.statements.allSatisfy { $0.order > order }
+        }
+        return steps[..<(end ?? steps.endIndex)]
+    }
+
+    /// Returns the path of a file with the state in which a statement ran: the copy, unless later transactions changed the
+    /// store.
+    func path(at statement: Statement) -> String {
+        let earlier = steps(before: statement)
+        guard earlier.count < steps.count, let next = steps[earlier.endIndex].number else { return path }
+        let number = next - 1
+        if let known = rebuilt[number] { return known }
+        func rebuild() throws -> String { try extractHistory().rebuild(number) }
+        let state = (try? rebuild()) ?? path
+        rebuilt[number] = state
+        return state
     }
 
     /// Extracts the history again, to rebuild the states between its transactions.
@@ -269,21 +262,6 @@ package final class StoreEvidence {
     /// - Throws: An error if it is missing or damaged, or if a file can't be read or written.
     func extractHistory() throws(BundleError) -> ExtractedHistory {
         try bundle.extractHistory(of: committed, below: scratch)
-    }
-
-    /// Returns the relation between findings about the store and a failure, which takes time only once.
-    ///
-    /// It lifts the connection's deadline, so a rule must not be the first to ask for it.
-    ///
-    /// - Parameters:
-    ///   - message: The failure's message, which is the same in all calls.
-    ///   - seconds: The time limit for searching for sums.
-    /// - Returns: The relation.
-    func relevance(to message: FailureMessage, seconds: Double = 0.1) -> Relevance {
-        if let knownRelevance { return knownRelevance }
-        let relevance = Relevance(self, message, deadline: Instant.now.advanced(bySeconds: seconds))
-        knownRelevance = relevance
-        return relevance
     }
 
     /// Returns the last statement of the test whose text is in a message, as in GRDB's errors, which takes time only once.
@@ -297,34 +275,4 @@ package final class StoreEvidence {
         return found
     }
 
-    /// Returns the results that the failing query had in the states of the history, which takes time only once.
-    ///
-    /// It is the last one of the last queries that returns the actual value of the assertion.
-    ///
-    /// - Parameters:
-    ///   - message: The failure's message, which is the same in all calls.
-    ///   - seconds: The time limit.
-    /// - Returns: The results; nil if there is no such query or no history, or if the time was up.
-    func assertedResult(for message: FailureMessage, seconds: Double = 1) -> AssertedResult? {
-        if let knownResult { return knownResult }
-        let end = Instant.now.advanced(bySeconds: seconds)
-        connection.setDeadline(end)
-        defer { connection.setDeadline(deadline) }
-        var result: AssertedResult?
-        for query in relevance(to: message).queries where result == nil && Instant.now < end {
-            // A query that fails, or that has a function of the application, has no results.
-            guard let query = try? AssertedQuery(query, in: self, message) else { continue }
-            result = try? extractHistory().results(
-                of: query, open: isOpen ? path : nil, tables: tables, limits: limits, deadline: end)
-        }
-        knownResult = result
-        return result
-    }
-
-    /// Throws ``TimeIsUp`` after the deadline, for loops that run no query.
-    func checkTime() throws(TimeIsUp) {
-        if let deadline, Instant.now > deadline { throw TimeIsUp() }
-    }
-
-    struct TimeIsUp: Error {}
 }

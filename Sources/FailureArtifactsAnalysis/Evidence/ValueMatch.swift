@@ -52,9 +52,6 @@ struct ValueMatch {
     /// True if the change replaced an expected value with an actual one.
     var isBoth: Bool { lost != nil && isActual && !isInOtherOrder }
 
-    /// True if the change wrote an expected value, and replaced none that the message names.
-    var isUnfound: Bool { lost == nil && written != nil && !isActual && !isInOtherOrder }
-
     /// The relevance of the change; nil if it has no value that is rare enough.
     var strength: Int? {
         let isSignificant = [lost, written].compactMap(\.self).contains { !$0.isCommon }
@@ -63,12 +60,6 @@ struct ValueMatch {
         if isInOtherOrder { return 8 }
         // A row that got an expected value may be one that the test didn't find.
         return isActual || written == nil ? 18 : 12
-    }
-
-    /// True if the values are numbers that differ by less than 4: values of counters often agree by chance.
-    var isSmallStep: Bool {
-        guard let first = lost?.number, let second = written?.number else { return false }
-        return abs(first - second) < 4
     }
 
     /// The texts of the values.

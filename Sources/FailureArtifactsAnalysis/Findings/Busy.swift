@@ -62,7 +62,7 @@ enum Busy: FindingRule {
                             : isUnfinished
                                 ? " The statement shown took the lock."
                                 : " The query shown kept it if it wasn't read to its end or reset."),
-                relevance: 40, likelyFrom: 70)
+                evidence: isNamed ? .error : .loss)
         ]
     }
 
@@ -189,7 +189,6 @@ enum Busy: FindingRule {
     private static func isLockedOut(
         _ statement: StoreEvidence.Statement, in store: StoreEvidence, isNamed: Bool
     ) throws -> Bool {
-        try store.checkTime()
         // An INSERT of values without a conflict clause inserts a row or fails, unless a trigger skips it.
         let hasFailed =
             statement.outline.kind == .insert && !statement.outline.mayHaveNoEffect

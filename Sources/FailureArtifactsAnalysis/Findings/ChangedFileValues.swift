@@ -9,34 +9,34 @@ enum ChangedFileValues {
 
     static func findings(of failure: FailureEvidence) -> [Finding] {
         guard !failure.message.differing.isEmpty else { return [] }
-        let findings = failure.files.flatMap { tree in
+        let found = failure.files.flatMap { tree in
             tree.files.compactMap { finding(about: $0, in: tree.watched.name, failure.message) }
         }
-        return Array(findings.sorted { $0.relevance > $1.relevance }.prefix(maximumCount))
+        return found.sorted { $0.strength > $1.strength }.prefix(maximumCount).map(\.finding)
     }
 
     /// Returns the change that has the most significant values.
     private static func finding(
         about file: ChangedFile, in watched: String, _ message: FailureMessage
-    ) -> Finding? {
-        var best: Finding?
+    ) -> (finding: Finding, strength: Int)? {
+        var best: (finding: Finding, strength: Int)?
         for pair in pairs(of: file.differences?.lines ?? []) {
             func has(_ line: String?, _ value: FailureMessage.Value) -> Bool {
                 guard let line, value.text != "nil", !value.text.isEmpty else { return false }
                 return contains(line, value.text)
             }
             let match = ValueMatch(message, old: { has(pair.old, $0) }, new: { has(pair.new, $0) })
-            guard let match, let strength = match.strength, strength > best?.relevance ?? 0 else {
+            guard let match, let strength = match.strength, strength > best?.strength ?? 0 else {
                 continue
             }
             let names = match.texts.map { "'\(SafeText.line(String($0.prefix(40))))'" }
-            best = Finding(
+            let finding = Finding(
                 code: .changedFile, title: "\(file.change.path): " + title(pair.old, pair.new),
                 confidence: match.isBoth ? .likely : .possible,
                 explanation:
                     "The message names \(Set(names).sorted().joined(separator: " and ")), and this line of a file "
-                    + "in '\(watched)' changed during the test.",
-                relevance: strength)
+                    + "in '\(watched)' changed during the test.", evidence: .change)
+            best = (finding, strength)
         }
         return best
     }

@@ -114,7 +114,7 @@ struct DanglingReference {
         guard isParentRemoved, let step, let shape = store.schema.tables[folded(reference.table)],
             let removed = store.steps[step].table(reference.parent)
         else { return false }
-        let names = shape.columns.map(\.name).filter { !Relevance.isReference($0) }
+        let names = shape.columns.map(\.name).filter { !Reference.isName($0) }
         let key = store.keyColumns(of: reference.table)
         for row in rows.prefix(5) {
             let values = row.key.compactMap(\.value.bindable)

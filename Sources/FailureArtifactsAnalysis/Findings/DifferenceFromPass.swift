@@ -1,17 +1,13 @@
 internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
-internal import FailureArtifactsSystem
 
 /// The first transaction that a passing run of the same test did differently, from a state that both runs had.
 ///
 /// If the transactions of a run are unknown, or without such a state, the stores are compared.
 enum DifferenceFromPass: FindingRule {
     static let code = Finding.Code.differenceFromPass
-    private static let relevance = 25
     private static let maximumRows = 20
-    /// The relevance from which a possible difference is a likely one.
-    private static let likelyFrom = 60
 
     static func findings(in store: StoreEvidence, of failure: FailureEvidence) throws -> [Finding] {
         guard let run = failure.passing,
@@ -21,7 +17,7 @@ enum DifferenceFromPass: FindingRule {
         else { return [] }
         let differences = try StoreDifferences(
             from: passing, to: store, at: [run, failure].map(\.metadata.capture.at))
-        let found = try findings(differences, of: passing, in: store)
+        let found = try findings(differences, of: passing, in: store, failure)
         return found.isEmpty ? wholeColumns(differences, in: store, of: failure) : found
     }
 
@@ -29,7 +25,7 @@ enum DifferenceFromPass: FindingRule {
     private static func wholeColumns(
         _ differences: StoreDifferences, in store: StoreEvidence, of failure: FailureEvidence
     ) -> [Finding] {
-        let read = store.relevance(to: failure.message).readTables
+        let read = store.asked.tables
         let found = differences.wholeColumns.first { read.contains(folded($0.table)) }
         guard let (table, rows) = found, let columns = rows.first?.finding.columns.map(\.column) else {
             return []
@@ -44,13 +40,12 @@ enum DifferenceFromPass: FindingRule {
     }
 
     private static func findings(
-        _ differences: StoreDifferences, of passing: StoreEvidence, in store: StoreEvidence
+        _ differences: StoreDifferences, of passing: StoreEvidence, in store: StoreEvidence,
+        _ failure: FailureEvidence
     ) throws -> [Finding] {
         var reason = gap(in: passing, of: "passing") ?? gap(in: store, of: "failed")
         if reason == nil {
-            let comparison = try RunComparison(
-                passing, store, differences,
-                deadline: store.deadline ?? Instant.now.advanced(bySeconds: 1))
+            let comparison = try RunComparison(passing, store, differences)
             switch try comparison.result() {
             case .equal: return []
             case .different(let difference):
@@ -69,7 +64,10 @@ enum DifferenceFromPass: FindingRule {
             explanation:
                 "Before is the passing run, after the failed one. Their transactions can't be compared: "
                 + (reason ?? ""),
-            likelyFrom: likelyFrom)
+            confidence: rows.contains {
+                store.asked.tables.contains(folded($0.finding.table))
+            }
+                ? .likely : .possible)
     }
 
     /// Returns the reason why the transactions of a run's history are unknown, as a clause and further sentences; nil if
@@ -80,7 +78,7 @@ enum DifferenceFromPass: FindingRule {
             return "the \(run) run has no history of the store.\(reason)"
         }
         guard store.steps.count(where: { $0.number != nil }) == history.transactions else {
-            return "there was no time to read all transactions of the \(run) run."
+            return "the \(run) run has more transactions than are read."
         }
         return nil
     }
@@ -137,7 +135,7 @@ enum DifferenceFromPass: FindingRule {
                 + (columns.isEmpty
                     ? ""
                     : " Columns that differ in all rows are left out: \(columns.joined(separator: ", "))."),
-            relevance: relevance, likelyFrom: likelyFrom)
+            evidence: .difference)
     }
 
     /// Returns a sentence about the state from which the runs were compared.
@@ -159,7 +157,7 @@ enum DifferenceFromPass: FindingRule {
 
     private static func finding(
         _ rows: [StoreDifferences.Row], in store: StoreEvidence, title: String, explanation: String,
-        likelyFrom: Int? = nil
+        confidence: Finding.Confidence = .possible
     ) -> [Finding] {
         guard !rows.isEmpty else { return [] }
         // A passing run that closes its store leaves no history, but the failed run's own one shows who changed the rows.
@@ -175,7 +173,7 @@ enum DifferenceFromPass: FindingRule {
         return [
             Finding(
                 code: code,
-                title: title, confidence: .possible, store: store.name,
+                title: title, confidence: confidence, store: store.name,
                 rows: rows.prefix(maximumRows).map { row in
                     var row = row.finding
                     row.change =
@@ -187,7 +185,7 @@ enum DifferenceFromPass: FindingRule {
                     + (origin?.transaction.map {
                         " Transaction \($0) of the failed run changed \(rows.count == 1 ? "the row" : "one of them") last."
                     } ?? ""),
-                relevance: relevance, likelyFrom: likelyFrom)
+                evidence: .difference)
         ]
     }
 

@@ -31,16 +31,12 @@ package struct Explanation: Encodable {
     package private(set) var findings: [Finding] = []
     /// The changes of watched files.
     package let files: [FileTree]
-    /// The kinds of findings whose search ran out of time.
-    package private(set) var incomplete: [Finding.Code] = []
     /// The reasons why stores are left out, as full sentences.
     package private(set) var notes: [String]
     /// A way to get findings in the next run, as full sentences; nil if there are findings.
     package private(set) var hint: String?
-    /// The last query and the last transaction.
-    ///
-    /// Nil if there are findings, unless they are only possible and don't have the known results of the failing query.
-    package private(set) var last: LastActivity?
+    /// The failing query, or the last one before the failure, with its results; nil without one.
+    package private(set) var question: QuestionDocument?
     /// The names of the stores that have a history.
     package private(set) var histories: [String] = []
 
@@ -72,7 +68,7 @@ package struct Explanation: Encodable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case formatVersion, bundle, test, failure, findings, last, files, incomplete, notes
+        case formatVersion, bundle, test, failure, findings, question, files, notes
     }
 
     package func encode(to encoder: any Encoder) throws {
@@ -82,9 +78,8 @@ package struct Explanation: Encodable {
         try container.encode(test, forKey: .test)
         try container.encodeIfPresent(failure, forKey: .failure)
         try container.encode(findings, forKey: .findings)
-        try container.encodeIfPresent(last, forKey: .last)
+        try container.encodeIfPresent(question, forKey: .question)
         if !files.isEmpty { try container.encode(files, forKey: .files) }
-        if !incomplete.isEmpty { try container.encode(incomplete, forKey: .incomplete) }
         if !notes.isEmpty { try container.encode(notes, forKey: .notes) }
     }
 
@@ -95,13 +90,7 @@ package struct Explanation: Encodable {
     static var rules: [any FindingRule.Type] {
         [
             InvariantBroken.self, DifferenceFromPass.self, ForeignKeyViolation.self, Integrity.self,
-            StatementFailed.self, Busy.self, OpenTransaction.self, RolledBack.self, NoEffect.self,
-            LostUpdate.self,
-            BroadWrite.self, PartialDelete.self, EmptiedTable.self, Orphan.self, TypeMismatch.self,
-            NullOutlier.self,
-            PatternOutlier.self, NumberOutlier.self, DuplicateRows.self, UnexpectedDelete.self,
-            Leftover.self, FullScan.self,
-            ResultChanged.self, MessageValues.self,
+            StatementFailed.self, Busy.self, OpenTransaction.self, RolledBack.self, Orphan.self,
         ]
     }
 
@@ -110,8 +99,7 @@ package struct Explanation: Encodable {
     /// - Parameters:
     ///   - evidence: The failure.
     ///   - bundle: The name of the bundle.
-    ///   - seconds: The time limit of each rule for a store, in seconds.
-    package init(_ evidence: FailureEvidence, bundle: String, seconds: Double = 0.3) {
+    package init(_ evidence: FailureEvidence, bundle: String) {
         self.bundle = bundle
         let metadata = evidence.metadata
         test = Test(
@@ -126,29 +114,24 @@ package struct Explanation: Encodable {
         }
         notes = evidence.notes
         files = evidence.files
-        var found: [Finding] = []
+        let investigation = Investigation(evidence)
+        var found = investigation.findings
         for store in evidence.stores {
-            let relevance = store.relevance(to: evidence.message, seconds: seconds)
             for rule in Self.rules {
-                store.deadline = Instant.now.advanced(bySeconds: seconds)
-                do {
-                    for var finding in try rule.findings(in: store, of: evidence) {
-                        store.checkStatement(of: &finding)
-                        finding.relate(to: relevance)
-                        finding.isOneOfSeveralStores = metadata.stores.count > 1
-                        finding.countRows(in: store)
-                        found.append(finding)
-                    }
-                } catch {
-                    // A query that fails for another reason than time, such as a missing collation, finds nothing.
-                    let isLate =
-                        error is StoreEvidence.TimeIsUp || (error as? SQLiteError)?.isInterrupted == true
-                    if isLate, !incomplete.contains(rule.code) {
-                        incomplete.append(rule.code)
-                    }
-                }
+                // A query that fails, for example because a collation is missing, finds nothing.
+                found += (try? rule.findings(in: store, of: evidence)) ?? []
             }
-            store.deadline = nil
+        }
+        let function = metadata.test.name.prefix { $0 != "(" }.filter { $0 != "`" }
+        for index in found.indices {
+            found[index].findArrangement(of: function)
+            guard let store = evidence.stores.first(where: { $0.name == found[index].store }) else {
+                continue
+            }
+            store.checkStatement(of: &found[index])
+            found[index].isOneOfSeveralStores = metadata.stores.count > 1
+            found[index].countRows(in: store)
+            found[index].weaken()
         }
         found += ChangedFileValues.findings(of: evidence)
         findings = Self.ordered(found)
@@ -166,10 +149,7 @@ package struct Explanation: Encodable {
             }
         }
         histories = evidence.stores.filter { $0.store.history?.entry != nil }.map(\.name)
-        let isExplained = findings.contains { $0.confidence > .possible || $0.code == .resultChanged }
-        if !isExplained, let activity = LastActivity(evidence) {
-            last = findings.isEmpty || activity.result != nil ? activity : nil
-        }
+        question = investigation.questions.first.map { QuestionDocument($0) }
         if findings.isEmpty, !evidence.stores.isEmpty, histories.isEmpty, evidence.passing == nil {
             // The stores with the same reason are named once, and only if others have another one.
             let reasons = Dictionary(grouping: evidence.stores, by: \.store.missingHistory)
@@ -203,95 +183,75 @@ package struct Explanation: Encodable {
     /// Removes all findings but the first ones.
     package mutating func keepFirst(_ count: Int) { findings = Array(findings.prefix(count)) }
 
-    /// Orders findings by confidence, relevance and closeness to the failure, and keeps one for the same evidence.
-    ///
-    /// One statement can be behind several findings. The best one comes first, and the others after those about other
-    /// statements, if they are of equal confidence.
+    /// The place in which the failing query is listed, if there is no better one: it is always part of the answer.
+    private static let placeOfQuery = 2
+
+    /// Orders findings by confidence, evidence and closeness to the failure, and keeps one for the same change.
     static func ordered(_ findings: [Finding]) -> [Finding] {
         let sorted = findings.enumerated().sorted { first, second in
             let (a, b) = (first.element, second.element)
             if a.confidence != b.confidence { return a.confidence > b.confidence }
-            if a.relevance != b.relevance { return a.relevance > b.relevance }
-            let (x, y) = (a.transaction ?? 0, b.transaction ?? 0)
+            if a.isArranged != b.isArranged, !a.isAboutQuery, !b.isAboutQuery { return b.isArranged }
+            if a.evidence != b.evidence { return a.evidence < b.evidence }
+            let (x, y) = (a.transaction ?? .max, b.transaction ?? .max)
             return x != y ? x > y : first.offset < second.offset
         }
         var kept: [Finding] = []
-        for finding in sorted.map(\.element) where !kept.contains(where: { $0.hasEvidence(of: finding) })
-        {
+        for finding in sorted.map(\.element) where !kept.contains(where: { $0.says(finding) }) {
             kept.append(finding)
         }
-        // A finding that says what is remarkable about a statement comes before one about its effect on the result.
-        if let index = kept.firstIndex(where: { $0.code == .resultChanged }),
-            let other = kept[index...].firstIndex(where: { $0.isAbout(kept[index]) })
-        {
-            kept.insert(kept.remove(at: other), at: index)
+        if let query = kept.firstIndex(where: \.isAboutQuery), query > placeOfQuery {
+            kept.insert(kept.remove(at: query), at: placeOfQuery)
         }
-        var statements: Set<String> = []
-        let repeated = kept.map { finding in
-            finding.statement.map { !statements.insert("\(finding.store ?? "") \($0.order)").inserted }
-                ?? false
-        }
-        return zip(kept, repeated).enumerated().sorted { first, second in
-            let (a, b) = (first.element, second.element)
-            if a.0.confidence != b.0.confidence { return a.0.confidence > b.0.confidence }
-            return a.1 != b.1 ? b.1 : first.offset < second.offset
-        }.map(\.element.0)
+        return kept
     }
 }
 
 extension Finding {
-    /// True if it is another finding about the same statement, of the same confidence.
-    fileprivate func isAbout(_ other: Finding) -> Bool {
-        code != other.code && confidence == other.confidence && store == other.store
-            && statement != nil && statement?.order == other.statement?.order
+    /// True for the finding that names the failing query.
+    fileprivate var isAboutQuery: Bool { code == .failingQuery }
+
+    /// True if the test itself ran the statement, which then does what its author wanted.
+    fileprivate var isOfTestCode: Bool { source?.isInTests == true && code != .failingQuery }
+
+    /// Notes whether the test's preparation ran the statement: code of the tests' files, but not the test's function, called
+    /// it.
+    fileprivate mutating func findArrangement(of test: String) {
+        let frames = (statement ?? statements.last)?.frames.filter(\.isInTests) ?? []
+        let isOfTest = frames.contains { $0.function?.contains(test) ?? true }
+        isArranged = isOfTestCode || !frames.isEmpty && !isOfTest && evidence >= .approach
     }
 
-    /// True if another finding has the same evidence and would say the same again.
-    fileprivate func hasEvidence(of other: Finding) -> Bool {
+    /// True if the finding is about the effect of a transaction on the question.
+    private var isExperiment: Bool { [.resultChanged, .unexpectedDelete].contains(code) }
+
+    /// True if another finding would say the same again.
+    fileprivate func says(_ other: Finding) -> Bool {
         guard store == other.store else { return false }
-        // It says when rows changed, and other rules say what is remarkable about that.
-        if code == .resultChanged, other.code != .messageValues { return false }
-        guard !rows.isEmpty, !other.rows.isEmpty else {
-            let isSame =
-                statement == nil ? title == other.title : statement?.order == other.statement?.order
-            return rows.isEmpty && other.rows.isEmpty && isSame
+        if code == other.code, title == other.title {
+            // Statements on a store without a history differ only in their text and line.
+            return !isExperiment || transaction != nil || statement == nil
+                || statement?.order == other.statement?.order
         }
-        let (own, others) = (Set(rows.map(\.identity)), Set(other.rows.map(\.identity)))
-        guard own == others else {
-            // The same deletion; findings about many rows name only some of them.
-            return (rows + other.rows).allSatisfy { $0.change == .deleted } && statement != nil
-                && statement?.order == other.statement?.order
-                && (own.isSubset(of: others) || others.isSubset(of: own))
-        }
-        // The same rows can be remarkable for several of their columns.
-        guard let columns = remarkableColumns, let otherColumns = other.remarkableColumns else {
-            return true
-        }
-        return !columns.isDisjoint(with: otherColumns)
-    }
-
-    /// The columns whose values a finding is about; nil if it is about the rows.
-    private var remarkableColumns: Set<String>? {
-        guard code.isOutlier || code == .messageValues else { return nil }
-        return Set(rows.flatMap(\.columns).map { folded($0.column) })
-    }
-
-    /// Adds the relation to the assertion.
-    ///
-    /// A possible cause whose rows explain the difference that the assertion saw is a likely one, if the rule allows it.
-    ///
-    /// The effect of a statement that the test itself ran is what its author wrote, not the work of the tested code, unless
-    /// the test failed with that error.
-    fileprivate mutating func relate(to relevance: Relevance) {
-        let score = relevance.score(of: self)
-        self.relevance += score
-        if let needed = likelyFrom, confidence == .possible, self.relevance >= needed,
-            relevance.readsColumn(of: self)
+        // A broken rule or an error says something else than an experiment.
+        guard isExperiment, other.isExperiment || code == other.code else { return false }
+        // The same statement in several transactions with the same effect.
+        if evidence == other.evidence, let statement, let otherStatement = other.statement,
+            statement.sql == otherStatement.sql,
+            statement.source == otherStatement.source
         {
-            confidence = .likely
+            return statement.source != nil || statement.order == otherStatement.order
         }
-        if code.isEffect, source?.isInTests == true, !relevance.namesError(of: self) {
-            confidence = .possible
+        guard transaction != nil, transaction == other.transaction else { return false }
+        return statement == nil || other.statement == nil || statement?.order == other.statement?.order
+    }
+
+    /// Makes a likely cause a possible one if it is the effect of a statement of the test itself.
+    fileprivate mutating func weaken() {
+        guard confidence == .likely, isOfTestCode else { return }
+        switch evidence {
+        case .fix, .approach, .change, .loss: confidence = .possible
+        default: break
         }
     }
 
@@ -314,9 +274,4 @@ extension Finding {
             }
         if count > rows.count { rowsOfTransaction = count }
     }
-}
-
-extension Finding.Row {
-    /// The table and the key, as text.
-    fileprivate var identity: String { "\(table) \(key.map { "\($0.value.content)" })" }
 }

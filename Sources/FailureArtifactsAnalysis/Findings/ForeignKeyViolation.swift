@@ -18,7 +18,7 @@ enum ForeignKeyViolation: FindingRule {
                         rows: dangling.rows + dangling.parents, transaction: origin.transaction,
                         statement: origin.statement?.record,
                         explanation: dangling.explanation(origin, in: store),
-                        query: reference.danglingRows, relevance: dangling.step == nil ? 0 : 20)
+                        query: reference.danglingRows, evidence: .brokenRule)
                     finding.confidence = confidence(finding, dangling, in: store, failure)
                     findings.append(finding)
                 }
@@ -35,19 +35,16 @@ enum ForeignKeyViolation: FindingRule {
         _ failure: FailureEvidence
     ) -> Finding.Confidence {
         if failure.message.text.contains("FOREIGN KEY") { return .certain }
-        let relevance = store.relevance(to: failure.message)
+        let readTables = store.asked.tables
         let tables = [folded(dangling.reference.table), folded(dangling.reference.parent)]
-        let read = tables.filter(relevance.readTables.contains)
+        let read = tables.filter(readTables.contains)
         // A violation in tables that the assertion didn't read, or from before the test, may be there in runs that
         // pass, too. Without a history, it isn't known when the reference was broken.
         let isOlder = dangling.step.map { store.steps[$0].isEarlier } ?? !store.steps.isEmpty
-        if isOlder || read.isEmpty && !relevance.readTables.isEmpty { return .possible }
+        if isOlder || read.isEmpty && !readTables.isEmpty { return .possible }
         if store.enforcesForeignKeys { return .certain }
         // A join of both tables misses the rows.
-        let isLikely =
-            read.count == tables.count
-            || relevance.explains(finding, counts: [tables[0]: dangling.rows.count])
-        return isLikely ? .likely : .possible
+        return read.count == tables.count ? .likely : .possible
     }
 }
 

@@ -50,7 +50,7 @@ enum Integrity: FindingRule {
                 explanation: "SQLite's check reports: \(SafeText.line(String(first.prefix(200))))"
                     + (reports.count > 1
                         ? " and \(Counted.items(Int64(reports.count - 1), "more problem"))." : "."),
-                relevance: 50)
+                evidence: .brokenRule)
         ]
     }
 
@@ -164,7 +164,7 @@ enum Integrity: FindingRule {
             }, transaction: last == nil ? nil : origin.transaction,
             statement: (edit ?? (last == nil ? nil : origin.statement))?.record,
             explanation: explanation,
-            relevance: 20)
+            evidence: .brokenRule)
     }
 
     /// Returns the expressions of a table's `CHECK` constraints.

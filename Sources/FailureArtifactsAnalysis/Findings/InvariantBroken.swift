@@ -5,7 +5,6 @@ internal import FailureArtifactsSQLite
 /// Invariants that the store breaks at the failure, or that a transaction broke and a later one restored.
 enum InvariantBroken: FindingRule {
     static let code = Finding.Code.invariantBroken
-    private static let relevance = 40
 
     static func findings(in store: StoreEvidence, of failure: FailureEvidence) throws -> [Finding] {
         failure.invariants[store.name, default: []].compactMap { evidence in
@@ -22,7 +21,7 @@ enum InvariantBroken: FindingRule {
             confidence: .certain, store: store.name,
             explanation: "The query in \(SafeText.line(invariant.name)) must return no rows. It returns "
                 + "\(count)" + returned(evidence) + ".",
-            query: invariant.sql, relevance: relevance)
+            query: invariant.sql, evidence: .brokenRule)
         // The states from the last one that held to the failure.
         let since = evidence.history.lastIndex(of: false).map { $0 + 1 }
         var step: Int?

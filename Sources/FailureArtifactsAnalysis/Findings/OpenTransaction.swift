@@ -61,16 +61,9 @@ enum OpenTransaction: FindingRule {
                         + "changes."
                     : "The log has no COMMIT of a transaction of connection \(connection)."))
                 + beginning(start),
-            relevance: reader == nil ? 0 : 50)
-        let added = writes.filter { $0.outline.kind != .update }.map {
-            ($0.outline.table ?? "", $0.record.changedRows ?? 1)
-        }
-        if reader != nil,
-            store.relevance(to: failure.message).explains(
-                finding, counts: Dictionary(added, uniquingKeysWith: +))
-        {
-            finding.confidence = .likely
-        }
+            evidence: reader == nil ? .other : .loss)
+        // With the changes, the question has the expected result.
+        if reader != nil, store.asked.isAnswered { finding.confidence = .likely }
         return finding
     }
 

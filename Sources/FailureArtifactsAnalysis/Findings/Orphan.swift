@@ -6,8 +6,8 @@ enum Orphan: FindingRule {
     static let code = Finding.Code.orphan
 
     static func findings(in store: StoreEvidence, of failure: FailureEvidence) throws -> [Finding] {
-        let relevance = store.relevance(to: failure.message)
-        let readTables = relevance.readTables
+        let readTables = store.asked.tables
+        let optionalTables = store.asked.optionalTables
         var findings: [Finding] = []
         for table in store.tables {
             let declared = try Reference.declared(
@@ -41,7 +41,7 @@ enum Orphan: FindingRule {
                         readTables.contains(folded(table.name))
                         && (dangling.isParentRemoved || readTables.contains(folded(reference.parent)))
                     let isMeant =
-                        try relevance.optionalTables.contains(folded(reference.parent))
+                        try optionalTables.contains(folded(reference.parent))
                         || dangling.isCopy(in: store)
                     let origin = dangling.origin(in: store)
                     findings.append(
@@ -54,7 +54,7 @@ enum Orphan: FindingRule {
                             explanation: dangling.explanation(origin, in: store)
                                 + " No foreign key is declared; \(matching) of \(total) rows have a match.",
                             query: reference.danglingRows,
-                            relevance: isObeyed ? 40 : 10))
+                            evidence: isObeyed ? .brokenRule : .other))
                 }
             }
         }

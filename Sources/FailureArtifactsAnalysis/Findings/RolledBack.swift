@@ -29,6 +29,7 @@ enum RolledBack: FindingRule {
                 table.rows.prefix(5).map { StoreEvidence.row($0, in: table) }
             }
         }
+        let isRead = !store.asked.tables.isDisjoint(with: tables.map(folded))
         let subject =
             rows > 0
             ? "\(Counted.items(Int64(rows), "change")) in \(tables.isEmpty ? "the store" : tables.joined(separator: ", "))"
@@ -40,7 +41,7 @@ enum RolledBack: FindingRule {
             rows: Array(lost.prefix(10)),
             statement: (attempt.error ?? writes.last ?? attempt.end).record,
             explanation: explanation(attempt),
-            relevance: attempt.error == nil ? 15 : 25, likelyFrom: 65)
+            evidence: isRead ? .loss : .other)
     }
 
     private static func confidence(

@@ -40,7 +40,6 @@ enum StatementFailed: FindingRule {
             guard let error = statement.record.error, !error.isLock else { continue }
             // The row that made a COMMIT fail is another finding, and tells more.
             guard statement.record.leftOpen != true else { continue }
-            try store.checkTime()
             let isQuoted = statement.order == quoted?.order
             if isQuoted || message.names(error) {
                 // Of several statements with the same error, the last one failed the test, unless the message has the text of
@@ -115,6 +114,7 @@ enum StatementFailed: FindingRule {
         }
         let isConstraint = error.code & 0xff == 19
         let isHandled = isConstraint && evidence == .none && isFollowedByUpdate(statement, in: store)
+        let isRead = statement.outline.table.map(store.asked.tables.contains) ?? false
         let text = SafeText.line(error.message)
         let table = statement.outline.table.flatMap { store.schema.tables[$0]?.name }
         let explanation =
@@ -137,8 +137,7 @@ enum StatementFailed: FindingRule {
             confidence: evidence.confidence, store: store.name,
             rows: isConstraint ? try existingRows(error, statement, in: store, failure) : [],
             statement: statement.record, explanation: explanation,
-            relevance: evidence != .none ? 45 : isHandled ? 5 : isConstraint ? 20 : 10,
-            likelyFrom: isConstraint && !isHandled ? 60 : nil)
+            evidence: evidence != .none ? .error : isHandled || !isRead ? .other : .loss)
     }
 
     // MARK: - Constraints
@@ -215,7 +214,7 @@ enum StatementFailed: FindingRule {
             explanation: (nearest.map { "The nearest name is \(SafeText.line($0)). " } ?? "")
                 + (try appliedMigrations(in: store)),
             // Code that looks whether a table exists asks the schema, as a rule.
-            relevance: evidence == .none ? 75 : 40)
+            evidence: evidence == .none ? .loss : .error)
     }
 
     /// Returns a sentence about the migrations that the store has seen.

@@ -13,23 +13,22 @@ struct FixtureCheck {
     let step: StoreEvidence.Step?
     let store: StoreEvidence
 
-    /// Returns the query.
-    ///
-    /// - Returns: The query; nil if the finding can't be stated as one.
-    /// - Throws: An error if the store can't be read.
-    func query() throws -> String? {
-        if let query = finding.query { return query }
-        return switch finding.code {
+    /// Returns the queries, the most specific one first; empty if the finding can't be stated as one.
+    func queries() -> [String] {
+        [finding.query, try? ruleQuery()].compactMap(\.self)
+    }
+
+    /// Returns the query for the kind of finding; nil for other kinds.
+    private func ruleQuery() throws -> String? {
+        switch finding.code {
         case .notNullViolation: column.map { "typeof(\($0)) = 'null'" }.flatMap(rows)
-        case .nullOutlier: column.map { "\($0) IS NULL" }.flatMap(rows)
-        case .typeMismatch: try wrongType()
-        case .emptiedTable, .unexpectedDelete: try lostRows() ?? wrongRows()
-        case .checkViolation, .patternOutlier, .messageValues, .lostUpdate: try wrongRows()
+        case .unexpectedDelete: try lostRows() ?? wrongRows()
+        case .checkViolation: try wrongRows()
         // They are about statements, or about rows of which some are right.
         case .integrity, .statementFailed, .constraintFailed, .busy, .openTransaction, .rolledBack,
-            .schemaError,
-            .noEffect, .broadWrite, .leftover, .fullScan, .differenceFromPass, .invariantBroken,
-            .foreignKeyViolation, .orphan, .duplicateRows, .changedFile, .resultChanged:
+            .schemaError, .noEffect, .differenceFromPass, .invariantBroken, .foreignKeyViolation,
+            .orphan,
+            .changedFile, .resultChanged, .wrongQuery, .failingQuery:
             nil
         }
     }
@@ -45,14 +44,6 @@ struct FixtureCheck {
 
     private func rows(where condition: String) -> String? {
         table.map { "SELECT * FROM \(quotedIdentifier($0.name)) WHERE \(condition)" }
-    }
-
-    private func wrongType() throws -> String? {
-        guard let column, let value = finding.rows.first?.columns.first?.new?.bindable else {
-            return nil
-        }
-        let type = try store.rows("SELECT typeof(?)", [value], limit: 1).first?.first?.string
-        return type.map { "typeof(\(column)) = '\($0)'" }.flatMap(rows)
     }
 
     /// Returns a query for the rows of the finding that were deleted.

@@ -60,14 +60,16 @@ package struct FixturePlan {
     /// The finding is about the last one. There is another one before it if its change was overwritten.
     package private(set) var culprits: [Culprit]
     /// A query that returns rows if the store is broken; nil if no query can tell.
-    package private(set) var query: String?
+    package var query: String? { queries.first }
+    /// The queries that may tell, the best one first.
+    private var queries: [String]
 
     /// The changes of the transactions, oldest first.
     var steps: [StoreEvidence.Step] { culprits.compactMap(\.step) }
 
     /// Finds the transaction that broke a store.
     ///
-    /// The plan is nil if none of the findings with the highest confidence names a transaction of the store.
+    /// The plan is nil if none of the findings with the highest confidence names a transaction of the store that had an effect.
     ///
     /// - Parameters:
     ///   - evidence: The failure.
@@ -75,7 +77,8 @@ package struct FixturePlan {
     ///   - name: The name of the store; nil for the one of the best finding.
     package init?(_ evidence: FailureEvidence, _ explanation: Explanation, store name: String?) {
         let findings = explanation.findings.filter { name == nil || $0.store == name }
-        for finding in findings where finding.confidence == findings[0].confidence {
+        for finding in findings
+        where finding.confidence == findings[0].confidence && finding.evidence.isOfEffect {
             guard let store = evidence.stores.first(where: { $0.name == finding.store }) else {
                 continue
             }
@@ -85,8 +88,8 @@ package struct FixturePlan {
             self.store = store.store
             self.culprits = culprits
             // A source file has the same line ends throughout.
-            query = try? FixtureCheck(finding: finding, step: last.step, store: store).query()?
-                .replacing("\r\n", with: "\n")
+            queries = FixtureCheck(finding: finding, step: last.step, store: store).queries()
+                .map { $0.replacing("\r\n", with: "\n") }
             return
         }
         return nil
@@ -96,19 +99,7 @@ package struct FixturePlan {
     private static func culprits(of finding: Finding, in store: StoreEvidence) -> [Culprit] {
         if let number = finding.transaction {
             guard let index = store.steps.firstIndex(where: { $0.number == number }) else { return [] }
-            let culprit = Culprit(.transaction(number), store.steps[index])
-            guard finding.code == .lostUpdate else { return [culprit] }
-            // The store after the first of the two writes doesn't show whether the second one knows of it.
-            let earlier = store.steps[..<index].last { step in
-                finding.rows.contains { row in
-                    step.table(row.table)?.rows.contains {
-                        $0.kind == .updated && $0.key == row.key.map(\.value)
-                    } ?? false
-                }
-            }
-            return earlier.flatMap { step in
-                step.number.map { [Culprit(.transaction($0), step), culprit] }
-            } ?? []
+            return [Culprit(.transaction(number), store.steps[index])]
         }
         guard let statement = finding.statement, !store.steps.isEmpty else { return [] }
         if let last = store.steps.last, last.number == nil,
@@ -156,24 +147,25 @@ package struct FixturePlan {
         }
     }
 
-    /// Removes the query if it doesn't tell a broken store from a sound one.
+    /// Removes the queries that don't tell a broken store from a sound one.
     ///
     /// - Parameters:
-    ///   - fixture: The store that the test starts with, for which it must return no row.
+    ///   - fixture: The store that the test starts with, for which a query must return no row.
     ///   - broken: The state after the transaction, for which it must return a row.
     ///   - limits: The resource limits.
     package mutating func verifyQuery(fixture: String, broken: String, limits: UntrustedLimits) {
-        guard let query else { return }
-        let check = QueryCheck(query, limits: limits)
-        let tells = (try? check.holds(for: broken) && !check.holds(for: fixture)) ?? false
-        if !tells { self.query = nil }
+        let first = queries.first { query in
+            let check = QueryCheck(query, limits: limits)
+            return (try? check.holds(for: broken) && !check.holds(for: fixture)) ?? false
+        }
+        queries = first.map { [$0] } ?? []
     }
 
     /// Removes everything that shows values of the store: the query, the changes, and the values in statements.
     ///
     /// - Parameter rules: The redaction rules that the statements obey.
     package mutating func removeValues(obeying rules: RedactionRules) {
-        query = nil
+        queries = []
         for index in culprits.indices {
             culprits[index].changes = []
             culprits[index].statements = StatementRecord.redacted(

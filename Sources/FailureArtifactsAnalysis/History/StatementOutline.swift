@@ -269,8 +269,5 @@ extension StatementOutline {
 
         /// The words that begin the statement after its common table expressions.
         private static let verbs: Set = ["select", "values", "insert", "replace", "update", "delete"]
-
-        /// True if the statement restricts its rows.
-        var hasCondition: Bool { words.contains("where") || words.contains("limit") }
     }
 }

@@ -13,10 +13,6 @@ enum FindingSearch {
     static let stores = 8
     /// The maximum size of a bundle's stores, in bytes.
     static let storeBytes: UInt64 = 64 << 20
-    /// The time limit for reading a bundle's histories, in seconds.
-    static let historySeconds = 1.0
-    /// The time limit of each rule for a store, in seconds.
-    static let ruleSeconds = 0.05
 }
 
 extension Console {
@@ -44,16 +40,19 @@ extension Console {
                 sizes.allSatisfy({ $0 <= FindingSearch.storeBytes / UInt64(sizes.count) })
             else { return nil }
             let evidence = FailureEvidence(
-                bundle, scratch: scratch, limits: limits.store, seconds: FindingSearch.historySeconds)
+                bundle, scratch: scratch, limits: limits.store, effort: .small)
             if comparesPasses {
                 let other = Path.join(scratch, "passing")
                 try FileSystem.createDirectory(other)
                 evidence.passing = passingBundle(besides: bundle, scratch: other).map {
                     FailureEvidence(
-                        $0, scratch: other, limits: limits.store, seconds: FindingSearch.historySeconds)
+                        $0, scratch: other, limits: limits.store, effort: .small)
                 }
             }
-            return Explanation(evidence, bundle: path, seconds: FindingSearch.ruleSeconds).findings.first
+            // A change of which nothing is known but its time says too little to stand beside a failure.
+            return Explanation(evidence, bundle: path).findings.first.flatMap {
+                $0.evidence == .last ? nil : $0
+            }
         }
     }
 }

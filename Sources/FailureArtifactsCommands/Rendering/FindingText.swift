@@ -45,9 +45,6 @@ struct FindingText {
         }
         if explanation.findings.isEmpty {
             lines += ["", "No cause was found in the stores."]
-            if let last = explanation.last {
-                lines += self.lines(last) + last.commands(of: path).map { "  " + $0 }
-            }
             if let hint = explanation.hint {
                 lines += TextWrap.message(hint, indent: 0, for: output).map { output.styled($0, .dim) }
             }
@@ -55,9 +52,7 @@ struct FindingText {
         for (index, finding) in explanation.findings.enumerated() {
             lines += [""] + self.lines(finding, number: index + 1)
         }
-        if !explanation.findings.isEmpty, let last = explanation.last {
-            lines += [""] + query(of: last, indent: 0)
-        }
+        if let question = explanation.question { lines += [""] + self.lines(question) }
         let rest = count - explanation.findings.count
         if rest > 0 {
             lines += [
@@ -65,21 +60,13 @@ struct FindingText {
                 output.styled("\(Counted.items(Int64(rest), "further finding")) (all with --all)", .dim),
             ]
         }
-        if !explanation.incomplete.isEmpty {
-            let codes = explanation.incomplete.map(\.rawValue).joined(separator: ", ")
-            lines += [
-                "", output.styled("Not looked for to the end, for lack of time: \(codes)", .yellow),
-            ]
-        }
         return lines
     }
 
-    /// Returns the failing query with its results, or the last query.
-    private func query(of last: LastActivity, indent: Int) -> [String] {
-        guard let query = last.query else { return [] }
-        let lines = line(last.queryTitle, query, indent: indent)
-        guard let result = last.result else { return lines }
-        return lines + TextWrap.message(result.sentence, indent: indent + 2, for: output)
+    /// Returns the failing query, or the last query, with its results.
+    private func lines(_ question: QuestionDocument) -> [String] {
+        line(question.title, question.query, indent: 0)
+            + (question.sentence.map { TextWrap.message($0, indent: 2, for: output) } ?? [])
     }
 
     /// Returns a statement without its function.
@@ -90,20 +77,6 @@ struct FindingText {
         (record.duration, record.fullScanSteps, record.sorts) = (nil, nil, nil)
         return statements.lines(
             record, after: String(repeating: " ", count: indent) + "\(label): ", isWhole: true)
-    }
-
-    /// Returns the last query and the last transaction.
-    private func lines(_ last: LastActivity) -> [String] {
-        var lines = query(of: last, indent: 2)
-        guard let title = last.transactionTitle else { return lines }
-        let tables = last.tables.map { SafeText.line($0) }.joined(separator: ", ")
-        let label =
-            (tables.isEmpty ? "last change" : "last change of \(tables)") + " by \(title)"
-            + (last.isOneOfSeveralStores ? " of \(SafeText.line(last.store))" : "")
-        if last.statements.count == 1 { return lines + line(label, last.statements[0]) }
-        let count = Int64(last.statements.count)
-        lines.append("  " + label + (count > 0 ? ", with \(Counted.items(count, "statement"))" : ""))
-        return lines
     }
 
     /// Returns the title of a finding with its confidence and code, wrapped if it is too long for the terminal.

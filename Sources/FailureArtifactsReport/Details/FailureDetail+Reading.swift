@@ -59,14 +59,13 @@ extension FailureDetail {
                 bundle.size(ofEntry: $0.entry) ?? 0 <= limits.historyStoreBytes
             })
         else { return nil }
-        let evidence = FailureEvidence(bundle, scratch: scratch, seconds: limits.seconds)
+        let evidence = FailureEvidence(bundle, scratch: scratch)
         notes += evidence.notes
         return evidence
     }
 
     private mutating func addFindings(_ evidence: FailureEvidence, _ limits: ReportLimits) {
-        var explanation = Explanation(
-            evidence, bundle: location.description, seconds: limits.seconds / 20)
+        var explanation = Explanation(evidence, bundle: location.description)
         explanation.keepFirst(Explanation.standardCount)
         findings = explanation.findings
     }

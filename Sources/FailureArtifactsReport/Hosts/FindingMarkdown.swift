@@ -74,7 +74,7 @@ package struct FindingMarkdown {
         if count == 0 {
             text += "\nNo cause was found in the stores.\n"
         }
-        if let part = explanation.last.map(Self.section), take(part) { text += part }
+        if let part = explanation.question.map(Self.section), take(part) { text += part }
         if count > shown { text += "\n\(Counted.items(Int64(count - shown), "finding")) left out.\n" }
         return text + end
     }
@@ -109,24 +109,13 @@ package struct FindingMarkdown {
             + Markdown.block(lines.joined(separator: "\n"))
     }
 
-    /// Returns the last query and the last transaction.
-    private static func section(_ last: LastActivity) -> String {
-        func text(_ statement: StatementRecord) -> String {
-            let source = statement.source.map { " at " + Self.text($0) } ?? ""
-            return SafeText.line(statement.sqlWithValues).abridged(toBytes: 1000) + source
-        }
-        var lines = ["store: " + SafeText.line(last.store).abridged(toBytes: 120)]
-        if let query = last.query { lines.append(last.queryTitle + ": " + text(query)) }
-        if let result = last.result {
-            lines.append("results: " + result.sentence.abridged(toBytes: 400))
-        }
-        if let title = last.transactionTitle {
-            let tables = last.tables.map { SafeText.line($0).abridged(toBytes: 120) }.joined(
-                separator: ", ")
-            lines.append("last change of \(tables): \(title)")
-        }
-        let writer = last.statements.count == 1 ? "statement: " : "perhaps by: "
-        lines += last.statements.map { writer + text($0) }
+    private static func section(_ question: QuestionDocument) -> String {
+        let source = question.query.source.map { " at " + text($0) } ?? ""
+        var lines = [
+            question.title + ": "
+                + SafeText.line(question.query.sqlWithValues).abridged(toBytes: 1000) + source
+        ]
+        if let results = question.sentence { lines.append("results: " + results.abridged(toBytes: 400)) }
         return "\n" + Markdown.block(lines.joined(separator: "\n"))
     }
 
@@ -155,7 +144,6 @@ package struct FindingMarkdown {
             let query = ShellWord.quoted("SELECT * FROM \(table) LIMIT 20")
             lines.append("failure-artifacts query\(store)\(state) \(bundle) \(query)")
         }
-        lines += explanation.last?.commands(of: path) ?? []
         return "\nTo look further:\n\n" + Markdown.block(lines.joined(separator: "\n"))
     }
 

@@ -29,7 +29,7 @@ import Testing
         let bundle = try BundleReader(
             try BundleLocator.single(at: path), scratchDirectory: fixture.directory)
         let explanation = Explanation(
-            FailureEvidence(bundle, scratch: fixture.directory), bundle: "b.zip", seconds: 10)
+            FailureEvidence(bundle, scratch: fixture.directory), bundle: "b.zip")
         #expect(explanation.files.flatMap(\.files).map(\.change.path) == ["a/settings.txt"])
         #expect(explanation.files.first?.count == 1 + 1 << 40)
         return explanation.findings.first

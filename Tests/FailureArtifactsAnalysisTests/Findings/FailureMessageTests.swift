@@ -71,8 +71,6 @@ import Testing
         #expect(message.left.map(\.label) == ["name", "score", "id"])
         #expect(message.right.map(\.text) == ["Bo", "100", "x"])
         #expect(message.right.map(\.label) == ["name", "score", nil])
-        let numbers = FailureMessage("\(heading)\n\n  - 44\n  + 49\n\n(First: -, Second: +)").numbers
-        #expect(numbers?.left == 44 && numbers?.right == 49)
         #expect(FailureMessage("\(heading)\n\n  - 44\n  + 49").values.isEmpty)
     }
 
@@ -108,8 +106,6 @@ import Testing
             "UPDATE \"t\" SET a = ?, \"B\"=b + 1, c = (SELECT max(x) FROM u WHERE y = 1) WHERE id = ?")
         #expect(parts.assigned == ["a", "b", "c"])
         #expect(parts.relative == ["b"])
-        #expect(parts.hasCondition)
-        #expect(!StatementOutline.Parts("DELETE FROM t").hasCondition)
     }
 
     @Test func checkConstraintsAreFoundInDefinitions() {
@@ -126,21 +122,24 @@ import Testing
         #expect(Spelling.nearest(to: "player", among: ["entry", "account"]) == nil)
     }
 
-    @Test func findingsWithTheSameEvidenceAreOne() {
-        func finding(_ code: Finding.Code, _ confidence: Finding.Confidence, row: Int64) -> Finding {
-            Finding(
-                code: code, title: "", confidence: confidence, store: "s",
-                rows: [
-                    .init(
-                        table: "t", key: [.init(column: "id", value: StoredValue(.integer(row)))],
-                        change: .present)
-                ], explanation: "")
+    @Test func findingsAboutTheSameStatementAreOne() {
+        func finding(_ evidence: Finding.Evidence, line: Int, transaction: Int) -> Finding {
+            var statement = StatementRecord(
+                at: "", changes: 1, connection: 1, order: UInt64(transaction), phase: .test,
+                sql: "DELETE FROM t", thread: "1")
+            statement.source = .init(file: "Sources/A.swift", function: nil, line: line)
+            return Finding(
+                code: .resultChanged, title: "\(transaction)", confidence: .possible, store: "s",
+                transaction: transaction, statement: statement, explanation: "", evidence: evidence)
         }
         let ordered = Explanation.ordered([
-            finding(.nullOutlier, .possible, row: 1), finding(.orphan, .likely, row: 1),
-            finding(.integrity, .certain, row: 2),
+            finding(.change, line: 1, transaction: 7), finding(.fix, line: 1, transaction: 3),
+            finding(.change, line: 2, transaction: 4), finding(.approach, line: 2, transaction: 4),
+            finding(.change, line: 1, transaction: 6),
         ])
-        #expect(ordered.map(\.code) == [.integrity, .orphan])
+        // Another effect of the statement is another finding.
+        #expect(ordered.map(\.title) == ["3", "4", "7"])
+        #expect(ordered.map(\.evidence) == [.fix, .approach, .change])
     }
 
     // MARK: - Errors

@@ -246,7 +246,7 @@ import Testing
         let annotation =
             "::error file=Tests/LedgerTests.swift,line=42,title=LedgerTests.testTransfer failed::"
             + "(\"90\") is not equal to (\"100\") - the money is gone"
-            + "%0AWeak hint (possible): account.balance was inserted as 90, store ledger"
+            + "%0AWeak hint (possible): \(Metadata.ledgerFinding), store ledger"
         try #require(lines.count == 8)
         #expect(lines[0].hasPrefix("::stop-commands::"))
         #expect(lines[6] == "::" + lines[0].dropFirst("::stop-commands::".count) + "::")

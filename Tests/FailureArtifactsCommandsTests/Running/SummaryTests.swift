@@ -25,7 +25,7 @@ import Testing
                         failure-artifacts: 1 bundle in failure-artifacts
                           To get the bundles: gh run download 7 --dir failure-artifacts, or unpack the artifact from the run's page, into the directory failure-artifacts.
                           failed LedgerTests.testTransfer: 90 ≠ 100 - the money is gone
-                            Weak hint (possible): account.balance was inserted as 90, store ledger
+                            Weak hint (possible): \(Metadata.ledgerFinding), store ledger
                             failure-artifacts explain failure-artifacts/1a2b3c4d
 
                         """))

@@ -68,7 +68,7 @@ import Testing
         #expect(found["rowCount"] as? Int == 120)
     }
 
-    @Test(arguments: [(6, 12), (60, 120)]) func rowsOfAFindingAreCounted(_ deleted: Int, _ total: Int)
+    @Test(arguments: [(5, 12), (60, 120)]) func rowsOfAFindingAreCounted(_ deleted: Int, _ total: Int)
         throws
     {
         let fixture = try Fixture()
@@ -82,9 +82,11 @@ import Testing
             ],
             message: "XCTAssertEqual failed: (\"\(total - deleted)\") is not equal to (\"\(total)\")")
         let findings = try #require(try json("explain", bundle)["findings"] as? [[String: Any]])
-        let finding = try #require(findings.first { $0["code"] as? String == "broad-write" })
+        let finding = try #require(findings.first { $0["code"] as? String == "unexpected-delete" })
         let count = try #require(finding["rows"] as? [Any]).count
         #expect(finding["rowsOfTransaction"] as? Int == (count < deleted ? deleted : nil))
         #expect((count < deleted) == (deleted == 60))
+        let undone = try #require(finding["undone"] as? [String: Any])
+        #expect(undone["result"] as? String == "\(total)" && undone["isExpected"] as? Bool == true)
     }
 }

@@ -55,13 +55,14 @@ import Testing
             "UPDATE account SET name = 'e' WHERE id = 4",
         ]
         let bundle = try fixture.walBundle(
-            transactions, log: transactions.map { ($0, 1) },
+            transactions,
+            log: transactions.map { ($0, 1) } + [("SELECT balance FROM account WHERE id = 2", 0)],
             facts: [
                 2: """
                 "source":{"file":"Sources/Layer/Update.swift","function":"Update.run()","line":15},\
                 "callers":[{"file":"Tests/BankTests.swift","function":"BankTests.testB()","line":8}]
                 """
-            ])
+            ], message: "XCTAssertEqual failed: (\"nil\") is not equal to (\"Optional(20)\")")
         let place = "Update.run() Sources/Layer/Update.swift:15"
         let caller = "\n     called from BankTests.testB() Tests/BankTests.swift:8\n"
         let explained = run("explain", bundle).output
@@ -83,12 +84,12 @@ import Testing
                 message: "XCTAssertEqual failed: (\"45\") is not equal to (\"46\")", copies: copies)
             return run(command, bundle).output
         }
-        #expect(try text("explain", copies: []).contains("message-values\n"))
+        #expect(try text("explain", copies: []).contains("result-changed\n"))
         for command in ["explain", "show"] {
             let found = try text(command, copies: ["mirror"])
             #expect(
-                found.contains("message-values, store ledger\n")
-                    && found.contains("message-values, store mirror\n"), "\(found)")
+                found.contains("result-changed, store ledger\n")
+                    && found.contains("result-changed, store mirror\n"), "\(found)")
         }
     }
 
@@ -98,7 +99,8 @@ import Testing
         let bundle = try fixture.walBundle(
             [inserts.joined(separator: ";")],
             log: [("PRAGMA journal_mode = wal", 0), ("BEGIN", 0)]
-                + inserts.map { _ in ("INSERT INTO account VALUES (?, 'c', ?)", 1) } + [("COMMIT", 0)],
+                + inserts.map { _ in ("INSERT INTO account VALUES (?, 'c', ?)", 1) }
+                + [("COMMIT", 0), ("SELECT balance FROM account WHERE id = 3", 0)],
             facts: [
                 2: "\"source\":{\"file\":\"Sources/Bank.swift\",\"line\":14}",
                 3: "\"source\":{\"file\":\"Sources/Bank.swift\",\"line\":15}",
@@ -106,7 +108,7 @@ import Testing
             message: "XCTAssertEqual failed: (\"43\") is not equal to (\"46\")")
         let text = run("explain", bundle).output
         #expect(
-            text.hasSuffix(
+            text.contains(
                 """
                    transaction 1, by one or more of these 2 statements:
                      INSERT INTO account VALUES (?, 'c', ?)  (1 row)  Sources/Bank.swift:14
@@ -118,8 +120,27 @@ import Testing
                 "\nperhaps by: INSERT INTO account VALUES (?, 'c', ?) at Sources/Bank.swift:14\n"))
     }
 
-    /// Without a finding, the last query and the last change of what it read are the place to start.
-    @Test(arguments: [[], ["mirror"]]) func theLastActivityWithoutAFinding(copies: [String]) throws {
+    @Test func noFinding() throws {
+        let fixture = try Fixture()
+        let bundle = try fixture.plain("Plain.zip", message: "m")
+        #expect(
+            run("explain", bundle).output == """
+                PlainTests.testPlain failed
+                m
+
+                No cause was found in the stores.
+
+                """)
+        #expect(
+            run("explain", bundle, "--markdown").output.contains("\nNo cause was found in the stores.\n")
+        )
+        #expect(!run("explain", bundle, "--json").output.contains("\"question\""))
+    }
+
+    /// If the message has no value, the last query is the question.
+    @Test(arguments: [[], ["mirror"]]) func theLastQueryIsAskedOfAnUnknownMessage(copies: [String])
+        throws
+    {
         let fixture = try Fixture()
         let (update, query) = (
             "UPDATE account SET balance = 21 WHERE id = 2", "SELECT balance FROM account WHERE id = 2"
@@ -135,56 +156,76 @@ import Testing
                 1: "\"source\":{\"file\":\"Sources/Bank.swift\",\"function\":\"f()\",\"line\":15}",
                 6: "\"source\":{\"file\":\"Sources/Bank.swift\",\"line\":20}",
             ], copies: copies)
-        let store = copies.isEmpty ? "" : " --store ledger"
-        let commands = [
-            "diff\(store) --at 0 --at 1 \(bundle)", "bisect --changed\(store) \(bundle) '\(query)'",
-        ].map { "failure-artifacts " + $0 }
+        let store = copies.isEmpty ? "" : ", store ledger"
+        let output = run("explain", bundle).output
+        let results = "It returned 20 before transaction 1, 21 after transaction 1."
         #expect(
-            run("explain", bundle).output == """
+            output.hasPrefix(
+                """
                 PlainTests.testStore failed
                 m
 
-                No cause was found in the stores.
-                  last query: \(query)  Sources/Bank.swift:20
-                  last change of account by transaction 1\(copies.isEmpty ? "" : " of ledger"): \(update)  (1 row)\
-                \(copies.isEmpty ? "  " : "\n    ")Sources/Bank.swift:15
-                  \(commands[0])
-                  \(commands[1])
+                1. Without transaction 1, the query returns 20  possible, result-changed\(store)
+                   The last query at Sources/Bank.swift:20 returned 21 at the failure.
+                   account id = 2 updated: balance 20 → 21
+                   transaction 1  \(update)  (1 row)  f() Sources/Bank.swift:15
 
-                """)
+                """), "\(output)")
+        #expect(
+            output.contains(
+                "2. Without transaction 1, the query returns 20  possible, result-changed, store mirror\n"
+            ) == !copies.isEmpty)
+        #expect(
+            output.contains(
+                """
+                . The query returned 21  possible, failing-query\(store)
+                   The last query at Sources/Bank.swift:20 may have the result that the assertion compared.
+                   \(query)  Sources/Bank.swift:20
+
+                """), "\(output)")
+        #expect(
+            output.hasSuffix(
+                """
+
+                last query: \(query)  Sources/Bank.swift:20
+                  \(results)
+
+                """), "\(output)")
         let markdown = run("explain", bundle, "--markdown").output
         #expect(
             markdown.contains(
                 """
-                No cause was found in the stores.
-
-                ```text
+                Without transaction 1, the query returns 20
+                The last query at Sources/Bank.swift:20 returned 21 at the failure.
+                row: account id = 2 updated: balance 20 → 21
                 store: ledger
-                last query: \(query) at Sources/Bank.swift:20
-                last change of account: transaction 1
-                statement: \(update) at Sources/Bank.swift:15 f()
+                transaction: 1
+                statement: \(update)
+                source: Sources/Bank.swift:15 f()
                 ```
 
                 """), "\(markdown)")
-        for command in commands { #expect(markdown.contains("\n\(command)\n")) }
+        #expect(
+            markdown.contains(
+                "\nlast query: \(query) at Sources/Bank.swift:20\nresults: \(results)\n"), "\(markdown)")
         let facts = try Program.python(
             """
             import json, sys
-            last = json.load(open(sys.argv[1]))["last"]
-            print(last["store"], last["transaction"], last["tables"], last["query"]["source"]["line"])
-            print([s["source"]["line"] for s in last["statements"]], "open" in last)
+            document = json.load(open(sys.argv[1]))
+            question = document["question"]
+            print(question["store"], question["sql"] == "\(query)", question["source"]["line"], "values" in question)
+            print([(result["transaction"], result["result"]) for result in question["results"]])
+            print(document["findings"][0]["undone"])
             """, run("explain", bundle, "--json").output)
-        #expect(facts == "ledger 1 ['account'] 20\n[15] False\n")
-        for command in commands {
-            let outcome = try Program.run(
-                "/usr/bin/env",
-                ["bash", "-c", "failure-artifacts() { \"$TOOL\" \"$@\"; }; \(command)"],
-                environment: ["TOOL": Program.tool])
-            #expect(outcome.status < 2 && outcome.output.contains("21"), "\(outcome.error)")
-        }
+        #expect(
+            facts == """
+                ledger True 20 False
+                [(0, '20'), (1, '21')]
+                {'isExpected': False, 'result': '20', 'transactions': [1]}
+
+                """)
     }
 
-    /// The results of the failing query are shown unless there is a better finding than a possible one.
     @Test func theResultsOfTheFailingQuery() throws {
         let first = try Fixture()
         let second = try Fixture()
@@ -192,73 +233,88 @@ import Testing
             "UPDATE account SET balance = balance + 21 WHERE id = 2",
             "UPDATE account SET balance = 9 WHERE id = 1"
         )
-        func bundle(_ query: String, _ actual: Int, in fixture: borrowing Fixture) throws -> String {
+        func bundle(
+            _ query: String, values: String? = nil, actual: Int, expected: Int,
+            in fixture: borrowing Fixture
+        ) throws -> String {
             try fixture.walBundle(
                 [updates.0, updates.1],
                 log: [("PRAGMA journal_mode = wal", 0), (updates.0, 1), (updates.1, 1), (query, 0)],
-                message: "XCTAssertEqual failed: (\"\(actual)\") is not equal to (\"47\")")
+                facts: values.map { [3: "\"values\":\($0)"] } ?? [:],
+                message: "XCTAssertEqual failed: (\"\(actual)\") is not equal to (\"\(expected)\")")
         }
         let sum = "SELECT sum(balance) FROM account"
-        var path = try bundle(sum, 50, in: first)
+        var path = try bundle(sum, actual: 50, expected: 51, in: first)
         var results =
             "It returned 30 before transaction 1, 51 after transaction 1, 50 after transaction 2."
-        #expect(
-            run("explain", path).output.hasSuffix(
-                """
-                No cause was found in the stores.
-                  failing query: \(sum)
-                    \(results)
-                  last change of account by transaction 2: \(updates.1)  (1 row)
-                  failure-artifacts diff --at 1 --at 2 \(path)
-
-                """))
+        #expect(run("explain", path).output.hasSuffix("\n\nfailing query: \(sum)\n  \(results)\n"))
         #expect(
             run("explain", path, "--markdown").output.contains(
-                "\nfailing query: \(sum)\nresults: \(results)\nlast change of account: transaction 2\n"))
-        let facts = try Program.python(
-            "import json, sys; print(json.load(open(sys.argv[1]))['last']['result'])",
-            run("explain", path, "--json").output)
-        #expect(
-            facts
-                == "{'results': [{'transaction': 0, 'values': ['30']}, "
-                + "{'transaction': 1, 'values': ['51']}, {'transaction': 2, 'values': ['50']}]}\n")
+                "\nfailing query: \(sum)\nresults: \(results)\n"))
+        let program = """
+            import json, sys
+            question = json.load(open(sys.argv[1]))['question']
+            print(question.get('values'), [tuple(result.values()) for result in question['results']])
+            """
+        func facts(_ path: String) throws -> String {
+            try Program.python(program, run("explain", path, "--json").output)
+        }
+        #expect(try facts(path) == "None [('30', 0), (True, '51', 1), ('50', 2)]\n")
 
         let one = "SELECT balance FROM account WHERE id = ?"
-        path = try bundle(one, 41, in: second)
-        results = "With id = 2, it returned 20 before transaction 1, 41 after transaction 1."
+        path = try bundle(one, values: "[2]", actual: 41, expected: 20, in: second)
+        results = "It returned 20 before transaction 1, 41 after transaction 1."
+        let shown = one.replacing("?", with: "2")
+        #expect(run("explain", path).output.hasSuffix("\n\nfailing query: \(shown)\n  \(results)\n"))
         #expect(
-            run("explain", path).output.hasSuffix(
-                """
-                   account id = 2 updated: balance 20 → 41
-                   transaction 1  \(updates.0)  (1 row)
-
-                failing query: \(one)
-                  \(results)
-
-                """))
-        #expect(run("explain", path, "--markdown").output.contains("\nresults: \(results)\n"))
+            run("explain", path, "--markdown").output.contains(
+                "\nfailing query: \(shown)\nresults: \(results)\n"))
+        #expect(try facts(path) == "[2] [(True, '20', 0), ('41', 1)]\n")
     }
 
-    /// With a log, there would be a finding about the transaction.
-    @Test(arguments: [
-        ("serialize", "open", "open transaction"),
-        ("beforeRollback", "rolledBack", "transaction that was rolled back"),
-    ])
-    func theLastChangeWasNotCommitted(method: String, key: String, title: String) throws {
+    private static let uncommitted: [(method: String, name: String)] = [
+        ("serialize", "The open transaction"),
+        ("beforeRollback", "The transaction that was rolled back"),
+    ]
+
+    @Test(arguments: uncommitted) func theLastChangeWasNotCommitted(method: String, name: String) throws
+    {
         let fixture = try Fixture()
         let update = "UPDATE account SET balance = 21 WHERE id = 2"
         let bundle = try fixture.walBundle(
             [update], uncommitted: update.replacing("21", with: "22"), method: method)
         let output = run("explain", bundle).output
         #expect(
-            output.hasSuffix(
-                """
-                in the stores.
-                  last change of account by the \(title)
-                  failure-artifacts diff \(bundle)
+            output.contains("1. \(name) changed account  possible, result-changed\n")
+                && output.contains("\n   account id = 2 updated: balance 21 → 22\n"), "\(output)")
+        let transactions = try Program.python(
+            """
+            import json, sys
+            print([finding.get("transaction") for finding in json.load(open(sys.argv[1]))["findings"]])
+            """, run("explain", bundle, "--json").output)
+        #expect(transactions == "[None, 1]\n")
+    }
 
-                """), "\(output)")
-        #expect(run("explain", bundle, "--json").output.contains("\"\(key)\" : true"))
+    @Test(arguments: uncommitted) func anUncommittedChangeIsUndone(method: String, name: String) throws {
+        let fixture = try Fixture()
+        let updates = (21...22).map { "UPDATE account SET balance = \($0) WHERE id = 2" }
+        let bundle = try fixture.walBundle(
+            [updates[0]], uncommitted: updates[1],
+            log: [
+                (updates[0], 1), ("BEGIN", 0), (updates[1], 1),
+                ("SELECT balance FROM account WHERE id = 2", 0),
+            ],
+            message: "XCTAssertEqual failed: (\"22\") is not equal to (\"21\")", method: method)
+        let output = run("explain", bundle).output
+        let start = name.prefix(1).lowercased() + name.dropFirst()
+        #expect(
+            output.contains(
+                "Without \(start), the query returns the expected 21  possible, result-changed\n"),
+            "\(output)")
+        #expect(
+            output.contains(
+                "It returned 20 before transaction 1, 21 after transaction 1, 22 in the open transaction."
+            ), "\(output)")
     }
 
     /// A wrong `ORDER BY` is at the end of a query.
@@ -308,17 +364,20 @@ import Testing
         let name = String(repeating: "a long name ", count: 12)
         let function = "closure #1 in Warehouses.move(_:of:from:to:by:through:until:)"
         let insert = "INSERT INTO account VALUES (3, '\(name)', 45)"
+        func source(_ line: Int) -> String {
+            "\"source\":{\"file\":\"Sources/Bank.swift\",\"function\":\"\(function)\",\"line\":\(line)}"
+        }
         let bundle = try fixture.walBundle(
-            [insert], log: [(insert, 1)],
-            facts: [
-                0:
-                    "\"source\":{\"file\":\"Sources/Bank.swift\",\"function\":\"\(function)\",\"line\":156}"
-            ],
+            [insert],
+            log: [(insert, 1), ("SELECT balance FROM account WHERE name = '\(name)'", 0)],
+            facts: [0: source(156), 1: source(157)],
             message: "XCTAssertEqual failed: (\"45\") is not equal to (\"46\") - \(name)")
         for command in ["explain", "show"] {
             let output = run(command, bundle, width: width).output
             #expect(output.contains("a long name a long name"))
             #expect(output.contains("Sources/Bank.swift:156\n"), "\(output)")
+            // Of the failing query, below the findings of `explain` and in the log.
+            #expect(output.contains("Sources/Bank.swift:157\n"), "\(output)")
             for line in output.split(separator: "\n") where !line.contains(fixture.directory) {
                 #expect(TextWidth.columns(of: String(line)) <= width, "\(line)")
             }

@@ -181,7 +181,8 @@ import Testing
         let fixture = try Fixture()
         let page = fixture.path("page.html")
         let source = #""source": {"file": "Sources/L.swift", "function": "f()", "line": 7}"#
-        let bundle = try fixture.walBundle(log: StoryTests.log, facts: [15: source])
+        let bundle = try fixture.walBundle(
+            log: StoryTests.log, facts: [15: source], message: StoryTests.message)
         #expect(run("report", bundle, "-o", page).status == 0)
         let program = """
             store = outline["stores"][0]

@@ -28,12 +28,9 @@ import Testing
                     ("90") is not equal to ("100") - the money is gone
 
                 Findings
-                  1. account.balance was inserted as 90  possible, message-values, store ledger
-                     The message names '90', which is the value in this row.
+                  1. \(Metadata.ledgerFinding)  possible, result-changed, store ledger
+                     The log has no query of the test on this store, so the question of the assertion is unknown.
                      account id = 1 inserted: balance 90
-                  2. 1 row of account has no balance  possible, null-outlier, store ledger
-                  3. 1 row of account has a name that is empty  possible, pattern-outlier, store ledger
-                  See 'explain' for their rows and lines.
 
                 Store ledger
                   stores/ledger.sqlite (8 KB), what the test's connection saw

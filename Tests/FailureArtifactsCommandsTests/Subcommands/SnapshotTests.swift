@@ -62,23 +62,32 @@ import Testing
         """
     }
 
-    private static let rows = "CREATE TABLE entry(id INTEGER PRIMARY KEY, cents INTEGER, note TEXT); "
+    private static let rows = """
+        CREATE TABLE entry(id INTEGER PRIMARY KEY, cents INTEGER, note TEXT);
+        CREATE TABLE link(id INTEGER PRIMARY KEY, entry INTEGER REFERENCES entry(id));
+        INSERT INTO link VALUES (1, 1);
+
+        """
 
     /// Writes a bundle whose store has as many rows at each snapshot as there are snapshots until then.
     ///
-    /// Logged statements have times. The statements `final` made the store's last changes.
+    /// Logged statements have times. The statements `start` ran before all snapshots, and `final` made the store's last
+    /// changes. The last logged statement has `values`, a list as JSON.
     private func bundle(
         _ fixture: borrowing Fixture, labels: [(label: String, at: String)],
-        log: [(sql: String, at: String)] = [], message: String = "m", final: String = "",
+        log: [(sql: String, at: String)] = [], values: String? = nil, message: String = "m",
+        start: String = "", final: String = "",
         committed: Bool = false, change: (String) -> String = { $0 }
     ) throws -> String {
         func insert(_ count: Int) -> String {
-            Self.rows + (0..<count).map { "INSERT INTO entry VALUES (\($0 + 1), 1000, 'n'); " }.joined()
+            Self.rows + start
+                + (0..<count).map { "INSERT INTO entry VALUES (\($0 + 1), 1000, 'n'); " }.joined()
         }
         let lines = try log.enumerated().map { index, entry in
             """
             {"at": "2026-11-21T07:08:\(entry.at)Z", "order": \(index + 1), "connection": 1, "thread": "7f", \
             "phase": "test", "changes": 1, "sql": \(try JSONText.line(entry.sql)), \
+            \(index == log.count - 1 ? values.map { "\"values\": \($0), " } ?? "" : "")\
             "source": {"file": "Sources/A.swift", "line": \(index + 1)}}
 
             """
@@ -174,7 +183,16 @@ import Testing
         #expect(try compared([committed]) == ("ledger.committed", 1))
     }
 
-    private static let update = "UPDATE entry SET cents = ? WHERE id = ?"
+    private static let update = "UPDATE link SET entry = ? WHERE id = ?"
+
+    /// Returns the finding about a row that refers to a missing one, and its only row.
+    private func violation(in path: String) throws -> (finding: [String: Any], row: [String: Any]) {
+        let findings = try #require(try explained(path)["findings"] as? [[String: Any]])
+        let finding = try #require(findings.first { $0["code"] as? String == "foreign-key-violation" })
+        let rows = try #require(finding["rows"] as? [[String: Any]])
+        #expect(rows.count == 1)
+        return (finding, try #require(rows.first))
+    }
 
     /// Without the snapshot, each of both statements may have written the value.
     @Test func explainLooksAtTheStatementsSinceTheSnapshot() throws {
@@ -182,18 +200,15 @@ import Testing
         let path = try bundle(
             fixture, labels: [("a", "02.000"), ("b", "05.000")],
             log: [
-                (Self.update, "01.000"), ("UPDATE entry SET cents = cents * ? WHERE id = ?", "07.000"),
+                (Self.update, "01.000"), ("UPDATE link SET entry = entry + ? WHERE id = ?", "07.000"),
             ],
-            message: "XCTAssertEqual failed: (\"4321\") is not equal to (\"1000\")",
-            final: "UPDATE entry SET cents = 4321 WHERE id = 1;")
-        let object = try explained(path)
-        let findings = try #require(object["findings"] as? [[String: Any]])
-        let finding = try #require(findings.first { $0["code"] as? String == "message-values" })
-        let row = try #require((finding["rows"] as? [[String: Any]])?.first)
+            final: "UPDATE link SET entry = 4321 WHERE id = 1;")
+        let (finding, row) = try violation(in: path)
         #expect(row["change"] as? String == "updated")
-        let cell = (row["columns"] as? [String: [String: Any]])?["cents"]
-        #expect(cell?["before"] as? Int == 1000 && cell?["after"] as? Int == 4321)
+        let cell = (row["columns"] as? [String: [String: Any]])?["entry"]
+        #expect(cell?["before"] as? Int == 1 && cell?["after"] as? Int == 4321)
         #expect((finding["source"] as? [String: Any])?["line"] as? Int == 2)
+        #expect((finding["explanation"] as? String)?.contains("changed after the snapshot 'b'") == true)
     }
 
     @Test func aRowThatWasSoAtTheSnapshotHasNoStatement() throws {
@@ -201,30 +216,34 @@ import Testing
         let path = try bundle(
             fixture, labels: [("a", "02.000")],
             log: [(Self.update, "01.000"), ("INSERT INTO entry VALUES (?, ?, ?)", "07.000")],
-            message: "XCTAssertEqual failed: (\"1000\") is not equal to (\"7\")",
+            start: "UPDATE link SET entry = 4321 WHERE id = 1;",
             final: "INSERT INTO entry VALUES (9, 5, 'n');")
-        let findings = try #require(try explained(path)["findings"] as? [[String: Any]])
-        let finding = try #require(findings.first { $0["code"] as? String == "message-values" })
+        let (finding, row) = try violation(in: path)
         #expect(finding["statement"] == nil && finding["statements"] == nil)
-        #expect((finding["explanation"] as? String)?.contains("snapshot 'a'") == true)
-        let row = try #require((finding["rows"] as? [[String: Any]])?.first)
+        #expect((finding["explanation"] as? String)?.contains("snapshot 'a' already") == true)
         #expect(row["change"] as? String == "present")
     }
 
-    @Test func withoutFindingsTheChangesSinceTheSnapshotAreNamed() throws {
+    /// The row that the failing query names has changed.
+    @Test func theRowOfTheQueryIsComparedWithTheSnapshot() throws {
         let fixture = try Fixture()
         let path = try bundle(
-            fixture, labels: [("a", "02.000")], log: [("INSERT INTO entry VALUES (?, ?, ?)", "07.000")],
-            message: "XCTAssertTrue failed", final: "INSERT INTO entry VALUES (9, 5, 'n');")
-        let object = try explained(path)
-        #expect((object["findings"] as? [Any])?.isEmpty == true)
-        let last = try #require(object["last"] as? [String: Any])
-        #expect(last["snapshot"] as? String == "a")
-        #expect(last["tables"] as? [String] == ["entry"])
-        #expect(last["open"] == nil && last["transaction"] == nil)
-        #expect((last["statements"] as? [Any])?.count == 1)
-        let text = run("explain", path).output
-        #expect(text.contains("failure-artifacts diff ") && !text.contains(" bisect "), "\(text)")
+            fixture, labels: [("a", "02.000")],
+            log: [
+                ("UPDATE entry SET cents = ? WHERE id = ?", "07.000"),
+                ("SELECT cents FROM entry WHERE id = ?", "08.000"),
+            ],
+            values: "[1]",
+            message: "XCTAssertEqual failed: (\"5\") is not equal to (\"1000\")",
+            final: "UPDATE entry SET cents = 5 WHERE id = 1;")
+        let findings = try #require(try explained(path)["findings"] as? [[String: Any]])
+        let query = try #require(findings.first { $0["code"] as? String == "failing-query" })
+        #expect((query["explanation"] as? String)?.contains("changed after the snapshot 'a'") == true)
+        let row = try #require((query["rows"] as? [[String: Any]])?.first)
+        let cell = (row["columns"] as? [String: [String: Any]])?["cents"]
+        #expect(cell?["before"] as? Int == 1000 && cell?["after"] as? Int == 5)
+        let change = try #require(findings.first { $0["code"] as? String == "result-changed" })
+        #expect((change["source"] as? [String: Any])?["line"] as? Int == 1)
     }
 
     private func explained(_ path: String) throws -> [String: Any] {

@@ -20,24 +20,34 @@ import Testing
         ("COMMIT", 0), ("SELECT count(*) FROM account", 0),
     ]
 
+    /// The failure of an assertion about the last query of ``log``: the last transaction deleted two of three rows.
+    static let message = "XCTAssertEqual failed: (\"1\") is not equal to (\"3\")"
+
     // MARK: show
 
     @Test func showLeadsWithTheLastTransaction() throws {
         let fixture = try Fixture()
-        let outcome = run("show", try fixture.walBundle(log: Self.log))
+        let outcome = run("show", try fixture.walBundle(log: Self.log, message: Self.message))
         #expect(outcome.error.isEmpty && outcome.status == 0)
         #expect(
             outcome.output.contains(
                 """
-                    m
+                    ("1") is not equal to ("3")
 
                 Findings
-                  1. Table entry was dropped with its 2 rows  possible, emptied-table
-                     Transaction 3, which also changed the schema, removed the 2 rows that it had.
-                     entry rowid = 1 deleted: account 1, amount -5
-                     entry rowid = 2 deleted: account 2, amount 5
-                     transaction 3  DROP TABLE entry
-                  2. 1 change in account was rolled back  possible, rolled-back
+                  1. Without transaction 3, the query returns the expected 3  possible, unexpected-delete
+                     The failing query returned 1 at the failure.
+                     account id = 2 deleted: id 2, name 'b', balance 20
+                     account id = 3 deleted: id 3, name 'c', balance 30
+                     transaction 3  DELETE FROM account WHERE id > 1  (2 rows)
+                  2. Without transaction 1, the query returns 2 rows  possible, result-changed
+                  3. The query returned 1  possible, failing-query
+                  4. 1 change in account was rolled back  possible, rolled-back
+
+                """), "\(outcome.output)")
+        #expect(
+            outcome.output.contains(
+                """
                   See 'explain' for their rows and lines.
 
                 Last transaction before the failure: table entry removed, 2 rows deleted from account, 2 rows deleted from entry

@@ -30,7 +30,7 @@ import Testing
                         ("90") is not equal to ("100") - the money is gone
                         ```
 
-                        Weak hint (possible): `account.balance was inserted as 90, store ledger`
+                        Weak hint (possible): `\(Metadata.ledgerFinding), store ledger`
 
                         - Store `ledger: account (3 rows), in an open transaction`
                         - Store `vanished: described only`
@@ -56,7 +56,7 @@ import Testing
             outcome.error
                 == "::error file=Tests/LedgerTests.swift,line=42,title=LedgerTests.testTransfer failed::"
                 + "(\"90\") is not equal to (\"100\") - the money is gone"
-                + "%0AWeak hint (possible): account.balance was inserted as 90, store ledger\n")
+                + "%0AWeak hint (possible): \(Metadata.ledgerFinding), store ledger\n")
         let text = String(decoding: try FileSystem.contents(ofFile: step), as: UTF8.self)
         #expect(text.hasPrefix("before\n## 1 failed test\n"))
         #expect(run("summary", bundle, "-o", "-", environment: environment).output.hasPrefix("## 1"))

@@ -1,0 +1,201 @@
+internal import FailureArtifactsBundle
+
+/// The statement of an assertion about a value, as far as the failure's message tells it.
+struct Claim {
+    /// The condition that the tested value must meet.
+    enum Condition {
+        case equals(FailureMessage.Operand)
+        case differs(FailureMessage.Operand)
+        /// A value other than nil.
+        case exists
+        /// A number on one side of another one, or that one itself.
+        case ordered(isLess: Bool, orEqual: Bool, Double)
+        /// A list with this element.
+        case contains(FailureMessage.Operand)
+        /// A list without this element.
+        case lacks(FailureMessage.Operand)
+        case unknown
+    }
+
+    /// The value that the test got; nil if the message doesn't have it.
+    let tested: FailureMessage.Operand?
+    let condition: Condition
+
+    /// The expected value, if there is just one.
+    var expected: FailureMessage.Operand? {
+        switch condition {
+        case .equals(let operand): operand
+        case .differs, .exists, .ordered, .contains, .lacks, .unknown: nil
+        }
+    }
+
+    /// True if many queries have the expected value as their result: a small number, a truth value, or no row.
+    var isCommon: Bool {
+        if case .contains(let element) = condition { return element.values.allSatisfy(\.isCommon) }
+        guard let expected, expected.values.count < 2 else { return expected == nil }
+        return expected.values.allSatisfy { value in
+            guard let number = value.number else { return value.isCommon || value.text == "nil" }
+            return abs(number) < 10 && number == number.rounded()
+        }
+    }
+
+    /// True if the expected value is what a query of an empty table returns.
+    var expectsNothing: Bool {
+        guard let expected else { return false }
+        return expected.values.allSatisfy { $0.text == "nil" || $0.number == 0 }
+    }
+
+    /// The element that a list must or must not have; nil for other claims.
+    var element: FailureMessage.Operand? {
+        switch condition {
+        case .contains(let operand), .lacks(let operand): operand
+        case .equals, .differs, .exists, .ordered, .unknown: nil
+        }
+    }
+
+    /// The expected value, or the expected kind of list, as it can be shown; nil if neither is known.
+    var shown: String? {
+        switch condition {
+        case .equals(let operand): operand.shown
+        case .contains(let operand): "list with \(operand.shown)"
+        case .lacks(let operand): "list without \(operand.shown)"
+        case .differs, .exists, .ordered, .unknown: nil
+        }
+    }
+
+    /// Reads the claims of a message.
+    ///
+    /// - Parameter message: The message.
+    /// - Returns: Two claims if either operand may be the tested one; one that says nothing for an unknown message.
+    static func all(in message: FailureMessage) -> [Claim] {
+        let text = message.text
+        func has(_ part: String) -> Bool { text.contains(part) }
+        let (yes, no, none) = (
+            FailureMessage.Operand("true"), FailureMessage.Operand("false"),
+            FailureMessage.Operand("nil")
+        )
+        if has("XCTAssertTrue failed") || has("XCTAssert failed") {
+            return [Claim(tested: no, condition: .equals(yes))]
+        }
+        if has("XCTAssertFalse failed") { return [Claim(tested: yes, condition: .equals(no))] }
+        if has("XCTAssertNotNil failed") || has("expected non-nil value") {
+            return [Claim(tested: none, condition: .exists)]
+        }
+        guard let operands = FailureMessage.operands(of: text) else {
+            return [unevaluated(in: text)]
+        }
+        let left = FailureMessage.Operand(operands.left)
+        if operands.right == nil, left.text == "nil", let element = literal(in: text[...]) {
+            return [Claim(tested: nil, condition: .contains(element))]
+        }
+        if let contains = element(in: text) {
+            let isNegated = text.contains("Expectation failed: !")
+            return [Claim(tested: left, condition: isNegated ? .lacks(contains) : .contains(contains))]
+        }
+        guard let other = operands.right else {
+            if has("XCTAssertNil failed") { return [Claim(tested: left, condition: .equals(none))] }
+            // `#require` of an optional value, or one expression that is false.
+            switch left.text {
+            case "nil": return [Claim(tested: left, condition: .exists)]
+            case "false": return [Claim(tested: left, condition: .equals(yes))]
+            case "true": return [Claim(tested: left, condition: .equals(no))]
+            default: return [Claim(tested: left, condition: .unknown)]
+            }
+        }
+        let right = FailureMessage.Operand(other)
+        let usual = Claim(tested: left, condition: condition(in: text, right, isSwapped: false))
+        let swapped = Claim(tested: right, condition: condition(in: text, left, isSwapped: true))
+        if message.isReversed { return [swapped] }
+        return message.isOrderKnown ? [usual] : [usual, swapped]
+    }
+
+    /// Returns the condition that relates the tested operand to the other one.
+    private static func condition(
+        in text: String, _ other: FailureMessage.Operand, isSwapped: Bool
+    ) -> Condition {
+        func has(_ xctest: String, _ sign: String) -> Bool {
+            text.contains("\") is \(xctest) (\"") || text.contains(" \(sign) ")
+        }
+        if has("not equal to", "==") || has("not identical to", "===") { return .equals(other) }
+        if has("equal to", "!=") { return .differs(other) }
+        guard other.values.count == 1, let number = other.values[0].number else { return .unknown }
+        for (isLess, name, sign) in [(true, "less than", "<"), (false, "greater than", ">")] {
+            let orEqual = has("not \(name) or equal to", sign + "=")
+            if orEqual || has("not \(name)", sign) {
+                return .ordered(isLess: isLess != isSwapped, orEqual: orEqual, number)
+            }
+        }
+        return .unknown
+    }
+
+    /// Returns the argument of `contains`, as in `(names → ["a"]).contains("b")`; nil for other messages.
+    private static func element(in text: String) -> FailureMessage.Operand? {
+        guard let start = text.firstRange(of: ").contains(")?.upperBound else { return nil }
+        let rest = text[start...]
+        guard let end = rest.lastIndex(of: ")") else { return nil }
+        return FailureMessage.Operand(FailureMessage.value(after: rest[..<end]))
+    }
+
+    /// Returns the only text in the closure of `contains` or `first`, as in `list.contains { $0.title == "Clock" }`; nil
+    /// without it.
+    private static func literal(in text: Substring) -> FailureMessage.Operand? {
+        let line = text.prefix { !$0.isNewline }
+        let starts = [".contains {", ".contains(where:", ".first {", ".first(where:"]
+        guard let start = starts.compactMap({ line.firstRange(of: $0)?.upperBound }).min() else {
+            return nil
+        }
+        let parts = line[start...].split(separator: "\"", omittingEmptySubsequences: false)
+        return parts.count == 3 ? FailureMessage.Operand(String(parts[1])) : nil
+    }
+
+    /// Returns the claim of an expression whose values the message doesn't have.
+    private static func unevaluated(in text: String) -> Claim {
+        guard let start = text.firstRange(of: "Expectation failed: ")?.upperBound else {
+            return Claim(tested: nil, condition: .unknown)
+        }
+        let line = text[start...].prefix { !$0.isNewline }
+        if line.hasPrefix("an error was") || line.hasPrefix("an unexpected error") {
+            return Claim(tested: nil, condition: .unknown)
+        }
+        if let sign = FailureMessage.outerRange(of: " == ", in: line) {
+            return Claim(
+                tested: nil, condition: .equals(FailureMessage.Operand(String(line[sign.upperBound...])))
+            )
+        }
+        let isPlain = [" != ", " < ", " > ", " <= ", " >= ", " && ", " || "].allSatisfy {
+            FailureMessage.outerRange(of: $0, in: line) == nil
+        }
+        guard isPlain else { return Claim(tested: nil, condition: .unknown) }
+        let isNegated = line.first == "!"
+        if let element = literal(in: line) {
+            return Claim(tested: nil, condition: isNegated ? .lacks(element) : .contains(element))
+        }
+        return Claim(
+            tested: FailureMessage.Operand(isNegated ? "true" : "false"),
+            condition: .equals(FailureMessage.Operand(isNegated ? "false" : "true")))
+    }
+}
+
+extension FailureMessage {
+    /// An operand of an assertion.
+    struct Operand {
+        /// The text without `Optional(…)`.
+        let text: String
+        /// The value, the elements of a list, or the properties of structures.
+        let values: [Value]
+
+        init(_ text: String) {
+            var rest = text[...]
+            while rest.hasPrefix("Optional("), rest.hasSuffix(")") {
+                rest = rest.dropFirst("Optional(".count).dropLast()
+            }
+            self.text = String(rest)
+            values = FailureMessage.values(of: self.text)
+        }
+
+        var isList: Bool { text.hasPrefix("[") && text.hasSuffix("]") }
+
+        /// The text as it can be shown: shortened, and in one line.
+        var shown: String { TextWidth.shortened(SafeText.line(text), to: 80) }
+    }
+}

@@ -1,0 +1,255 @@
+internal import FailureArtifactsSQLite
+
+/// The tokens of a query, and the terms of its conditions.
+struct QueryText {
+    struct Token {
+        enum Kind {
+            case name, text, number, parameter, sign
+        }
+
+        let kind: Kind
+        /// True for a name in quotes, which is no keyword.
+        let isQuoted: Bool
+        /// A name or a keyword in lower case and without quotes, or the token itself.
+        let text: String
+        let range: Range<Int>
+        /// The number of parentheses around it.
+        let depth: Int
+
+        func isWord(_ word: String) -> Bool { kind == .name && !isQuoted && text == word }
+        func isWord(in words: Set<String>) -> Bool { kind == .name && !isQuoted && words.contains(text) }
+    }
+
+    /// A condition: the terms that `AND` joins, each as a range of tokens.
+    struct Condition {
+        /// The index of `WHERE`, `ON` or `HAVING`.
+        let start: Int
+        let terms: [Range<Int>]
+        let depth: Int
+    }
+
+    let bytes: [UInt8]
+    private(set) var tokens: [Token] = []
+
+    init(_ sql: String) {
+        bytes = Array(sql.utf8)
+        tokens = Self.tokens(of: bytes)
+    }
+
+    /// Returns the text with a token, or a range of tokens, replaced.
+    func replacing(_ range: Range<Int>, with text: String) -> String {
+        let (start, end) = (
+            tokens[range.lowerBound].range.lowerBound, tokens[range.upperBound - 1].range.upperBound
+        )
+        return String(decoding: bytes[..<start] + Array(text.utf8) + bytes[end...], as: UTF8.self)
+    }
+
+    func replacing(_ index: Int, with text: String) -> String {
+        replacing(index..<(index + 1), with: text)
+    }
+
+    /// Returns the text of a range of tokens.
+    func text(_ range: Range<Int>) -> String {
+        String(
+            decoding: bytes[
+                tokens[range.lowerBound].range.lowerBound..<tokens[range.upperBound - 1].range.upperBound
+            ],
+            as: UTF8.self)
+    }
+
+    // MARK: - Conditions
+
+    /// The words that end a condition at its depth.
+    private static let ends: Set = [
+        "group", "order", "limit", "having", "window", "union", "except", "intersect", "where", "join",
+        "left",
+        "right", "full", "inner", "cross", "natural", "returning",
+    ]
+
+    /// The conditions of the query and its subqueries.
+    var conditions: [Condition] {
+        tokens.indices.compactMap { index in
+            guard tokens[index].isWord(in: ["where", "on", "having"]) else { return nil }
+            let depth = tokens[index].depth
+            var terms: [Range<Int>] = []
+            var start = index + 1
+            var isBetween = false
+            var end = index + 1
+            while end < tokens.count {
+                let token = tokens[end]
+                if token.depth < depth
+                    || token.depth == depth && (token.isWord(in: Self.ends) || token.text == ";")
+                {
+                    break
+                }
+                if token.depth == depth {
+                    if token.isWord("between") { isBetween = true }
+                    if token.isWord("and") {
+                        if isBetween {
+                            isBetween = false
+                        } else {
+                            if start < end { terms.append(start..<end) }
+                            start = end + 1
+                        }
+                    }
+                }
+                end += 1
+            }
+            if start < end { terms.append(start..<end) }
+            return terms.isEmpty ? nil : Condition(start: index, terms: terms, depth: depth)
+        }
+    }
+
+    /// The query with one term of a condition always true, for each term, and with each inner join as an outer one.
+    ///
+    /// The parameters stay the same.
+    ///
+    /// Terms that name a row by its key stay: all other rows would count as left out.
+    ///
+    /// - Parameter keys: The folded names of key columns.
+    /// - Returns: The queries, each with the term. An identity compares a column with a parameter.
+    func relaxed(keys: Set<String>) -> [(term: String, sql: String, isIdentity: Bool)] {
+        let joins = tokens.indices.compactMap { index -> (String, String, Bool)? in
+            guard tokens[index].isWord("join") else { return nil }
+            let previous = tokens[safe: index - 1]
+            if previous?.isWord(in: ["left", "cross", "outer", "natural", "right", "full"]) == true {
+                return nil
+            }
+            let start = previous?.isWord("inner") == true ? index - 1 : index
+            let table = tokens[safe: index + 1].map {
+                text((index + 1)..<(index + 2)) + ($0.text == "(" ? "…" : "")
+            }
+            return ("JOIN " + (table ?? ""), replacing(start..<(index + 1), with: "LEFT JOIN"), false)
+        }
+        return conditions.flatMap { condition in
+            condition.terms.compactMap { term in
+                let (text, words) = (text(term), tokens[term])
+                let isIdentity =
+                    words.contains { $0.kind == .sign && ["=", "=="].contains($0.text) }
+                    && words.contains { $0.kind == .parameter }
+                if isIdentity, words.contains(where: { keys.contains($0.text) }) { return nil }
+                return (text, replacing(term, with: "(1 OR (\(text)))"), isIdentity)
+            }
+        } + joins
+    }
+
+    // MARK: - Tables
+
+    /// A table of a `FROM` clause, with the name by which its columns are qualified.
+    struct Source {
+        let table: String
+        let name: String
+        let depth: Int
+        /// The index of the table's token.
+        let index: Int
+    }
+
+    /// The tables of the query and its subqueries.
+    var sources: [Source] {
+        var sources: [Source] = []
+        var isList: [Int: Bool] = [:]
+        for (index, token) in tokens.enumerated() {
+            if token.isWord(in: ["from", "join"]) {
+                isList[token.depth] = true
+            } else if token.isWord(in: Self.ends.union(["on", "using", "set", "select"])),
+                !token.isWord("join")
+            {
+                isList[token.depth] = false
+            }
+            let isStart =
+                token.isWord(in: ["from", "join"]) || token.text == "," && isList[token.depth] == true
+            guard isStart, let table = tokens[safe: index + 1], table.kind == .name else { continue }
+            var next = index + 2
+            if tokens[safe: next]?.isWord("as") == true { next += 1 }
+            let alias = tokens[safe: next]
+            let isAlias =
+                alias?.kind == .name
+                && !(alias?.isWord(in: Self.ends.union(["on", "using", "indexed"])) ?? true)
+            sources.append(
+                Source(
+                    table: table.text, name: isAlias ? alias?.text ?? table.text : table.text,
+                    depth: token.depth, index: index + 1))
+        }
+        return sources
+    }
+
+    // MARK: - Tokens
+
+    private static func tokens(of bytes: [UInt8]) -> [Token] {
+        var tokens: [Token] = []
+        var position = 0
+        var depth = 0
+        func byte(_ offset: Int = 0) -> UInt8 {
+            position + offset < bytes.count ? bytes[position + offset] : 0
+        }
+        func isWord(_ byte: UInt8) -> Bool {
+            switch byte {
+            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "_"), UInt8(ascii: "$"), 0x80...:
+                true
+            default: false
+            }
+        }
+        while position < bytes.count {
+            let start = position
+            var kind = Token.Kind.sign
+            var text: String?
+            switch byte() {
+            case 0x20, 0x09, 0x0A, 0x0C, 0x0D:
+                position += 1
+                continue
+            case UInt8(ascii: "-") where byte(1) == byte():
+                while position < bytes.count, byte() != 0x0A { position += 1 }
+                continue
+            case UInt8(ascii: "/") where byte(1) == UInt8(ascii: "*"):
+                position += 2
+                while position < bytes.count, byte() != UInt8(ascii: "*") || byte(1) != UInt8(ascii: "/")
+                {
+                    position += 1
+                }
+                position = min(position + 2, bytes.count)
+                continue
+            case UInt8(ascii: "'"), UInt8(ascii: "\""), UInt8(ascii: "`"), UInt8(ascii: "["):
+                let quote = byte() == UInt8(ascii: "[") ? UInt8(ascii: "]") : byte()
+                kind = byte() == UInt8(ascii: "'") ? .text : .name
+                position += 1
+                while position < bytes.count,
+                    byte() != quote || byte(1) == quote && quote != UInt8(ascii: "]")
+                {
+                    position += byte() == quote ? 2 : 1
+                }
+                position = min(position + 1, bytes.count)
+                text = folded(
+                    String(decoding: bytes[(start + 1)..<max(start + 1, position - 1)], as: UTF8.self))
+            case UInt8(ascii: "?"), UInt8(ascii: ":"), UInt8(ascii: "@"):
+                kind = .parameter
+                position += 1
+                while isWord(byte()) { position += 1 }
+            case 0x30...0x39:
+                kind = .number
+                while isWord(byte()) || byte() == UInt8(ascii: ".") { position += 1 }
+            case let first where isWord(first):
+                kind = .name
+                while isWord(byte()) { position += 1 }
+                text = folded(String(decoding: bytes[start..<position], as: UTF8.self))
+            case UInt8(ascii: "<")
+            where [UInt8(ascii: "="), UInt8(ascii: ">"), UInt8(ascii: "<")].contains(byte(1)),
+                UInt8(ascii: ">") where [UInt8(ascii: "="), UInt8(ascii: ">")].contains(byte(1)),
+                UInt8(ascii: "!") where byte(1) == UInt8(ascii: "="),
+                UInt8(ascii: "=") where byte(1) == UInt8(ascii: "="),
+                UInt8(ascii: "|") where byte(1) == UInt8(ascii: "|"):
+                position += 2
+            default: position += 1
+            }
+            let isOpening = bytes[start] == UInt8(ascii: "(")
+            let isClosing = bytes[start] == UInt8(ascii: ")")
+            if kind == .sign, isClosing { depth = max(0, depth - 1) }
+            tokens.append(
+                Token(
+                    kind: kind, isQuoted: kind == .name && !isWord(bytes[start]),
+                    text: text ?? String(decoding: bytes[start..<position], as: UTF8.self),
+                    range: start..<position, depth: depth))
+            if kind == .sign, isOpening { depth += 1 }
+        }
+        return tokens
+    }
+}

@@ -1,0 +1,372 @@
+internal import FailureArtifactsBundle
+internal import FailureArtifactsReading
+internal import FailureArtifactsSQLite
+
+/// The query whose result a failed assertion compared, as far as the log and the message tell.
+struct Question {
+    let store: StoreEvidence
+    let statement: StoreEvidence.Statement
+    /// The file with the state of the store in which the query ran.
+    let path: String
+    let values: [Value]
+    /// The columns that the query reads, by the folded name of their table.
+    let reads: [String: Set<String>]
+    /// The ways to get the assertion's value from the result; ``ResultPart/all`` alone if that is unknown.
+    let parts: [ResultPart]
+    let claim: Claim
+    /// True if the query found a value of another question's parameters.
+    let isSource: Bool
+    /// The name of the column with that value; nil if it is unknown.
+    let column: String?
+    /// The result at the failure; nil if the query can't run outside of the test, for example because it needs a
+    /// function of the application.
+    let known: QueryResult?
+
+    /// The result at the failure; empty if it isn't known.
+    var result: QueryResult { known ?? QueryResult() }
+
+    var record: StatementRecord { statement.record }
+
+    /// The folded names of the tables that it reads with `LEFT JOIN`.
+    var optionalTables: [String] {
+        let tokens = QueryText(record.sql).tokens.filter { !$0.isWord("outer") }
+        return tokens.indices.dropLast(2).compactMap { index in
+            tokens[index].isWord("left") && tokens[index + 1].isWord("join")
+                ? tokens[index + 2].text : nil
+        }
+    }
+
+    /// True if the result at the failure has the value that the assertion got.
+    var isMatched: Bool { parts != [.all] && claim.tested != nil }
+
+    /// True if the expected result may be a coincidence: many queries have a small number, a truth value, or a few rows as
+    /// their result.
+    var isCommon: Bool { claim.isCommon || parts == [.rowCount] }
+
+    /// True if the compared part of a result is no row or NULL.
+    func isNothing(_ result: QueryResult) -> Bool {
+        guard case .cell(let column, _, _)? = parts.first, let row = result.rows.first else {
+            return result.rows.isEmpty
+        }
+        return row[safe: column]?.isNull ?? true
+    }
+
+    /// True if the assertion expects a value that a query without rows doesn't give.
+    var expectsRows: Bool {
+        switch claim.condition {
+        case .exists, .contains: true
+        case .equals: claim.expected != nil && !claim.expectsNothing
+        case .differs, .ordered, .lacks, .unknown: false
+        }
+    }
+
+    /// True if a result meets the assertion's condition.
+    func isExpected(_ result: QueryResult) -> Bool {
+        let parts = parts == [.all] ? ResultPart.all(for: claim, in: result) : parts
+        return parts.contains { $0.meets(claim.condition, in: result) }
+    }
+
+    /// The compared part of a result, as text.
+    func text(of result: QueryResult) -> String {
+        let texts = parts[0].texts(of: result)
+        if texts.isEmpty { return "no row" }
+        let rest = texts.count - 4
+        return texts.prefix(4).joined(separator: ", ") + (rest > 0 ? " and \(rest) more" : "")
+    }
+
+    /// True if the compared parts of two results differ.
+    func differ(_ first: QueryResult, _ second: QueryResult) -> Bool {
+        parts.contains { $0.texts(of: first) != $0.texts(of: second) }
+    }
+
+    /// Asks the question.
+    ///
+    /// - Parameters:
+    ///   - connection: A connection to a state of the store.
+    ///   - sql: A variant of the query with the same parameters; nil for the query itself.
+    /// - Returns: The result; nil if the query fails or is too expensive.
+    func ask(_ connection: borrowing Connection, _ sql: String? = nil) -> QueryResult? {
+        (try? QueryResult.of(sql ?? record.sql, values, on: connection)) ?? nil
+    }
+
+    // MARK: - Finding
+
+    /// The maximum number of different queries that are tried.
+    private static let candidateLimit = 40
+    /// The maximum number of queries on which the questions depend.
+    private static let supportLimit = 6
+    /// Functions whose results differ from call to call.
+    private static let unsteady: Set = [
+        "random", "randomblob", "changes", "total_changes", "last_insert_rowid",
+    ]
+
+    /// A query that may be the question.
+    private struct Candidate {
+        let store: StoreEvidence
+        let statement: StoreEvidence.Statement
+        let path: String
+        let values: [Value]
+        let reads: [String: Set<String>]
+        let result: QueryResult?
+        /// The number of lines from the call to the assertion in the test's file; nil if unknown.
+        let distance: Int?
+    }
+
+    /// Finds the questions of a failure, the likeliest one first.
+    ///
+    /// There are two if both operands of the assertion may be results of queries. Without a query that has one of the
+    /// operands as its result, these are the queries nearest to the assertion.
+    ///
+    /// - Parameters:
+    ///   - failure: The failure.
+    ///   - budget: The steps that the queries may use.
+    /// - Returns: The questions; empty without a query.
+    static func all(of failure: FailureEvidence, budget: StepBudget) -> [Question] {
+        let candidates = candidates(of: failure, budget)
+        let claims = Claim.all(in: failure.message)
+        var found: [Question] = []
+        var supporting: [Question] = []
+        let least = candidates.compactMap(\.distance).min()
+        let nearest = least.map { least in candidates.filter { $0.distance == least } } ?? candidates
+        for claim in claims {
+            if claim.element != nil, claim.tested == nil {
+                let lists = candidates.compactMap { candidate -> (Candidate, [ResultPart])? in
+                    let parts = candidate.result.map { ResultPart.lists(for: claim, in: $0) } ?? []
+                    return parts.isEmpty ? nil : (candidate, parts)
+                }
+                let distance = lists.compactMap(\.0.distance).min()
+                if let (best, parts) = lists.first(where: { $0.0.distance == distance }) {
+                    found.append(Question(best, claim, parts))
+                }
+                continue
+            }
+            guard let tested = claim.tested else { continue }
+            // A value that many queries return says little; only the nearest queries can be the right ones then.
+            let isRare = tested.values.contains { !$0.isCommon && $0.text != "nil" }
+            let matches = (isRare ? candidates : Array(nearest.prefix(3))).compactMap {
+                candidate -> (Candidate, [ResultPart])? in
+                let parts =
+                    candidate.result.map {
+                        ResultPart.all(giving: tested, in: $0, unlike: claim.expected)
+                    } ?? []
+                return parts.isEmpty ? nil : (candidate, parts)
+            }
+            let near = matches.first { $0.0.distance == least }
+            guard let (best, parts) = near ?? matches.first else { continue }
+            found.append(Question(best, claim, parts))
+            supporting += support(of: best, among: candidates)
+        }
+        // The usual order of the operands is right if it is possible.
+        if claims.count > 1, found.count == claims.count, found[1].record.order == found[0].record.order
+        {
+            found.removeLast()
+        }
+        if let tested = claims[0].tested { supporting += sources(ofValue: tested, among: candidates) }
+        if found.isEmpty {
+            found = nearest.prefix(3).map { candidate in
+                let part = candidate.result.flatMap { ResultPart.likely(for: claims[0], in: $0) }
+                return Question(candidate, claims[0], [part ?? .all])
+            }
+        }
+        var seen = Set(found.map(\.record.order))
+        supporting = supporting.filter { seen.insert($0.record.order).inserted }
+        return found + supporting.prefix(supportLimit)
+    }
+
+    /// Returns the queries on which the result of a query depends, the nearest ones first.
+    ///
+    /// These found the values of its parameters, or ran in the transaction that wrote such a value: the application may have
+    /// computed it from their results.
+    private static func support(of query: Candidate, among candidates: [Candidate]) -> [Question] {
+        sources(of: query, among: candidates).flatMap { source, column -> [Question] in
+            let name = source.result?.columns[safe: column]
+            let value = source.result?.rows.first?[safe: column]
+            let writing = source.store.steps.last { step in
+                step.tables.contains { table in
+                    source.reads[folded(table.table.name)] != nil
+                        && table.rows.contains { row in
+                            row.cells.contains {
+                                folded($0.column) == name.map(folded) && $0.new == value
+                            }
+                        }
+                }
+            }
+            let own = writing.map { queries(of: $0, in: source.store, among: candidates) } ?? []
+            let claim = Claim(tested: nil, condition: .unknown)
+            return [Question(source, claim, [.all], isSource: true, column: name)]
+                + own.map { Question($0, claim, [.all], isSource: true) }
+        }
+    }
+
+    /// Returns the queries of the transaction that wrote the number which the assertion got.
+    private static func sources(
+        ofValue operand: FailureMessage.Operand, among candidates: [Candidate]
+    ) -> [Question] {
+        guard operand.values.count == 1, let value = operand.values.first, !value.isCommon,
+            value.number != nil
+        else { return [] }
+        for store in candidates.map(\.store).uniqued() {
+            let writing = store.steps.last { step in
+                step.tables.contains { table in
+                    table.rows.contains { row in
+                        row.cells.contains { $0.new.map(value.matches) ?? false }
+                    }
+                }
+            }
+            guard let writing else { continue }
+            return queries(of: writing, in: store, among: candidates).map {
+                Question($0, Claim(tested: nil, condition: .unknown), [.all], isSource: true)
+            }
+        }
+        return []
+    }
+
+    /// Returns the queries that a transaction ran before its last write.
+    private static func queries(
+        of step: StoreEvidence.Step, in store: StoreEvidence, among candidates: [Candidate]
+    ) -> [Candidate] {
+        guard let write = step.statements.last(where: \.writes) else { return [] }
+        let start = store.transactionStart(of: write)
+        let own = candidates.filter {
+            $0.store === store && $0.statement.record.connection == write.record.connection
+                && $0.statement.order > start && $0.statement.order < write.order
+        }
+        return Array(own.prefix(supportLimit))
+    }
+
+    /// Returns the queries that found the values of a query's parameters, and the columns with these values.
+    private static func sources(of query: Candidate, among candidates: [Candidate]) -> [(
+        Candidate, column: Int
+    )] {
+        let values = query.values.filter { $0 != .null }
+        let others = candidates.compactMap { other -> (Candidate, column: Int)? in
+            guard other.statement.order < query.statement.order, let result = other.result,
+                result.rows.count <= 20,
+                other.distance == query.distance
+            else { return nil }
+            for row in result.rows {
+                let column = row.firstIndex { cell in
+                    cell.bindable.map { values.contains($0) && !other.values.contains($0) } ?? false
+                }
+                if let column { return (other, column) }
+            }
+            return nil
+        }
+        return Array(others.prefix(2))
+    }
+
+    private init(
+        _ candidate: Candidate, _ claim: Claim, _ parts: [ResultPart], isSource: Bool = false,
+        column: String? = nil
+    ) {
+        self.isSource = isSource
+        self.column = column
+        store = candidate.store
+        statement = candidate.statement
+        path = candidate.path
+        values = candidate.values
+        reads = candidate.reads
+        known = candidate.result
+        self.parts = parts
+        self.claim = claim
+    }
+
+    /// Returns the test's last queries with their results, newest first.
+    private static func candidates(of failure: FailureEvidence, _ budget: StepBudget) -> [Candidate] {
+        struct Key: Hashable {
+            let store: String
+            let sql: String
+            let values: [BoundValue]?
+        }
+        let first = failure.metadata.failures.first
+        let file = first?.sourceFile.map(failure.packageRoot.relativePath)
+        let line = first?.line
+        // The compiler gives the closure of an assertion no line.
+        var mayBeInAssertion = true
+        var all: [(store: StoreEvidence, statement: StoreEvidence.Statement, order: UInt64)] = []
+        for store in failure.stores {
+            for statement in store.testStatements
+            where statement.parts.isSelect && statement.record.error == nil
+                && statement.record.cut != true
+            {
+                all.append((store, statement, statement.record.lastOrder ?? statement.order))
+            }
+        }
+        all.sort { $0.order > $1.order }
+        var seen: Set<Key> = []
+        var found: [Candidate] = []
+        for (store, statement, _) in all where found.count < candidateLimit && !budget.isUsedUp {
+            let record = statement.record
+            let key = Key(store: store.name, sql: record.sql, values: record.values)
+            guard !record.isQuiet, seen.insert(key).inserted else { continue }
+            let values = boundValues(of: record)
+            let path = store.path(at: statement)
+            guard let connection = try? Connection.untrusted(path, limits: store.limits) else {
+                continue
+            }
+            budget.limit(connection)
+            let access = try? StatementAccess(of: record.sql, on: connection)
+            let named = QueryText(record.sql).sources.map { ($0.table, Set<String>()) }
+            let reads = access?.reads ?? Dictionary(named, uniquingKeysWith: { first, _ in first })
+            guard
+                reads.keys.contains(where: {
+                    store.schema.tables[$0] != nil && !MigrationTables.contains($0)
+                })
+            else { continue }
+            var result: QueryResult?
+            if let values, access?.functions.isDisjoint(with: unsteady) == true {
+                result = (try? QueryResult.of(record.sql, values, on: connection)) ?? nil
+            }
+            let frames = record.frames.filter(\.isInTests)
+            var distance = frames.filter { $0.file == file }.map { abs((line ?? $0.line) - $0.line) }
+                .min()
+            if !frames.isEmpty { mayBeInAssertion = false }
+            if frames.isEmpty, mayBeInAssertion, !record.frames.isEmpty { distance = 0 }
+            found.append(
+                Candidate(
+                    store: store, statement: statement, path: path, values: values ?? [], reads: reads,
+                    result: result,
+                    distance: distance))
+        }
+        return found
+    }
+
+    /// Returns the values of a statement's parameters; nil if they aren't known.
+    private static func boundValues(of record: StatementRecord) -> [Value]? {
+        guard let values = record.values else {
+            return StatementParameter.all(in: Array(record.sql.utf8)).isEmpty ? [] : nil
+        }
+        let whole = values.filter { $0.bytes == nil }.map(\.value)
+        return whole.count == values.count ? whole : nil
+    }
+}
+
+extension ResultPart {
+    /// Returns the part that an assertion compares if the message has only the expected value; nil if that is uncertain.
+    ///
+    /// It is the only value of the result, or the only column for a list.
+    fileprivate static func likely(for claim: Claim, in result: QueryResult) -> ResultPart? {
+        guard claim.tested == nil, let expected = claim.expected, result.columns.count == 1 else {
+            return nil
+        }
+        if expected.isList { return .list(0, isOrdered: true) }
+        let isNumber = expected.values.first?.number != nil
+        return result.rows.count == 1 && isNumber && result.rows[0][0].number != nil
+            ? .cell(0, prefix: "", suffix: "") : nil
+    }
+
+    /// Returns the ways in which a result can meet a claim whose tested value isn't in the message.
+    fileprivate static func all(for claim: Claim, in result: QueryResult) -> [ResultPart] {
+        guard claim.tested == nil, let expected = claim.expected, !claim.isCommon else { return [] }
+        return all(giving: expected, in: result).filter { !$0.isEmbedded }
+    }
+}
+
+extension [StoreEvidence] {
+    /// The stores, each once.
+    fileprivate func uniqued() -> [StoreEvidence] {
+        reduce(into: []) { stores, store in
+            if !stores.contains(where: { $0 === store }) { stores.append(store) }
+        }
+    }
+}

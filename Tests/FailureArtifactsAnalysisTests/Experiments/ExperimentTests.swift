@@ -1,0 +1,424 @@
+import FailureArtifactsBundle
+import FailureArtifactsReading
+import FailureArtifactsTestFixtures
+import Foundation
+import Testing
+
+@testable import FailureArtifactsAnalysis
+
+/// Explanations by undoing transactions and by asking other queries.
+@Suite struct ExperimentTests {
+    private static let create =
+        "CREATE TABLE task(id INTEGER PRIMARY KEY, owner TEXT, title TEXT, minutes INTEGER, done INTEGER)"
+    private static let fill =
+        "INSERT INTO task VALUES (1, 'ann', 'Sweep', 35, 0), (2, 'ben', 'Pay rent', 20, 0), "
+        + "(3, 'ben', 'Book dentist', 45, 0), (4, 'cleo', 'Call', 60, 0)"
+
+    /// A statement of the log, in a transaction of its own if it changed the store.
+    private struct Step {
+        var sql: String
+        var changes = 1
+        var values: String?
+        /// The lines that ran it, the innermost first.
+        var lines = ["Sources/Tasks.swift:10"]
+        /// False for a statement that only the log has.
+        var isTransaction = true
+        /// False for a transaction whose statements are logged one by one.
+        var isLogged = true
+    }
+
+    private func explanation(
+        _ steps: [Step], _ message: String, in fixture: borrowing Fixture
+    ) throws -> Explanation {
+        let all = [Step(sql: Self.create, changes: 0), Step(sql: Self.fill, changes: 4)] + steps
+        var facts: [Int: String] = [:]
+        var commits = 0
+        for (index, step) in all.filter(\.isLogged).enumerated() {
+            let sources = step.lines.map { place -> String in
+                let parts = place.split(separator: ":")
+                let name = parts.count > 2 ? String(parts[2]) : "testStore"
+                let function = place.hasPrefix("Tests") ? ",\"function\":\"ATests.\(name)()\"" : ""
+                return "{\"file\":\"\(parts[0])\",\"line\":\(parts[1])\(function)}"
+            }
+            var fact = "\"source\":\(sources[0])"
+            if sources.count > 1 {
+                fact += ",\"callers\":[\(sources.dropFirst().joined(separator: ","))]"
+            }
+            if let values = step.values { fact += ",\"values\":\(values)" }
+            if step.isTransaction || step.sql == "COMMIT" {
+                commits += 1
+                fact += ",\"commits\":\(commits)"
+            }
+            facts[index] = fact
+        }
+        let path = try fixture.walBundle(
+            all.filter(\.isTransaction).map(\.sql),
+            log: all.filter(\.isLogged).map { ($0.sql, $0.changes) }, facts: facts,
+            message: message)
+        let bundle = try BundleReader(BundleLocation(path: path), scratchDirectory: fixture.directory)
+        return Explanation(FailureEvidence(bundle, scratch: fixture.directory), bundle: "b.zip")
+    }
+
+    private func findings(_ steps: [Step], _ message: String) throws -> [Finding] {
+        let fixture = try Fixture()
+        return try explanation(steps, message, in: fixture).findings
+    }
+
+    private func equal(_ first: String, _ second: String) -> String {
+        "XCTAssertEqual failed: (\"\(first)\") is not equal to (\"\(second)\")"
+    }
+
+    private func query(_ sql: String, values: String? = nil) -> Step {
+        Step(
+            sql: sql, changes: 0, values: values, lines: ["Sources/Tasks.swift:90"], isTransaction: false
+        )
+    }
+
+    private static let sum = "SELECT sum(minutes) FROM task"
+
+    // MARK: - Undoing
+
+    @Test func undoingATransactionGivesTheExpectedResult() throws {
+        let update = "UPDATE task SET minutes = 5 WHERE title = 'Pay rent'"
+        let found = try findings(
+            [
+                Step(sql: update), Step(sql: "INSERT INTO task VALUES (5, 'dan', 'Read', 30, 0)"),
+                query(Self.sum),
+            ], equal("175", "190"))
+        let first = try #require(found.first)
+        #expect(first.title == "Without transaction 3, the query returns the expected 190")
+        #expect(
+            first.explanation
+                == "The failing query at Sources/Tasks.swift:90 returned 175 at the failure.")
+        #expect(first.transaction == 3 && first.statement?.sql == update)
+        #expect(first.rows.map(\.text) == ["task id = 2 updated: minutes 20 → 5"])
+        #expect(
+            first.undone
+                == .init(transactions: [3], rows: [], result: "190", isExpected: true))
+        // It may be the expectation that is out of date.
+        #expect(first.confidence == .possible)
+        // Without the new row, the sum is even smaller.
+        #expect(found.map(\.evidence) == [.fix, .query, .recession, .recession, .touched])
+        #expect(found[2].title == "Without transaction 4, the query returns 145")
+    }
+
+    /// A later write of the same value isn't undone as well.
+    @Test func aColumnIsRestoredOnlyIfItStillHasTheTransactionsValue() throws {
+        let found = try findings(
+            [
+                Step(sql: "UPDATE task SET minutes = 25 WHERE id = 2"),
+                Step(sql: "UPDATE task SET minutes = minutes + 10 WHERE id = 2"), query(Self.sum),
+            ], equal("175", "160"))
+        #expect(found.first?.title == "Without transaction 4, the query returns 165")
+        let first = try #require(found.first { $0.transaction == 3 })
+        #expect(first.title == "Without transaction 3, the query returns 170")
+        #expect(first.explanation.hasSuffix("so only the difference was taken back."))
+        let texts = try findings(
+            [
+                Step(sql: "UPDATE task SET title = 'Wipe' WHERE id = 1"),
+                Step(sql: "UPDATE task SET title = 'Mop' WHERE id = 1"),
+                query("SELECT title FROM task WHERE id = 1"),
+            ], equal("Mop", "Sweep"))
+        #expect(texts.contains { $0.transaction == 3 && $0.undone == nil })
+    }
+
+    @Test func oneOfTheRowsOfATransactionIsTheWrongOne() throws {
+        let update = "UPDATE task SET done = 1 WHERE owner = 'ben'"
+        let found = try findings(
+            [Step(sql: update, changes: 2), query("SELECT title FROM task WHERE done = 1 ORDER BY id")],
+            equal(#"["Pay rent", "Book dentist"]"#, #"["Pay rent"]"#))
+        let first = try #require(found.first)
+        #expect(
+            first.title
+                == #"Without one change of transaction 3, the query returns the expected ["Pay rent"]"#)
+        #expect(first.rows.first?.text == "task id = 3 updated: done 0 → 1")
+        #expect(first.undone?.rows.count == 1)
+    }
+
+    @Test func rowsThatWereDeletedComeBack() throws {
+        let found = try findings(
+            [Step(sql: "DELETE FROM task WHERE minutes < 30"), query("SELECT count(*) FROM task")],
+            equal("3", "4"))
+        #expect(found.first?.code == .unexpectedDelete && found.first?.undone?.isExpected == true)
+        #expect(found.first?.rows.map(\.title) == ["task id = 2"])
+    }
+
+    @Test func aChangeThatBringsTheResultCloserComesFirst() throws {
+        let found = try findings(
+            [
+                Step(sql: "UPDATE task SET minutes = 1 WHERE id = 1", lines: ["Sources/Tasks.swift:11"]),
+                Step(
+                    sql: "UPDATE task SET minutes = 22 WHERE id = 2", lines: ["Sources/Tasks.swift:12"]),
+                query(Self.sum),
+            ], equal("128", "170"))
+        #expect(found.prefix(3).map(\.transaction) == [3, nil, 4])
+        #expect(found.prefix(3).map(\.evidence) == [.approach, .query, .recession])
+    }
+
+    @Test func theTermThatLeavesOutARow() throws {
+        let insert = "INSERT INTO task VALUES (5, 'Ann', 'Read', 30, 2)"
+        let found = try findings(
+            [Step(sql: insert), query("SELECT count(*) FROM task WHERE minutes > 0 AND done < 2")],
+            equal("4", "5"))
+        let first = try #require(
+            found.first { $0.evidence == .exclusion || $0.evidence == .expectedExclusion })
+        #expect(
+            first.transaction == 3
+                && first.explanation.hasSuffix("It leaves them out because of done < 2."))
+    }
+
+    /// A transaction after the query has no effect on it.
+    @Test func theQueryIsAskedInTheStateInWhichItRan() throws {
+        let found = try findings(
+            [
+                Step(sql: "UPDATE task SET minutes = 5 WHERE id = 2"), query(Self.sum),
+                Step(sql: "UPDATE task SET minutes = 99 WHERE id = 3"),
+            ], equal("145", "160"))
+        #expect(found.first?.title == "Without transaction 3, the query returns the expected 160")
+        #expect(!found.contains { $0.transaction == 4 })
+    }
+
+    @Test func theTestsPreparationComesLast() throws {
+        let lines = ["Sources/Tasks.swift:10", "Tests/ATests/Helper.swift:3:fill"]
+        let found = try findings(
+            [
+                Step(
+                    sql: "UPDATE task SET minutes = 5 WHERE id = 2",
+                    lines: ["Sources/Tasks.swift:11", "Tests/ATests/A.swift:5"]),
+                Step(sql: "INSERT INTO task VALUES (5, 'dan', 'Read', 30, 0)", lines: lines),
+                query(Self.sum),
+            ], equal("175", "999"))
+        #expect(found.first?.transaction == 3)
+        #expect(found.last?.isArranged == true)
+    }
+
+    /// A migration can't be undone, since its columns are gone from the state before it.
+    @Test func rowsThatAMigrationChanged() throws {
+        let (add, fill) = (
+            "ALTER TABLE task ADD COLUMN hours REAL", "UPDATE task SET hours = minutes / 60"
+        )
+        func part(_ sql: String, _ changes: Int = 0) -> Step {
+            Step(sql: sql, changes: changes, lines: ["Sources/Migrations.swift:7"], isTransaction: false)
+        }
+        let found = try findings(
+            [
+                Step(sql: "\(add); \(fill)", isLogged: false), part("BEGIN"), part(add), part(fill, 4),
+                part("COMMIT"),
+                Step(sql: "UPDATE task SET owner = 'x' WHERE id = 4"),
+                query("SELECT sum(hours) FROM task"),
+            ], equal("1.0", "2.6666666666666665"))
+        #expect(found.first?.transaction == 3 && found.first?.evidence == .migration)
+        #expect(found.first?.title == "Transaction 3 changed the schema, and rows that the query reads")
+        #expect(found.first?.statement?.sql == fill)
+    }
+
+    @Test func aDeletedRowIsMissedByAQueryWithoutRows() throws {
+        let delete = "DELETE FROM task WHERE owner = 'cleo'"
+        let found = try findings(
+            [
+                Step(sql: delete),
+                query("SELECT * FROM task WHERE owner = ? ORDER BY id LIMIT 1", values: "[\"zoe\"]"),
+            ],
+            #"XCTUnwrap failed: expected non-nil value of type "Task""#)
+        let first = try #require(found.first { $0.transaction == 3 })
+        #expect(
+            first.title == "Transaction 3 deleted rows of a table that the query reads"
+                && first.evidence == .exclusion)
+    }
+
+    // MARK: - The question
+
+    @Test func aListWithoutAnElement() throws {
+        let update = "UPDATE task SET owner = 'cleo' WHERE id = 2"
+        let list = query("SELECT title FROM task WHERE owner = 'ben' ORDER BY title")
+        let found = try findings(
+            [Step(sql: update), list], "Expectation failed: tasks.contains { $0.title == \"Pay rent\" }")
+        #expect(
+            found.first?.title
+                == "Without transaction 3, the query returns the expected list with Pay rent")
+        #expect(found.first?.transaction == 3 && found.first?.confidence == .possible)
+        let others = try findings(
+            [Step(sql: "UPDATE task SET owner = 'ben' WHERE id = 4"), list],
+            "Expectation failed: !tasks.contains { $0.title == \"Call\" }")
+        #expect(
+            others.first?.title
+                == "Without transaction 3, the query returns the expected list without Call")
+    }
+
+    /// If two queries have results in the text, the one in the part that differs is asked.
+    @Test func aNumberInALongerText() throws {
+        let found = try findings(
+            [
+                Step(sql: "UPDATE task SET minutes = 1000 WHERE id = 3"),
+                query("SELECT sum(minutes) FROM task"),
+                query("SELECT sum(minutes) FROM task WHERE owner = 'ben'"),
+            ], equal("1020 of 11.15 minutes", "1020 of 1.60 minutes"))
+        #expect(found.first?.undone?.isExpected == true && found.first?.transaction == 3)
+        #expect(
+            found.first?.explanation
+                == "The failing query at Sources/Tasks.swift:90 returned 1115 at the failure.")
+    }
+
+    /// The row that is found under another row's key was chosen elsewhere.
+    @Test func theQueryThatFoundAParameter() throws {
+        let found = try findings(
+            [
+                Step(sql: "CREATE TABLE star(task INTEGER, day TEXT)", changes: 0),
+                Step(sql: "INSERT INTO star VALUES (3, 'mon')", lines: ["Sources/Stars.swift:4"]),
+                query("SELECT task FROM star WHERE day = ?", values: "[\"mon\"]"),
+                query("SELECT title FROM task WHERE id = ?", values: "[3]"),
+            ], equal("Book dentist", "Call"))
+        let star = try #require(found.first { $0.source?.file == "Sources/Stars.swift" })
+        #expect(
+            star.evidence == .source && star.title == "Without transaction 4, the query returns no row")
+        // A transaction that only made the row is no cause.
+        #expect(!found.prefix(2).contains { $0.transaction == 2 })
+    }
+
+    @Test func valuesOfParameters() throws {
+        let found = try findings(
+            [
+                Step(sql: "UPDATE task SET minutes = 5 WHERE id = 2"),
+                query("SELECT sum(minutes) FROM task WHERE owner = ?", values: "[\"ben\"]"),
+            ], equal("50", "65"))
+        #expect(
+            found.first?.explanation
+                == "The failing query at Sources/Tasks.swift:90 returned 50 at the failure, with 'ben'.")
+    }
+
+    @Test func theFailingQueryIsAlwaysAmongTheFirstThree() throws {
+        let updates = (1...4).map {
+            Step(
+                sql: "UPDATE task SET minutes = minutes + \($0) WHERE id = \($0)",
+                lines: ["Sources/Tasks.swift:\($0)"])
+        }
+        let found = try findings(updates + [query(Self.sum)], equal("170", "100"))
+        let query = try #require(found.firstIndex { $0.code == .failingQuery })
+        #expect(query == 2 && found[2].source?.line == 90)
+    }
+
+    /// The application's function is unknown here.
+    @Test func aQueryThatCannotRunIsNamedAsWell() throws {
+        let found = try findings(
+            [
+                Step(sql: "UPDATE task SET minutes = 5 WHERE id = 2"),
+                query("SELECT shorten(title) FROM task"),
+            ],
+            equal("a", "b"))
+        let query = try #require(found.first { $0.code == .failingQuery })
+        #expect(query.source?.line == 90 && query.title == "The query's result is unknown")
+        let change = try #require(found.first { $0.transaction == 3 })
+        #expect(change.explanation.hasSuffix("can't run outside of the test, so its result is unknown."))
+        #expect(found.allSatisfy { $0.undone == nil })
+    }
+
+    /// An empty result would be the expected one.
+    @Test func anUnknownResultIsNotTheExpectedOne() throws {
+        let found = try findings(
+            [
+                Step(sql: "UPDATE task SET minutes = 5 WHERE id = 2"),
+                query("SELECT shorten(title) FROM task"),
+            ],
+            "XCTAssertNil failed: \"Pay\"")
+        let query = try #require(found.first { $0.code == .failingQuery })
+        #expect(query.evidence == .query && query.title == "The query's result is unknown")
+    }
+
+    @Test func theResultsInAllStates() throws {
+        let fixture = try Fixture()
+        let found = try explanation(
+            [Step(sql: "UPDATE task SET minutes = 5 WHERE id = 2"), query(Self.sum)],
+            equal("145", "160"), in: fixture)
+        let question = try #require(found.question)
+        #expect(
+            question.sentence
+                == "It returned NULL after transaction 1, 160 after transaction 2, 145 after transaction 3."
+        )
+        #expect(question.results.map(\.isExpected) == [nil, true, nil])
+        let json = try #require(
+            JSONSerialization.jsonObject(with: Data(JSONText.line(found).utf8)) as? [String: Any])
+        let object = try #require(json["question"] as? [String: Any])
+        #expect(object["sql"] as? String == Self.sum && (object["results"] as? [Any])?.count == 3)
+    }
+
+    @Test func theSameBundleGivesTheSameFindings() throws {
+        let steps = (1...9).map {
+            Step(sql: "UPDATE task SET minutes = minutes * 2, owner = 'x' WHERE id < \($0)", changes: 2)
+        }
+        let texts = try (0..<3).map { _ in
+            let fixture = try Fixture()
+            return try JSONText.line(
+                explanation(steps + [query(Self.sum)], equal("1", "160"), in: fixture))
+        }
+        #expect(Set(texts).count == 1)
+    }
+
+    // MARK: - Other queries
+
+    @Test func aQueryInAnotherFormGivesTheExpectedResult() throws {
+        let found = try findings(
+            [
+                Step(sql: "UPDATE task SET title = 'x' WHERE id = 1"),
+                query("SELECT sum(minutes) FROM task WHERE minutes > 20"),
+            ],
+            equal("140", "160"))
+        let first = try #require(found.first)
+        #expect(first.code == .wrongQuery && first.confidence == .likely && first.source?.line == 90)
+        #expect(first.title == "The query returns the expected 160 with >= in place of >")
+    }
+
+    @Test func aNullInTheListOfNotIn() throws {
+        let found = try findings(
+            [
+                Step(sql: "INSERT INTO task VALUES (5, NULL, 'Read', 30, 1)"),
+                query(
+                    "SELECT title FROM task WHERE owner NOT IN (SELECT owner FROM task WHERE done = 1)"),
+            ], #"XCTUnwrap failed: expected non-nil value of type "Task""#)
+        let variant = try #require(found.first { $0.code == .wrongQuery })
+        #expect(variant.title == "The query returns 'Sweep' without NULL in the list of NOT IN")
+        #expect(variant.evidence == .variant && variant.confidence == .possible)
+    }
+
+    @Test func aDayThatIsComparedWithATime() throws {
+        let found = try findings(
+            [
+                Step(sql: "UPDATE task SET owner = '2026-05-04' WHERE id = 1"),
+                query("SELECT count(*) FROM task WHERE owner < ?", values: "[\"2026-05-04 10:00:00\"]"),
+            ], equal("1", "0"))
+        #expect(found.contains { $0.title == "The query returns the expected 0 with the day of ?" })
+    }
+
+    @Test func theDataIsRightIfTheQueryGivesTheExpectedResult() throws {
+        let found = try findings([query(Self.sum)], "Expectation failed: try tasks.total() == 160")
+        let first = try #require(found.first { $0.code == .failingQuery })
+        #expect(first.title == "The query returns the expected 160" && first.confidence == .possible)
+        #expect(found.allSatisfy { $0.confidence == .possible })
+    }
+
+    @Test func anUpdateWithoutEffectOnTheRowInQuestion() throws {
+        let found = try findings(
+            [
+                Step(
+                    sql: "UPDATE task SET minutes = 5 WHERE id = ? AND owner = 'x'", changes: 0,
+                    values: "[2]",
+                    lines: ["Sources/Tasks.swift:33"]),
+                query("SELECT minutes FROM task WHERE id = ?", values: "[2]"),
+            ], equal("20", "5"))
+        let first = try #require(found.first)
+        #expect(
+            first.code == .noEffect && first.title == "An UPDATE of task changed no row"
+                && first.source?.line == 33)
+    }
+
+    /// Undoing a change that outdated the expectation gives the expected result, too.
+    @Test func nothingIsMoreThanPossibleIfTheExpectationMayBeOutOfDate() throws {
+        let found = try findings(
+            [
+                Step(sql: "UPDATE task SET title = 'Clean' WHERE id = 1"),
+                query("SELECT title FROM task WHERE id = 1"),
+            ],
+            equal("Clean", "Sweep"))
+        #expect(found.first?.undone?.isExpected == true)
+        #expect(found.allSatisfy { $0.confidence == .possible })
+    }
+}

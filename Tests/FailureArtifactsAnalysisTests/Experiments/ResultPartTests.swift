@@ -1,0 +1,89 @@
+import FailureArtifactsReading
+import Testing
+
+@testable import FailureArtifactsAnalysis
+
+/// The ways in which a query's result is an assertion's value.
+@Suite struct ResultPartTests {
+    private func value(_ value: Any?) -> StoredValue {
+        switch value {
+        case let number as Int: StoredValue(.integer(Int64(number)))
+        case let number as Double: StoredValue(.real(number))
+        case let text as String: StoredValue(.text(Array(text.utf8)))
+        default: StoredValue(.null)
+        }
+    }
+
+    private func result(_ columns: [String], _ rows: [[Any?]]) -> QueryResult {
+        QueryResult(columns: columns, rows: rows.map { $0.map(value) })
+    }
+
+    private func parts(_ operand: String, _ result: QueryResult) -> [ResultPart] {
+        ResultPart.all(giving: FailureMessage.Operand(operand), in: result)
+    }
+
+    @Test func aValueOfTheFirstRow() {
+        let found = result(["id", "name"], [[3, "Ann"], [4, "Ben"]])
+        #expect(parts(#""Ann""#, found) == [.cell(1, prefix: "", suffix: "")])
+        #expect(parts(#""Ben""#, found).isEmpty)
+        #expect(parts("2", found) == [.rowCount])
+        #expect(parts("7", found) == [.sum(0)])
+        #expect(parts("nil", result(["id"], [])) == [.cell(0, prefix: "", suffix: "")])
+        #expect(parts("nil", result(["id"], [[nil]])) == [.cell(0, prefix: "", suffix: "")])
+    }
+
+    @Test func aListInItsOrderOrInAnother() {
+        let found = result(["id", "name"], [[3, "Ann"], [4, "Ben"]])
+        #expect(parts(#"["Ann", "Ben"]"#, found) == [.list(1, isOrdered: true)])
+        #expect(parts(#"["Ben", "Ann"]"#, found) == [.list(1, isOrdered: false)])
+        #expect(parts(#"["Ann"]"#, found).isEmpty)
+        #expect(parts("[]", result(["id"], [])).first == .list(0, isOrdered: true))
+    }
+
+    @Test func propertiesOfStructures() {
+        let found = result(["id", "folder_id", "name"], [[3, 9, "Ann"]])
+        let properties = ResultPart.properties(isOrdered: true)
+        #expect(parts(#"Person(id: 3, folderID: 9, name: "Ann")"#, found) == [properties])
+        #expect(parts(#"Person(id: 3, folderID: 8, name: "Ann")"#, found).isEmpty)
+        // One label of four is no reason to take the row for the structure.
+        #expect(parts("Lesson(id: 3, day: 1, room: 2, length: 5)", found).isEmpty)
+    }
+
+    @Test func aTruthValueIsARowOrAColumnOfItsOwn() {
+        #expect(parts("false", result(["n"], [[0]])) == [.cell(0, prefix: "", suffix: "")])
+        #expect(parts("false", result(["id", "n"], [[1, 0]])).isEmpty)
+        #expect(parts("false", result(["id", "n"], [])) == [.existence])
+        #expect(parts("true", result(["id", "n"], [[1, 0]])) == [.existence])
+    }
+
+    @Test func aValueInsideAText() {
+        let found = parts(#""Total: 1250 EUR""#, result(["total"], [[1250]]))
+        #expect(found == [.cell(0, prefix: "Total: ", suffix: " EUR")])
+        let expected = FailureMessage.Operand(#""Total: 1300 EUR""#)
+        #expect(found[0].gives(expected, in: result(["total"], [[1300]])))
+        #expect(!found[0].gives(expected, in: result(["total"], [[1301]])))
+    }
+
+    @Test(arguments: [("9", 7, true), ("9", 9, false), ("5", 7, false)])
+    func conditions(bound: String, number: Int, isMet: Bool) throws {
+        let message = FailureMessage(
+            "XCTAssertLessThan failed: (\"\(number)\") is not less than (\"\(bound)\")")
+        let claim = try #require(Claim.all(in: message).first)
+        #expect(
+            ResultPart.cell(0, prefix: "", suffix: "").meets(
+                claim.condition, in: result(["n"], [[number]])) == isMet)
+    }
+
+    @Test func theDistanceFromTheExpectedValue() throws {
+        let claim = try #require(
+            Claim.all(in: FailureMessage("Expectation failed: (x → 44) == 49")).first)
+        let part = ResultPart.cell(0, prefix: "", suffix: "")
+        #expect(part.distance(of: result(["n"], [[44]]), from: claim) == 5)
+        let list = try #require(
+            Claim.all(in: FailureMessage(#"Expectation failed: (x → ["a", "b"]) == ["a", "c", "d"]"#))
+                .first)
+        #expect(
+            ResultPart.list(0, isOrdered: true).distance(of: result(["n"], [["a"], ["b"]]), from: list)
+                == 3)
+    }
+}
