@@ -8,7 +8,6 @@ import json
 import pathlib
 import re
 import sys
-import textwrap
 import unittest
 
 sys.dont_write_bytecode = True
@@ -19,70 +18,59 @@ sys.modules["score"] = score
 LOADER.exec_module(score)
 
 
-def finding(code, confidence="likely", rows=(), line=None):
+def finding(*rows, confidence="likely", **lines):
+    """Returns a finding with rows, which are pairs of a table and a key, and lines by their keys in the finding."""
     rows = [{"table": table, "key": key, "change": "present"} for table, key in rows]
-    source = {"source": {"file": "Sources/A.swift", "line": line}} if line else {}
-    return {"code": code, "title": code, "confidence": confidence, "rows": rows, **source}
+    lines = {key: {"file": "Sources/A.swift", "line": line} for key, line in lines.items()}
+    return {"code": "busy", "title": "A title", "confidence": confidence, "rows": rows, **lines}
 
 
-def scored(comment, *findings, lines=((("Sources/A.swift", 2)),)):
+def scored(comment, *findings, lines=(("Sources/A.swift", 2),)):
     expectation = score.parse_expectation(comment)
     expectation.lines = set(lines)
     return score.score(findings, expectation)
 
 
-class CodeTests(unittest.TestCase):
-    def test_codes_of_a_source(self):
-        source = """\
-            package struct Finding {
-                enum Other: String { case other }
-                package enum Code: String, CaseIterable {
-                    // Facts.
-                    case foreignKeyViolation = "foreign-key-violation"
-                    case integrity
-                }
-                case later
-            }
-            """
-        self.assertEqual(score.parse_codes(textwrap.dedent(source)), {"foreign-key-violation", "integrity"})
-
-    def test_the_documented_codes(self):
-        """The article lists all codes, and the comments of the tests use some of them."""
-        article = (score.ROOT / "Sources/FailureArtifacts/Documentation.docc/Findings.md").read_text()
-        table = article.split("### Codes")[1].split("###")[0]
-        cells = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
-        self.assertEqual(score.CODES, {code for cell in cells for code in re.findall("`(.+?)`", cell)})
-
-
 class CommentTests(unittest.TestCase):
-    def test_codes_and_rows(self):
-        expectation = score.parse_expectation("orphan, rolled-back; posting id=3; budget accountID=1 month=2025-06")
-        self.assertEqual(expectation.codes, {"orphan", "rolled-back"})
+    def test_rows(self):
+        expectation = score.parse_expectation("posting id=3; budget accountID=1 month=2025-06")
+        self.assertTrue(expectation.is_bug)
         self.assertEqual(
             expectation.rows, [("posting", {"id": "3"}), ("budget", {"accountID": "1", "month": "2025-06"})])
 
+    def test_no_rows(self):
+        self.assertEqual(score.parse_expectation("lines"), score.Expectation(is_bug=True))
+        self.assertEqual(score.parse_expectation("nothing"), score.Expectation(is_bug=False))
+
     def test_malformed_comments(self):
-        for comment in ["orphans", "orphan; posting", "orphan; posting 3", "nothing; posting id=3", "orphan;"]:
+        for comment in [
+            "posting", "posting 3", "orphan; posting id=3", "nothing; posting id=3", "lines; posting id=3",
+            "posting id=3;", ";"
+        ]:
             with self.assertRaises(ValueError, msg=comment):
                 score.parse_expectation(comment)
 
+    def test_described(self):
+        for comment in ["posting id=3; budget accountID=1 month=2025-06", "lines", "nothing"]:
+            self.assertEqual(score.describe_expectation(score.parse_expectation(comment)), comment)
+
     def test_sources(self):
-        test = "// Expected: orphan\n@Test\nfunc testA() {}\n  // Expected: nothing\nfunc testB() async {}\n"
+        test = "// Expected: lines\n@Test\nfunc testA() {}\n  // Expected: nothing\nfunc testB() async {}\n"
         library = "one()\ntwo()  // Culprit: testA\nthree()  // Culprit: testA\n"
         expectations, problems = score.parse_sources({"Tests/T.swift": test, "Sources/A.swift": library})
         self.assertEqual(problems, [])
         self.assertEqual(expectations["testA"].lines, {("Sources/A.swift", 2), ("Sources/A.swift", 3)})
-        self.assertEqual(expectations["testB"], score.Expectation())
+        self.assertEqual(expectations["testB"], score.Expectation(is_bug=False))
 
     def test_problems(self):
-        comment, function = "// Expected: orphan\n", "func testA() {}\n"
+        comment, function = "// Expected: posting id=3\n", "func testA() {}\n"
         for source in [
             comment + function,  # without a marked line
             "a()  // Culprit: testA\n",  # without a test
             "// Expected: nothing\n" + function + "a()  // Culprit: testA\n",
             comment + function + comment + function + "a()  // Culprit: testA\n",
             comment + comment + function + "a()  // Culprit: testA\n",
-            "// Expected: orphans\n" + function,
+            "// Expected: posting\n" + function,
         ]:
             self.assertEqual(len(score.parse_sources({"T.swift": source})[1]), 1, source)
 
@@ -121,7 +109,7 @@ class KindTests(unittest.TestCase):
         kinds, _ = score.parse_limited(json.loads(score.LIMITED.read_text()), expectations)
         self.assertEqual(
             {name: tuple(scores) for name, scores in json.loads(score.RECORD.read_text()).items()},
-            {name: kinds[name] for name, expectation in expectations.items() if expectation.codes})
+            {name: kinds[name] for name, expectation in expectations.items() if expectation.is_bug})
 
     def test_shared_bugs(self):
         right, wrong = score.Score(1, True), score.Score(4, False)
@@ -161,30 +149,43 @@ class KindTests(unittest.TestCase):
 
 
 class ScoreTests(unittest.TestCase):
-    def test_codes_without_rows(self):
-        self.assertEqual(scored("busy", finding("orphan", line=2), finding("busy")), score.Score(2, False))
-        self.assertEqual(scored("busy", finding("busy", rows=[("a", {"id": 1})], line=2)), score.Score(1, True))
-        self.assertEqual(scored("busy; a id=1", finding("busy", line=3)), score.Score(1, False))
-        self.assertEqual(scored("busy", finding("orphan")), score.Score(None, False))
-
-    def test_rows_decide(self):
+    def test_rows(self):
         wrong, right = ("posting", {"id": 4}), ("Posting", {"ID": 3})
-        self.assertEqual(scored("orphan; posting id=3", finding("orphan", rows=[wrong])), score.Score())
-        self.assertEqual(scored("orphan; posting id=3", finding("orphan", rows=[wrong, right])), score.Score(1))
-        self.assertEqual(scored("orphan; posting id=3", finding("null-outlier", rows=[right])), score.Score(1))
-        self.assertEqual(scored("orphan; receipt id=3", finding("orphan", rows=[right])), score.Score())
-        self.assertTrue(scored("orphan; posting id=3", finding("orphan", rows=[right])).has_rows)
-        self.assertFalse(scored("orphan; posting id=3", finding("orphan")).has_rows)
+        self.assertEqual(scored("posting id=3", finding(wrong)), score.Score())
+        self.assertEqual(scored("posting id=3", finding(wrong, right)), score.Score(1, False, True))
+        self.assertEqual(scored("receipt id=4; posting id=3", finding(right)), score.Score(1, False, True))
+        self.assertEqual(scored("receipt id=3", finding(right)), score.Score())
+        self.assertEqual(scored("lines", finding(right)), score.Score())
+
+    def test_lines(self):
+        self.assertEqual(scored("lines", finding(source=3), finding(source=2)), score.Score(2, True))
+        self.assertEqual(scored("lines", finding(source=3, caller=2)), score.Score(1, True))
+        statements = [{"sql": "COMMIT"}, *({"sql": "DELETE FROM posting", **finding(source=line)} for line in (3, 2))]
+        self.assertEqual(scored("lines", {**finding(), "statements": statements[:2]}), score.Score())
+        self.assertEqual(scored("lines", {**finding(), "statements": statements}), score.Score(1, True))
+        self.assertEqual(scored("lines", finding(source=2), lines=[("Sources/B.swift", 2)]), score.Score())
+
+    def test_either_a_row_or_a_line(self):
+        wrong, right = ("posting", {"id": 4}), ("posting", {"id": 3})
+        self.assertEqual(scored("posting id=3", finding(wrong, source=2)), score.Score(1, True, False))
+        self.assertEqual(scored("posting id=3", finding(right, source=2)), score.Score(1, True, True))
+        # The first finding decides.
+        self.assertEqual(scored("posting id=3", finding(right), finding(source=2)), score.Score(1, False, True))
+
+    def test_codes_do_not_matter(self):
+        found = finding(("posting", {"id": 3}))
+        self.assertEqual(
+            scored("posting id=3", {**found, "code": "orphan"}), scored("posting id=3", {**found, "code": "integrity"}))
 
     def test_composite_and_text_keys(self):
         row = ("budget", {"accountID": 1, "month": "2025-06"})
-        self.assertEqual(scored("no-effect; budget month=2025-06 accountid=1", finding("busy", rows=[row])).rank, 1)
-        self.assertIsNone(scored("no-effect; budget month=2025-07 accountid=1", finding("busy", rows=[row])).rank)
+        self.assertEqual(scored("budget month=2025-06 accountid=1", finding(row)).rank, 1)
+        self.assertIsNone(scored("budget month=2025-07 accountid=1", finding(row)).rank)
 
     def test_healthy_stores(self):
-        findings = finding("orphan", "certain"), finding("busy", "possible"), finding("leftover", "likely")
-        codes = [found["code"] for found in scored("nothing", *findings, lines=()).false]
-        self.assertEqual(codes, ["orphan", "leftover"])
+        findings = [finding(confidence=confidence) for confidence in ("certain", "possible", "likely")]
+        false = scored("nothing", *findings, lines=()).false
+        self.assertEqual([found["confidence"] for found in false], ["certain", "likely"])
 
     def test_totals(self):
         scores = [score.Score(1, True), score.Score(3, True), score.Score(4), score.Score()]

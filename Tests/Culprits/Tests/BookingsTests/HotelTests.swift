@@ -4,7 +4,7 @@ import XCTest
 @testable import Bookings
 
 final class HotelTests: HotelTestCase {
-    // Expected: no-effect
+    // Expected: lines
     func testCancelledStaysAreFree() throws {
         let hotel = try openHotel()
         try hotel.pay(7_000, for: stays[0], at: 1_777_200_000)
@@ -16,7 +16,7 @@ final class HotelTests: HotelTestCase {
         XCTAssertEqual(try hotel.balance(of: guests[3]), 0)
     }
 
-    // Expected: broad-write; rooms code=101; rooms code=201; rooms code=202
+    // Expected: rooms code=101; rooms code=201; rooms code=202
     func testOneRoomBecomesDearer() throws {
         let hotel = try openHotel()
         try hotel.setPrice(9_200, of: "102")
@@ -28,7 +28,7 @@ final class HotelTests: HotelTestCase {
         XCTAssertEqual(try hotel.price(of: "202"), 19_500)
     }
 
-    // Expected: orphan; payments reservation_uuid=C0FFEE00-0000-4000-8000-000000000008 sequence=1
+    // Expected: payments reservation_uuid=C0FFEE00-0000-4000-8000-000000000008 sequence=1
     func testRebookedStaysRemainPaid() throws {
         let hotel = try openHotel()
         try hotel.pay(10_000, for: stays[2], at: 1_777_500_000)
@@ -40,7 +40,7 @@ final class HotelTests: HotelTestCase {
         XCTAssertEqual(try hotel.balance(of: guests[2]), 35_000)
     }
 
-    // Expected: unexpected-delete; loyalty guest_uuid=C0FFEE00-0000-4000-8000-000000000002
+    // Expected: loyalty guest_uuid=C0FFEE00-0000-4000-8000-000000000002
     func testNewPhoneKeepsThePoints() throws {
         let hotel = try openHotel()
         try hotel.credit(24_000, to: guests[0])
@@ -52,7 +52,7 @@ final class HotelTests: HotelTestCase {
         XCTAssertEqual(try XCTUnwrap(hotel.points(of: guests[1])), 17)
     }
 
-    // Expected: message-values; reservations uuid=C0FFEE00-0000-4000-8000-00000000000B
+    // Expected: reservations uuid=C0FFEE00-0000-4000-8000-00000000000B
     func testSummerCostsMore() throws {
         let hotel = try openHotel()
         try hotel.reserve("202", for: guests[3], on: "2026-07-01", nights: 1)
@@ -63,7 +63,7 @@ final class HotelTests: HotelTestCase {
         XCTAssertEqual(try hotel.total(stay), 58_500)
     }
 
-    // Expected: constraint-failed; reservations uuid=C0FFEE00-0000-4000-8000-00000000000A
+    // Expected: reservations uuid=C0FFEE00-0000-4000-8000-00000000000A
     func testGroupsAreBooked() throws {
         let hotel = try openHotel()
         hotel.reserveGroup(Array(guests.prefix(3)), rooms: ["101", "102", "201"], on: "2026-09-11")
@@ -74,7 +74,7 @@ final class HotelTests: HotelTestCase {
         XCTAssertEqual(try hotel.arrivals(on: "2026-09-11"), ["Ada Berg", "Bo Chen", "Carla Diaz"])
     }
 
-    // Expected: rolled-back, constraint-failed; reservations uuid=C0FFEE00-0000-4000-8000-00000000000A; reservations uuid=C0FFEE00-0000-4000-8000-00000000000B
+    // Expected: reservations uuid=C0FFEE00-0000-4000-8000-00000000000A; reservations uuid=C0FFEE00-0000-4000-8000-00000000000B
     func testAgenciesBookRooms() throws {
         let hotel = try openHotel()
         try hotel.importStays([
@@ -89,7 +89,7 @@ final class HotelTests: HotelTestCase {
         XCTAssertEqual(try hotel.arrivals(on: "2026-10-02").count, 3)
     }
 
-    // Expected: lost-update; loyalty guest_uuid=C0FFEE00-0000-4000-8000-000000000003
+    // Expected: loyalty guest_uuid=C0FFEE00-0000-4000-8000-000000000003
     func testBothStaysEarnPoints() throws {
         let hotel = try openHotel()
         let bar = try desk()
@@ -104,7 +104,7 @@ final class HotelTests: HotelTestCase {
         XCTAssertEqual(try bar.points(of: guests[2]), 56)
     }
 
-    // Expected: busy
+    // Expected: lines
     func testCleanersSeeArrivals() throws {
         let hotel = try openHotel()
         let cleaners = try desk()

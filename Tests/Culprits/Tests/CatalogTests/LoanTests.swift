@@ -4,7 +4,7 @@ import Testing
 @testable import Catalog
 
 @Suite struct LoanTests {
-    // Expected: no-effect; loan id=3
+    // Expected: loan id=3
     @Test func returnedCopiesAreNoLongerOnLoan() throws {
         let catalog = try Town().catalog
         try catalog.lend(7, to: 1, on: "2026-03-06")
@@ -19,7 +19,7 @@ import Testing
         #expect(try catalog.openLoans(of: 1).count == 0)
     }
 
-    // Expected: result-changed; loan id=3
+    // Expected: loan id=3
     @Test func overdueCopiesOfAMember() throws {
         let catalog = try Town().catalog
         try catalog.lend(6, to: 2, on: "2026-03-07")
@@ -30,7 +30,7 @@ import Testing
         #expect(copies == [4, 6])
     }
 
-    // Expected: message-values; loan id=3
+    // Expected: loan id=3
     @Test func renewedLoansAreDueTwoWeeksLater() throws {
         let catalog = try Town().catalog
         try catalog.lend(5, to: 1, on: "2026-03-06")
@@ -42,7 +42,7 @@ import Testing
         #expect(loan.dueOn == "2026-04-10")
     }
 
-    // Expected: duplicate-rows; reservation id=3; reservation id=4
+    // Expected: reservation id=3; reservation id=4
     @Test func reservationsAreCounted() throws {
         struct Timeout: Error {}
         let catalog = try Town().catalog
@@ -60,7 +60,7 @@ import Testing
         #expect(try catalog.reservations(of: 5) == 2)
     }
 
-    // Expected: busy
+    // Expected: lines
     @Test func bothDesksTakeBooksBack() throws {
         let town = try Town()
         let entrance = try Town.openCatalog(town.path)

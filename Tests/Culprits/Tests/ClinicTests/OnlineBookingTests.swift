@@ -4,7 +4,7 @@ import GRDB
 import XCTest
 
 final class OnlineBookingTests: ClinicTestCase {
-    // Expected: pattern-outlier; appointments id=14
+    // Expected: appointments id=14
     func testWeekWithAnOnlineBooking() throws {
         let clinic = try clinic(database())
         try clinic.book(patients[1], with: "ADL", at: monday + 2 * 86_400)

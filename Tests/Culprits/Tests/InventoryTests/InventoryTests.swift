@@ -4,7 +4,7 @@ import Inventory
 import XCTest
 
 final class InventoryTests: InventoryTestCase {
-    // Expected: duplicate-rows; movements id=12; movements id=14
+    // Expected: movements id=12; movements id=14
     func testDeliveries() throws {
         let inventory = try inventory(database())
         try inventory.receive(8, of: "IT-203", in: "HH", note: "N-60")
@@ -16,7 +16,7 @@ final class InventoryTests: InventoryTestCase {
         XCTAssertEqual(try inventory.total(), 310)
     }
 
-    // Expected: lost-update; stock_levels sku=IT-207 warehouse_code=MUC
+    // Expected: stock_levels sku=IT-207 warehouse_code=MUC
     func testReservedAndPicked() async throws {
         let shop = try inventory(database())
         let floor = try Inventory(database())
@@ -34,7 +34,7 @@ final class InventoryTests: InventoryTestCase {
         XCTAssertEqual(reserved, 6)
     }
 
-    // Expected: constraint-failed; suppliers id=2
+    // Expected: suppliers id=2
     func testSupplierContact() async throws {
         let inventory = try inventory(database())
         inventory.saveSupplier("Nordwood", contact: "orders@nordwood.example")
@@ -45,7 +45,7 @@ final class InventoryTests: InventoryTestCase {
         XCTAssertEqual(contact, "keller@new.example")
     }
 
-    // Expected: foreign-key-violation; bins warehouse_code=BRE bin_no=3
+    // Expected: bins warehouse_code=BRE bin_no=3
     func testCapacityByCity() throws {
         var configuration = Configuration()
         configuration.foreignKeysEnabled = false
@@ -57,7 +57,7 @@ final class InventoryTests: InventoryTestCase {
         XCTAssertEqual(try inventory.capacities()["Bremen"], 120)
     }
 
-    // Expected: null-outlier; items sku=IT-213
+    // Expected: items sku=IT-213
     func testReorderList() throws {
         let inventory = try inventory(database())
         for number in 11...16 {
@@ -72,7 +72,7 @@ final class InventoryTests: InventoryTestCase {
         XCTAssertEqual(try inventory.reorderList(), ["IT-211", "IT-213", "IT-215"])
     }
 
-    // Expected: open-transaction; stock_levels sku=IT-205 warehouse_code=HH; movements id=13; movements id=14
+    // Expected: stock_levels sku=IT-205 warehouse_code=HH; movements id=13; movements id=14
     func testTransferSeenByShop() throws {
         var configuration = Configuration()
         configuration.allowsUnsafeTransactions = true
@@ -88,7 +88,7 @@ final class InventoryTests: InventoryTestCase {
         XCTAssertEqual(quantity, 12)
     }
 
-    // Expected: type-mismatch; counts sku=IT-206 counted_on=2026-04-30
+    // Expected: counts sku=IT-206 counted_on=2026-04-30
     func testShelfCounts() throws {
         let inventory = try inventory(database())
         try inventory.enterCounts(
@@ -104,7 +104,7 @@ final class InventoryTests: InventoryTestCase {
             ["IT-201", "IT-202", "IT-204", "IT-205", "IT-206"])
     }
 
-    // Expected: broad-write; movements id=2; movements id=4; movements id=7; movements id=9
+    // Expected: movements id=2; movements id=4; movements id=7; movements id=9
     func testMovementsOfOtherWarehouse() throws {
         let inventory = try inventory(database())
         try inventory.receive(6, of: "IT-202", in: "HH", note: "N-70")
@@ -115,7 +115,7 @@ final class InventoryTests: InventoryTestCase {
         XCTAssertEqual(try inventory.movementCount(), 11)
     }
 
-    // Expected: broad-write; movements id=7; movements id=9; movements id=11
+    // Expected: movements id=7; movements id=9; movements id=11
     func testOldMovement() throws {
         let inventory = try inventory(database())
         try inventory.receive(6, of: "IT-202", in: "MUC", note: "N-70")

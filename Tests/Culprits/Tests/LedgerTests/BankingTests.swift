@@ -14,7 +14,7 @@ final class BankingTests: LedgerTestCase {
         }
     }
 
-    // Expected: orphan; bankLine id=5
+    // Expected: bankLine id=5
     func testUnmatchedLines() throws {
         let ledger = try Ledger(connect())
         let home = try Household(ledger)
@@ -33,7 +33,7 @@ final class BankingTests: LedgerTestCase {
         XCTAssertEqual(try ledger.unmatchedLineCount(), 4)
     }
 
-    // Expected: rolled-back, constraint-failed; bankLine id=3; bankLine id=9; bankLine id=10; bankLine id=11
+    // Expected: bankLine id=3; bankLine id=9; bankLine id=10; bankLine id=11
     func testImportedLines() throws {
         let ledger = try Ledger(connect())
         let home = try Household(ledger)
@@ -48,7 +48,7 @@ final class BankingTests: LedgerTestCase {
         XCTAssertEqual(try ledger.lineCount(), 15)
     }
 
-    // Expected: pattern-outlier; bankLine id=13
+    // Expected: bankLine id=13
     func testJuneLines() throws {
         let ledger = try Ledger(connect())
         try Household(ledger).ledger.log("import", "bank")
@@ -60,7 +60,7 @@ final class BankingTests: LedgerTestCase {
         XCTAssertEqual(try ledger.lineTotal(month: "2025-06"), -22_030)
     }
 
-    // Expected: busy
+    // Expected: lines
     func testImportWhileReading() throws {
         let app = try Ledger(connect())
         let home = try Household(app)
@@ -76,7 +76,7 @@ final class BankingTests: LedgerTestCase {
         XCTAssertNil(newest.next()?[1].string)
     }
 
-    // Expected: full-scan
+    // Expected: lines
     func testSuggestionsAreFast() throws {
         let connection = try connect()
         let ledger = try Ledger(connection)
@@ -96,7 +96,7 @@ final class BankingTests: LedgerTestCase {
         XCTAssertLessThan(Date().timeIntervalSince(start), 0.05)
     }
 
-    // Expected: not-null-violation, no-effect; bankLine id=4; bankLine id=13
+    // Expected: bankLine id=4; bankLine id=13
     func testUnknownPayees() throws {
         let ledger = try Ledger(connect())
         let home = try Household(ledger)
@@ -107,7 +107,7 @@ final class BankingTests: LedgerTestCase {
         XCTAssertEqual(try ledger.lineCount(payee: "unknown"), 2)
     }
 
-    // Expected: integrity
+    // Expected: lines
     func testArchive() throws {
         let ledger = try Ledger(connect())
         try Household(ledger).ledger.clearJournal()

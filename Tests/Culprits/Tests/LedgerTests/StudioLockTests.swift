@@ -19,7 +19,7 @@ final class StudioLockTests: LedgerTestCase {
         }
     }
 
-    // Expected: busy
+    // Expected: lines
     func testDeskWaits() throws {
         let (studio, desk) = (try studio(), try studio(busyTimeout: 50))
         try studio.begin()
@@ -27,7 +27,7 @@ final class StudioLockTests: LedgerTestCase {
         try desk.rename(1, "Anna")
     }
 
-    // Expected: busy
+    // Expected: lines
     func testBegins() throws {
         let (studio, desk) = (try studio(), try studio())
         try studio.begin()
@@ -35,7 +35,7 @@ final class StudioLockTests: LedgerTestCase {
         expectNoLock { try desk.begin() }
     }
 
-    // Expected: busy
+    // Expected: lines
     func testUpgrade() throws {
         let (studio, desk) = (try studio(), try studio())
         try desk.beginReading()
@@ -45,7 +45,7 @@ final class StudioLockTests: LedgerTestCase {
         expectNoLock { try desk.rename(1, "Anna") }
     }
 
-    // Expected: busy
+    // Expected: lines
     func testOldRows() throws {
         let (studio, desk) = (try studio(), try studio())
         try desk.beginReading()
@@ -54,7 +54,7 @@ final class StudioLockTests: LedgerTestCase {
         expectNoLock { try desk.rename(1, "Anna") }
     }
 
-    // Expected: busy
+    // Expected: lines
     func testCursor() throws {
         let (studio, desk) = (try studio(), try studio())
         let cursor = try desk.members()

