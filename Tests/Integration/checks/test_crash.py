@@ -339,8 +339,7 @@ class Commands(CrashCase):
         self.assertEqual((found["a"]["store"], found["b"]["store"]), ("before/snapshot", "snapshot"))
         self.assertEqual([(table["name"], table["inserted"]) for table in found["tables"]], [("fruit", 1)])
         # The log, which the crash left too, has the statement.
-        last = json.loads(self.tool(place, "explain", "--json").stdout)["last"]
-        self.assertEqual((last["snapshot"], last["tables"], len(last["statements"])), ("before", ["fruit"], 1))
+        self.assertIn("INSERT INTO fruit VALUES ('pear')", self.tool(place, "show", "--statements").stdout)
 
     def test_running_tests_are_left_alone(self):
         place = self.place()

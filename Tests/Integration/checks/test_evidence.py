@@ -1,18 +1,28 @@
-"""`explain` says nothing false about what a bundle lacks, and uses SQLite's own errors."""
+"""`explain` tries its explanations in the stores, says nothing false about what a bundle lacks, and uses SQLite's errors."""
 
+import contextlib
 import json
+import os
+import subprocess
+import sys
 
-from harness import SuiteCase
+from harness import TOOL, SuiteCase, clean_environment
+from test_source_lines import kept, marked_lines
 from test_testing import TestingCase, only
 
 RAW = "RawSuite."
+GRDB_MARKET = "Sources/SuiteMarket/Market.swift"
+RAW_MARKET = "Sources/SuiteRawMarket/RawMarket.swift"
 
 
 class Evidence(SuiteCase):
-    def findings(self, bundle, code=None):
+    def explanation(self, bundle):
         result = bundle.tool("explain", "--all", "--json")
         result.check_returncode()
-        found = json.loads(result.stdout)["findings"]
+        return json.loads(result.stdout)
+
+    def findings(self, bundle, code=None):
+        found = self.explanation(bundle)["findings"]
         return [finding for finding in found if code in (None, finding["code"])]
 
     def text(self, bundle, command, *arguments):
@@ -22,18 +32,132 @@ class Evidence(SuiteCase):
         return " ".join(result.stdout.split())
 
 
-class UnknownChanges(Evidence):
-    def test_a_row_of_this_test_is_no_leftover(self):
-        bundles = self.leaves(RAW + "SharedRowTests", count=2)
-        own, other = sorted(bundles, key=lambda bundle: bundle.metadata["test"]["name"], reverse=True)
-        self.assertEqual(own.metadata["test"]["name"], "testFindsItsOwnRow")
-        # The history tells which row the test inserted, and which was there.
-        rows = [finding["rows"] for finding in self.findings(own, "leftover")]
-        self.assertEqual([[row["key"] for row in found] for found in rows], [[{"rowid": 1}]] * 2)
-        found = self.findings(other, "leftover")
-        self.assertEqual([finding["title"] for finding in found], ["1 row of fruit was in the store before the test"] * 2)
-        self.assertTrue(found[0]["explanation"].startswith("This test didn't insert it."))
+class Experiments(Evidence):
+    """Applications with one mistake each; see `Suites/Sources`."""
 
+    def assertLine(self, finding, file, marker):
+        self.assertEqual(
+            (finding["source"]["file"], finding["source"]["line"]), (file, marked_lines(file)[marker]))
+
+    def assertUndone(self, bundle, number, expected, row, periods, line):
+        """Without a transaction, the query returns the expected value. Its row and its line are the wrong ones."""
+        explanation = self.explanation(bundle)
+        first = explanation["findings"][0]
+        title = f"Without transaction {number}, the query returns the expected {expected}"
+        self.assertEqual((first["code"], first["title"]), ("result-changed", title))
+        self.assertEqual(first["transaction"], number)
+        self.assertEqual(
+            first["undone"], {"transactions": [number], "result": str(expected), "isExpected": True})
+        # Other rows of the transaction don't matter for the query.
+        self.assertEqual(first["rows"], [row])
+        self.assertTrue(first["statement"]["sql"].startswith("UPDATE fruit SET "))
+        self.assertLine(first, *line)
+        found = explanation["question"]["results"]
+        self.assertEqual([(each.get("transaction"), each["result"]) for each in found], periods)
+        # The expected value was there before the transaction.
+        self.assertEqual([each["result"] for each in found if each.get("isExpected")], [str(expected)])
+        self.assertIn(title, self.text(bundle, "explain"))
+        # Its query is in the answer, too.
+        self.assertIn("failing-query", [finding["code"] for finding in explanation["findings"][:3]])
+
+    def test_a_wrong_write_through_grdb(self):
+        bundle = self.leaves("GRDBSuite.ExplanationTests/testWrongWrite")
+        self.assertEqual(bundle.described("memory")["storage"], "memory")
+        self.assertUndone(
+            bundle, 5, 333, {
+                "table": "fruit", "key": {"name": "plum"}, "change": "updated",
+                "columns": {"cents": {"before": 333, "after": 260}}},
+            [(1, "no row"), (4, "333"), (5, "260")], (GRDB_MARKET, "repriced"))
+
+    def test_a_wrong_write_through_the_c_interface(self):
+        bundle = self.leaves(RAW + "ExplanationTests/testWrongWrite")
+        self.assertEqual(bundle.described("memory")["storage"], "memory")
+        self.assertUndone(
+            bundle, 4, 37, {
+                "table": "fruit", "key": {"name": "pear"}, "change": "updated",
+                "columns": {"kilos": {"before": 37, "after": 25}}},
+            [(1, "no row"), (3, "37"), (4, "25")], (RAW_MARKET, "sold"))
+
+    def test_a_wrong_part_of_a_write(self):
+        """Only without one of the transaction's changes, the query returns the expected value."""
+        bundle = self.leaves("GRDBSuite.ExplanationTests/testWrongPartOfAWrite")
+        first = self.findings(bundle)[0]
+        self.assertEqual(
+            (first["code"], first["title"]),
+            ("result-changed", "Without one change of transaction 5, the query returns the expected 110"))
+        self.assertEqual((first["confidence"], first["transaction"]), ("likely", 5))
+        row = {"table": "fruit", "key": {"name": "apple"}, "change": "updated",
+               "columns": {"kilos": {"before": 21, "after": 0}}}
+        self.assertEqual(first["rows"][0], row)
+        self.assertEqual(
+            first["undone"], {"transactions": [5], "rows": [row], "result": "110", "isExpected": True})
+        self.assertEqual(first["statement"]["sql"], "UPDATE fruit SET kilos = 0 WHERE kilos < 25")
+        self.assertLine(first, GRDB_MARKET, "cleared")
+
+    def test_a_wrong_query(self):
+        bundle = self.leaves("GRDBSuite.ExplanationTests/testWrongQuery")
+        explanation = self.explanation(bundle)
+        first, *others = explanation["findings"]
+        self.assertEqual(
+            (first["code"], first["title"], first["confidence"]),
+            ("wrong-query", "The query returns the expected 61 with <= in place of <", "likely"))
+        self.assertEqual(first["statement"]["sql"], "SELECT sum(kilos) FROM fruit WHERE cents < ?")
+        self.assertEqual(first["statement"]["values"], [249])
+        self.assertNotIn("transaction", first)
+        self.assertLine(first, GRDB_MARKET, "queried")
+        # No write explains it.
+        self.assertEqual({finding["confidence"] for finding in others}, {"possible"})
+        self.assertFalse([finding for finding in others if finding.get("undone", {}).get("isExpected")])
+        self.assertFalse([each for each in explanation["question"]["results"] if each.get("isExpected")])
+
+    def test_an_expectation_that_only_the_code_after_the_query_breaks(self):
+        for name in ("testWrongCode", "testWrongReader"):
+            with self.subTest(name):
+                found = self.findings(self.leaves(f"GRDBSuite.ExplanationTests/{name}"))
+                self.assertEqual({finding["confidence"] for finding in found}, {"possible"})
+                self.assertFalse([finding for finding in found if finding.get("undone", {}).get("isExpected")])
+                # The query whose result the code used is part of the answer.
+                [query] = [finding for finding in found[:3] if finding["code"] == "failing-query"]
+                self.assertEqual(query["statement"]["sql"], "SELECT cents FROM fruit WHERE name = ?")
+                self.assertLine(query, GRDB_MARKET, "queried")
+
+
+class Determinism(Evidence):
+    # At the lowest priority, so that they don't disturb others, but compete with a tool of the same priority.
+    LOWEST = 19
+
+    @contextlib.contextmanager
+    def load(self):
+        """Keeps the cores busy."""
+        command = [sys.executable, "-I", "-S", "-c", "while True: pass"]
+        with contextlib.ExitStack() as processes:
+            for _ in range(2 * (os.cpu_count() or 1)):
+                process = subprocess.Popen(command, preexec_fn=lambda: os.nice(self.LOWEST))
+                processes.callback(process.wait)
+                processes.callback(process.kill)
+            yield
+
+    def outputs(self, path):
+        """The whole outputs about a bundle."""
+        return [
+            subprocess.run(
+                [TOOL, *command, path], cwd=path.parent, env=clean_environment(path.parent), check=True,
+                capture_output=True, preexec_fn=lambda: os.nice(self.LOWEST)).stdout
+            for command in (["explain", "--all", "--json"], ["explain", "--json"], ["summary", "-o", "-"])]
+
+    def test_a_busy_machine_changes_nothing(self):
+        """The work is limited by numbers and not by times."""
+        bundles = self.leaves("GRDBSuite.ExplanationTests", count=6)
+        bundles.append(self.leaves(RAW + "ExplanationTests"))
+        for bundle in bundles:
+            with self.subTest(bundle.metadata["test"]["name"]), kept(bundle) as path:
+                alone = self.outputs(path)
+                with self.load():
+                    self.assertEqual(self.outputs(path), alone)
+                self.assertGreater(len(json.loads(alone[0])["findings"]), 1)
+
+
+class UnknownChanges(Evidence):
     def test_a_transaction_of_a_closed_connection_is_not_open(self):
         bundle = self.leaves(RAW + "UnloggedTests/testClosedTransaction")
         self.assertEqual(self.findings(bundle, "open-transaction"), [])
@@ -45,12 +169,6 @@ class UnknownChanges(Evidence):
         self.assertEqual(
             found["explanation"],
             "A statement of the transaction failed: FOREIGN KEY constraint failed. The changes before it are lost, too.")
-
-    def test_updates_of_rows_that_may_be_others(self):
-        bundle = self.leaves(RAW + "UnloggedTests/testUpdatesOfTwoRows")
-        for found in self.findings(bundle, "lost-update"):
-            self.assertIn("may have been computed", found["title"])
-            self.assertIn("if both are of the same row", found["explanation"])
 
 
 class Errors(Evidence):

@@ -1,43 +1,6 @@
 import CSuiteSQLite
 import XCTest
 
-/// Tests that share stores, whose connections stay open.
-///
-/// They run in the order of their names, and the first one passes.
-final class SharedRowTests: XCTestCase {
-    private static let stores = Result {
-        [
-            try Database(":memory:", journal: "memory", fruit: "apple"),
-            try Database(try freshPath("journal.sqlite"), journal: "delete", fruit: "apple"),
-        ]
-    }
-
-    override func setUpWithError() throws {
-        for store in try Self.stores.get() {
-            try store.execute("DELETE FROM fruit WHERE name <> 'apple'")
-        }
-    }
-
-    func testAddsARow() throws {
-        for store in try Self.stores.get() { try store.add("cherry") }
-    }
-
-    /// `journal`, memory: apple, cherry.
-    ///
-    /// Only apple is a leftover.
-    func testFindsItsOwnRow() throws {
-        for store in try Self.stores.get() { try store.add("cherry") }
-        let counts = try Self.stores.get().map { try $0.integer("SELECT count(*) FROM fruit") }
-        XCTAssertEqual(counts, [0, 0])
-    }
-
-    /// `journal`, memory: apple.
-    func testFindsARowOfAnotherTest() throws {
-        let counts = try Self.stores.get().map { try $0.integer("SELECT count(*) FROM fruit") }
-        XCTAssertEqual(counts, [0, 0])
-    }
-}
-
 /// Statements that fail, with SQLite's message in the test's message.
 final class FailedStatementTests: XCTestCase {
     private func database() throws -> Database {
@@ -135,28 +98,6 @@ final class UnloggedTests: XCTestCase {
         XCTAssertThrowsError(try database.execute("INSERT INTO content VALUES (7), (8)"))
         try database.execute("ROLLBACK")
         XCTAssertEqual(try database.integer("SELECT count(*) FROM fruit"), 2)
-    }
-
-    /// Two connections' updates of two rows.
-    func testUpdatesOfTwoRows() throws {
-        let path = try freshPath("accounts.sqlite")
-        let first = try Database(path)
-        try first.execute(
-            "CREATE TABLE account(id INTEGER PRIMARY KEY, n); INSERT INTO account VALUES (1, 5), (2, 5)")
-        let second = try Database(path)
-        for (row, database) in [first, second].enumerated() {
-            XCTAssertEqual(try database.integer("SELECT n FROM account WHERE id = \(row + 1)"), 5)
-        }
-        for (row, database) in [first, second].enumerated() {
-            var statement: OpaquePointer?
-            sqlite3_prepare_v2(
-                database.handle, "UPDATE account SET n = ? WHERE id = ?", -1, &statement, nil)
-            sqlite3_bind_int(statement, 1, 6)
-            sqlite3_bind_int(statement, 2, Int32(row + 1))
-            XCTAssertEqual(sqlite3_step(statement), SQLITE_DONE)
-            sqlite3_finalize(statement)
-        }
-        XCTAssertEqual(try second.integer("SELECT sum(n) FROM account"), 13)
     }
 
     /// `notes`: ten rows, with a full-text index.
