@@ -55,17 +55,12 @@ package struct FixturePlan {
     package let finding: Finding
     /// The store.
     package let store: BundleMetadata.Store
-    /// The transactions after the state that the test starts with, oldest first.
-    ///
-    /// The finding is about the last one. There is another one before it if its change was overwritten.
-    package private(set) var culprits: [Culprit]
+    /// The transaction or statement after the state that the test starts with.
+    package private(set) var culprit: Culprit
     /// A query that returns rows if the store is broken; nil if no query can tell.
     package var query: String? { queries.first }
     /// The queries that may tell, the best one first.
     private var queries: [String]
-
-    /// The changes of the transactions, oldest first.
-    var steps: [StoreEvidence.Step] { culprits.compactMap(\.step) }
 
     /// Finds the transaction that broke a store.
     ///
@@ -82,39 +77,38 @@ package struct FixturePlan {
             guard let store = evidence.stores.first(where: { $0.name == finding.store }) else {
                 continue
             }
-            let culprits = Self.culprits(of: finding, in: store)
-            guard let last = culprits.last else { continue }
+            guard let culprit = Self.culprit(of: finding, in: store) else { continue }
             self.finding = finding
             self.store = store.store
-            self.culprits = culprits
+            self.culprit = culprit
             // A source file has the same line ends throughout.
-            queries = FixtureCheck(finding: finding, step: last.step, store: store).queries()
+            queries = FixtureCheck(finding: finding, step: culprit.step, store: store).queries()
                 .map { $0.replacing("\r\n", with: "\n") }
             return
         }
         return nil
     }
 
-    /// Returns the transactions of a finding; empty if they are unknown.
-    private static func culprits(of finding: Finding, in store: StoreEvidence) -> [Culprit] {
+    /// Returns the transaction or statement of a finding; nil if it is unknown.
+    private static func culprit(of finding: Finding, in store: StoreEvidence) -> Culprit? {
         if let number = finding.transaction {
-            guard let index = store.steps.firstIndex(where: { $0.number == number }) else { return [] }
-            return [Culprit(.transaction(number), store.steps[index])]
+            guard let index = store.steps.firstIndex(where: { $0.number == number }) else { return nil }
+            return Culprit(.transaction(number), store.steps[index])
         }
-        guard let statement = finding.statement, !store.steps.isEmpty else { return [] }
+        guard let statement = finding.statement, !store.steps.isEmpty else { return nil }
         if let last = store.steps.last, last.number == nil,
             last.statements.contains(where: { $0.order == statement.order })
         {
-            return [Culprit(.openTransaction, last)]
+            return Culprit(.openTransaction, last)
         }
-        guard statement.error != nil || (statement.changes ?? 0) == 0 else { return [] }
+        guard statement.error != nil || (statement.changes ?? 0) == 0 else { return nil }
         let earlier = store.steps.last { step in
             step.number != nil && step.statements.contains { $0.order < statement.order }
         }
-        return earlier?.number.map { [Culprit(statement, after: $0)] } ?? []
+        return earlier?.number.map { Culprit(statement, after: $0) }
     }
 
-    /// Extracts the state before the culprits and the state after them.
+    /// Extracts the state before the culprit and the state after it.
     ///
     /// - Parameters:
     ///   - bundle: The bundle.
@@ -135,12 +129,12 @@ package struct FixturePlan {
             return try bundle.extract(committed, below: directory)
         }
         let before =
-            switch culprits[0].place {
+            switch culprit.place {
             case .transaction(let number): try state(number - 1)
             case .statement(let number): try state(number)
             case .openTransaction: try committed()
             }
-        return switch culprits[culprits.count - 1].place {
+        return switch culprit.place {
         case .transaction(let number): (before, try state(number))
         case .statement: (before, before)
         case .openTransaction: (before, try bundle.extract(seen, below: directory))
@@ -166,10 +160,8 @@ package struct FixturePlan {
     /// - Parameter rules: The redaction rules that the statements obey.
     package mutating func removeValues(obeying rules: RedactionRules) {
         queries = []
-        for index in culprits.indices {
-            culprits[index].changes = []
-            culprits[index].statements = StatementRecord.redacted(
-                culprits[index].statements, obeying: rules, keeping: [])
-        }
+        culprit.changes = []
+        culprit.statements = StatementRecord.redacted(
+            culprit.statements, obeying: rules, keeping: [])
     }
 }

@@ -3,9 +3,9 @@ internal import FailureArtifactsReading
 package import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
-/// The rows of a store that transactions had something to do with.
+/// The rows of a store that a transaction had something to do with.
 struct FixtureSlice {
-    /// The maximum number of rows that the transactions changed or refer to, and of rows of the finding.
+    /// The maximum number of rows that the transaction changed or refers to, and of rows of the finding.
     ///
     /// The rows that these refer to are kept as well.
     static let rowLimit = 200
@@ -13,18 +13,18 @@ struct FixtureSlice {
     private static let neededLimit = 10
 
     let finding: Finding
-    /// The transactions, oldest first.
-    let steps: [StoreEvidence.Step]
-    /// A query that returns a row after the transactions; nil if no query can tell.
+    /// The transaction.
+    let step: StoreEvidence.Step
+    /// A query that returns a row after the transaction; nil if no query can tell.
     let query: String?
     let limits: UntrustedLimits
 
     /// Leaves out all other rows.
     ///
-    /// Rows that the transactions changed, rows of the finding and rows that these or new rows refer to stay, and rows
+    /// Rows that the transaction changed, rows of the finding and rows that these or new rows refer to stay, and rows
     /// that the query needs to return a row.
     ///
-    /// - Parameter path: The state before the transactions, which nothing else uses.
+    /// - Parameter path: The state before the transaction, which nothing else uses.
     /// - Returns: The rows that were left out.
     /// - Throws: An error if the store can't be read.
     func apply(to path: String) throws -> FixturePlan.Omission {
@@ -64,7 +64,7 @@ struct FixtureSlice {
         try connection.integer(of: "SELECT count(*) FROM pragma_foreign_key_check")
     }
 
-    /// Returns the rows that stay, and true if all rows that the transactions changed or refer to are among them.
+    /// Returns the rows that stay, and true if all rows that the transaction changed or refers to are among them.
     private func kept(
         among rows: ReducibleRows, _ schema: DatabaseSchema, _ connection: borrowing Connection,
         of path: String
@@ -74,7 +74,7 @@ struct FixtureSlice {
         let wanted = named.prefix(Self.rowLimit) + others.prefix(Self.rowLimit)
         let closure = rows.closure(of: wanted)
         let isComplete =
-            steps.allSatisfy { $0.tables.allSatisfy(\.isComplete) } && others.allSatisfy { closure[$0] }
+            step.tables.allSatisfy(\.isComplete) && others.allSatisfy { closure[$0] }
         let methods: [Repetition] = [
             .statements(foreignKeys: true), .statements(foreignKeys: false), .changes,
         ]
@@ -100,7 +100,7 @@ struct FixtureSlice {
         case changes
     }
 
-    /// Returns true if the query returns a row after the transactions are repeated with the rows that are kept.
+    /// Returns true if the query returns a row after the transaction is repeated with the rows that are kept.
     private func isBroken(
         _ path: String, keeping kept: [Bool], of rows: ReducibleRows, repeating method: Repetition
     ) -> Bool {
@@ -125,10 +125,10 @@ struct FixtureSlice {
         }
     }
 
-    /// Runs the transactions' statements that write.
+    /// Runs the transaction's statements that write.
     private func repeatStatements(in connection: borrowing Connection) throws {
         try connection.execute("BEGIN; PRAGMA defer_foreign_keys = ON")
-        for logged in steps.flatMap(\.statements) where logged.writes && logged.record.error == nil {
+        for logged in step.statements where logged.writes && logged.record.error == nil {
             if let table = logged.outline.table, ReducibleRows.isBookkeeping(table) { continue }
             guard logged.record.cut != true, !logged.outline.isElsewhere else { throw Obstacle() }
             let statement = try connection.prepare(logged.record.sql)
@@ -141,9 +141,9 @@ struct FixtureSlice {
     /// A statement that can't be run again.
     private struct Obstacle: Error {}
 
-    /// Makes the transactions' changes, without those of rows that are left out.
+    /// Makes the transaction's changes, without those of rows that are left out.
     private func repeatChanges(in connection: borrowing Connection) throws(SQLiteError) {
-        for step in steps { try repeatChanges(of: step, in: connection) }
+        try repeatChanges(of: step, in: connection)
     }
 
     private func repeatChanges(
@@ -183,7 +183,7 @@ struct FixtureSlice {
         }
     }
 
-    /// Returns the rows of the finding, and those that the transactions changed or refer to, each one once.
+    /// Returns the rows of the finding, and those that the transaction changed or refers to, each one once.
     private func seeds(
         in schema: DatabaseSchema, _ connection: borrowing Connection, _ lookup: inout RowLookup
     ) throws(SQLiteError) -> (named: [Int], others: [Int]) {
@@ -194,7 +194,7 @@ struct FixtureSlice {
                 of: row.table, where: row.key.map { ($0.column, $0.value) }, connection)
         }
         let own = Set(finding.rows.map { folded($0.table) })
-        let changed = steps.flatMap(\.tables)
+        let changed = step.tables
         let tables =
             changed.filter { own.contains(folded($0.table.name)) }
             + changed.filter { !own.contains(folded($0.table.name)) }
@@ -232,24 +232,23 @@ extension FixturePlan {
     package enum Omission: Equatable, Sendable {
         /// None.
         case none
-        /// Rows that the transactions neither changed nor refer to.
+        /// Rows that the transaction neither changed nor refers to.
         case otherRows
-        /// Some of the rows that the transactions changed or refer to as well, because these are more than `limit`.
+        /// Some of the rows that the transaction changed or refers to as well, because these are more than `limit`.
         case changedRows(limit: Int)
     }
 
-    /// Leaves out the rows of a store that the transactions have nothing to do with.
+    /// Leaves out the rows of a store that the transaction has nothing to do with.
     ///
     /// - Parameters:
-    ///   - path: The state before the transactions, which nothing else uses.
+    ///   - path: The state before the transaction, which nothing else uses.
     ///   - limits: The resource limits.
     /// - Returns: The rows that were left out: none if the store is damaged, or if nothing is known about the rows that
     ///   matter.
     /// - Throws: An error if the store can't be read.
     package func slice(_ path: String, limits: UntrustedLimits) throws -> Omission {
-        let steps = steps
-        guard !steps.isEmpty else { return .none }
-        return try FixtureSlice(finding: finding, steps: steps, query: query, limits: limits).apply(
+        guard let step = culprit.step else { return .none }
+        return try FixtureSlice(finding: finding, step: step, query: query, limits: limits).apply(
             to: path)
     }
 }

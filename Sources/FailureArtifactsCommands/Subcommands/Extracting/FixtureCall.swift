@@ -56,32 +56,16 @@ struct FixtureCall: Equatable {
 }
 
 extension FixturePlan {
-    /// The calls that led to the culprits, each one once.
-    func calls(of test: BundleMetadata.Test, _ failure: BundleMetadata.Failure?) -> [FixtureCall] {
-        var calls: [FixtureCall] = []
-        for (index, culprit) in culprits.enumerated() {
-            // The finding is about the last one.
-            let own = index == culprits.count - 1 ? finding.statement : nil
-            let statement =
-                own?.source == nil ? culprit.statements.last { $0.source != nil } : own
-            if let call = statement.flatMap({ FixtureCall($0, of: test, failure) }),
-                !calls.contains(where: { $0.function == call.function && $0.function != nil })
-            {
-                calls.append(call)
-            }
-        }
-        return calls
+    /// Returns the call that led to the culprit; nil if it is unknown.
+    func call(of test: BundleMetadata.Test, _ failure: BundleMetadata.Failure?) -> FixtureCall? {
+        let own = finding.statement
+        let statement = own?.source == nil ? culprit.statements.last { $0.source != nil } : own
+        return statement.flatMap { FixtureCall($0, of: test, failure) }
     }
 
     /// A description of the state that the test starts with, as a clause.
     var state: String {
-        if culprits.count > 1, case .transaction(let first) = culprits[0].place,
-            case .transaction(let last) = culprits[culprits.count - 1].place
-        {
-            let verb = finding.confidence.qualified("overwrote", "overwritten")
-            return "before transaction \(first), whose change transaction \(last) \(verb)"
-        }
-        switch culprits[0].place {
+        switch culprit.place {
         case .transaction(let number):
             let verb = finding.confidence.qualified("broke", "broken")
             return "before transaction \(number), which \(verb) it"
@@ -94,7 +78,7 @@ extension FixturePlan {
     /// A sentence about the state and the finding, for the terminal.
     var summary: String {
         let start =
-            switch culprits[0].place {
+            switch culprit.place {
             case .transaction(let number): "transaction \(number)"
             case .openTransaction: "the uncommitted transaction"
             case .statement: "the statement"

@@ -107,10 +107,8 @@ struct FixtureFiles {
         let (before, after) = try plan.states(in: bundle, below: scratch)
         let total = try StoreReduction.size(of: before, limits: limits).rowCount
         var notes: [String] = []
-        let changesRows = plan.culprits.contains { $0.changeCount > 0 }
+        let changesRows = plan.culprit.changeCount > 0
         if !options.isWhole, total > 0, changesRows {
-            let transactions = plan.culprits.count == 1 ? "transaction" : "transactions"
-            let verbs = "changed or refer" + (plan.culprits.count == 1 ? "s to" : " to")
             let omission = try plan.slice(before, limits: limits)
             let count = try StoreReduction.size(of: before, limits: limits).rowCount
             let size = "It has \(count) of \(Counted.items(Int64(total), "row")): "
@@ -120,12 +118,12 @@ struct FixtureFiles {
             case .otherRows:
                 notes.append(
                     size
-                        + "those that the \(transactions) \(verbs). 'extract --fixture --whole' keeps all."
+                        + "those that the transaction changed or refers to. 'extract --fixture --whole' keeps all."
                 )
             case .changedRows(let limit):
                 notes.append(
                     size
-                        + "some of those that the \(transactions) \(verbs), because these are more than "
+                        + "some of those that the transaction changed or refers to, because these are more than "
                         + "\(limit). 'extract --fixture --whole' keeps all.")
             }
         }

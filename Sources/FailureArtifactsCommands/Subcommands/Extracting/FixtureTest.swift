@@ -185,20 +185,15 @@ struct FixtureTest {
 
     /// The function to call, as a clause.
     private var call: String {
-        let calls = plan?.calls(of: test, failure) ?? []
-        guard let first = calls.first else { return "do with the store what the failed test did next" }
-        let place = Self.comment(first.place)
-        let isRace = (plan?.culprits.count ?? 0) > 1
-        let order = isRace ? ", so that both read before one of them writes" : ""
-        let functions = calls.compactMap(\.function).map { Self.comment($0) }
-        guard !functions.isEmpty, functions.count == calls.count else {
-            return first.isInTest
-                ? "do with the store what \(place) does" + order
-                : "call the code at \(place) with the store" + order
+        guard let call = plan?.call(of: test, failure) else {
+            return "do with the store what the failed test did next"
         }
-        let twice = isRace && functions.count == 1 ? " twice" : ""
-        return "call \(functions.joined(separator: " and "))\(twice) with the store, as \(place) "
-            + (first.isInTest ? "does" : "shows") + order
+        let place = Self.comment(call.place)
+        guard let function = call.function.map({ Self.comment($0) }) else {
+            return call.isInTest
+                ? "do with the store what \(place) does" : "call the code at \(place) with the store"
+        }
+        return "call \(function) with the store, as \(place) " + (call.isInTest ? "does" : "shows")
     }
 
     /// The statements of the transaction and the rows that it changed.
@@ -206,8 +201,8 @@ struct FixtureTest {
         guard let plan else {
             return ["The transaction that broke the store is unknown."]
         }
-        var lines = plan.culprits.flatMap(Self.steps)
-        let isUnknown = plan.culprits.flatMap(\.statements).contains {
+        var lines = Self.steps(of: plan.culprit)
+        let isUnknown = plan.culprit.statements.contains {
             $0.sql.contains("?") && $0.values == nil
         }
         if isUnknown { lines += ["The values of some ? were not recorded.", ""] }
