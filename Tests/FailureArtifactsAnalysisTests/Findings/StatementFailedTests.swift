@@ -108,7 +108,7 @@ import Testing
             ])
     }
 
-    /// Of several statements with the error of the message, the last one failed the test.
+    /// The last one of several statements with the error of the message failed the test.
     @Test func theStatementOfTheMessageComesBeforeTheLastOne() throws {
         let text = "UNIQUE constraint failed: player.name"
         let inserts = ["Ann", "Bea", "Cy"].map { "INSERT INTO player (name) VALUES ('\($0)')" }

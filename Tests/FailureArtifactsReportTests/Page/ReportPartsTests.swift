@@ -258,98 +258,6 @@ struct ReportPartsTests {
         #expect(CauseGroup.groups(of: [causes[4]]).map(\.heading) == [nil])
     }
 
-    // MARK: - Links
-
-    private static let github = [
-        "GITHUB_SERVER_URL": "https://github.example", "GITHUB_REPOSITORY": "owner/app",
-        "GITHUB_SHA": "0123456789abcdef",
-    ]
-    private static let base = "https://github.example/owner/app/blob/0123456789abcdef/"
-
-    @Test(arguments: [
-        ("/actions/app/app/Tests/A b#?.swift", "Tests/A%20b%23%3F.swift"),
-        ("/__w/app/app/Tests/é.swift", "Tests/%C3%A9.swift"),
-        ("/Users/me/app/Tests/A.swift", "Tests/A.swift"),
-        ("Tests/<\"'>.swift", "Tests/%3C%22%27%3E.swift"),
-    ])
-    func `A line is linked at the commit`(file: String, path: String) {
-        #expect(
-            SourceLink.url(file: file, line: 7, variables: Self.github) == Self.base + path + "#L7")
-    }
-
-    @Test(arguments: ["/elsewhere/A.swift", "/app/../../etc/passwd", "", "a//b", "../A.swift"])
-    func `A file that is not known to be in the repository is not linked`(file: String) {
-        #expect(SourceLink.url(file: file, line: 7, variables: Self.github) == nil)
-    }
-
-    @Test(arguments: [
-        ["GITHUB_SERVER_URL": "javascript:alert(1)//"], ["GITHUB_SHA": "\"><script>"],
-        ["GITHUB_SHA": "abc"],
-        ["GITHUB_REPOSITORY": "a/b?x=<"], ["GITHUB_SERVER_URL": "https://user@host"],
-    ])
-    func `A run that is not what it should be is not linked`(change: [String: String]) {
-        let variables = Self.github.merging(change) { $1 }
-        #expect(SourceLink.url(file: "Tests/A.swift", line: 7, variables: variables) == nil)
-    }
-
-    @Test func `Other hosts have other addresses`() {
-        #expect(
-            SourceLink.url(
-                file: "/builds/group/app/Tests/A.swift", line: 7,
-                variables: [
-                    "CI_JOB_URL": "https://gitlab.example/group/app/-/jobs/12",
-                    "CI_COMMIT_SHA": "0123456789",
-                ]) == "https://gitlab.example/group/app/-/blob/0123456789/Tests/A.swift#L7")
-        #expect(
-            SourceLink.url(
-                file: "Tests/A.swift", line: nil,
-                variables: [
-                    "BITBUCKET_GIT_HTTP_ORIGIN": "https://bitbucket.example/w/app",
-                    "BITBUCKET_COMMIT": "0123456789",
-                ]) == "https://bitbucket.example/w/app/src/0123456789/Tests/A.swift")
-        #expect(
-            SourceLink.url(
-                file: "/opt/atlassian/pipelines/agent/build/Tests/A.swift", line: 7,
-                variables: [
-                    "BITBUCKET_GIT_HTTP_ORIGIN": "http://bitbucket.example/w/app",
-                    "BITBUCKET_COMMIT": "0123456789",
-                ]) == "http://bitbucket.example/w/app/src/0123456789/Tests/A.swift#lines-7")
-        #expect(SourceLink.url(file: "Tests/A.swift", line: 1, variables: [:]) == nil)
-    }
-
-    @Test(arguments: [
-        (
-            "https://o@azure.example/o/a%20b/_git/app", "/__w/12/s/Tests/A b.swift",
-            "https://azure.example/o/a%20b/_git/app?version=GC0123456789&path=/Tests/A%20b.swift"
-                + "&line=7&lineEnd=8&lineStartColumn=1&lineEndColumn=1"
-        ),
-        (
-            "https://github.com/o/app.git", "/azp/s/agent/1/s/Sources/s/A.swift",
-            "https://github.com/o/app/blob/0123456789/Sources/s/A.swift#L7"
-        ),
-        ("https://github.com/o/app", "/elsewhere/s/A.swift", nil),
-        ("https://svn.example/app", "/__w/1/s/A.swift", nil),
-        ("javascript://o@azure.example/_git/app", "/__w/1/s/A.swift", nil),
-        ("https://azure.example/_git/app?\"", "/__w/1/s/A.swift", nil),
-    ])
-    func `Azure builds from its own repositories and from others`(
-        repository: String, file: String, expected: String?
-    ) {
-        let variables = ["BUILD_REPOSITORY_URI": repository, "BUILD_SOURCEVERSION": "0123456789"]
-        #expect(SourceLink.url(file: file, line: 7, variables: variables) == expected)
-    }
-
-    @Test(arguments: [
-        ("Tests/A.swift", "Tests/A.swift"), ("javascript:alert(1)", "javascript%3Aalert%281%29"),
-        ("/__w/app/app/Tests/A.swift", nil), ("../Tests/A.swift", nil), ("Tests/../A.swift", nil),
-        ("//evil.example/A.swift", nil), ("", nil),
-    ])
-    func `A statement's line is linked below the package root only`(file: String, path: String?) {
-        let source = StatementRecord.Source(file: file, function: nil, line: 7)
-        #expect(
-            SourceLink.url(of: source, variables: Self.github) == path.map { Self.base + $0 + "#L7" })
-    }
-
     // MARK: - Statements
 
     private static func record(
@@ -404,7 +312,7 @@ struct ReportPartsTests {
         let metadata = try BundleMetadata(json: Array(Metadata.store("a").utf8), of: "a.zip")
         var detail = StoreDetail(try #require(metadata.stores.first))
         detail.statements = statements
-        return StatementTimeline(detail, nil, variables: github)
+        return StatementTimeline(detail, nil, variables: ReportLinksTests.github)
     }
 
     @Test func `A statement has its line, and what SQLite counted`() throws {
@@ -413,7 +321,7 @@ struct ReportPartsTests {
             ($0.fullScanSteps, $0.sorts, $0.autoIndexes) = (20_000, 2, 0)
         }
         let notes =
-            "<div class=\"notes\"><code>A.sum&lt;B&gt;()</code> <a href=\"\(Self.base)Sources/A.swift#L7\" "
+            "<div class=\"notes\"><code>A.sum&lt;B&gt;()</code> <a href=\"\(ReportLinksTests.base)Sources/A.swift#L7\" "
             + "rel=\"noreferrer\"><code>Sources/A.swift:7</code></a> · scanned at least 20,001 rows, 2 sorts</div>"
         let timeline = try Self.timeline([record])
         #expect(timeline.html.contains("<code>SELECT a</code>" + notes))
@@ -474,7 +382,9 @@ struct ReportPartsTests {
         ]).html
         #expect(!html.contains("<script") && !html.contains("\u{1B}") && !html.contains("\u{202E}"))
         #expect(!html.contains("href=\"javascript"))
-        #expect(html.ranges(of: "<a href=").count == html.ranges(of: "<a href=\"\(Self.base)").count)
+        #expect(
+            html.ranges(of: "<a href=").count
+                == html.ranges(of: "<a href=\"\(ReportLinksTests.base)").count)
     }
 
     // MARK: - Times
