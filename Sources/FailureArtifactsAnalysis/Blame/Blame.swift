@@ -227,9 +227,8 @@ extension Blame {
             ]
         }
         var seen: Set<String> = []
-        return (choices.first { !$0.isEmpty } ?? []).map(\.record).filter { record in
-            let place = record.source.map { "\($0.file):\($0.line)" } ?? ""
-            return seen.insert(place + "\n" + record.sql).inserted
+        return (choices.first { !$0.isEmpty } ?? []).map(\.record).filter {
+            seen.insert($0.textAndPlace).inserted
         }
     }
 

@@ -38,7 +38,7 @@ extension StoreEvidence {
         }
         var seen: Set<String> = []
         let found = possible.drop { $0 < last ?? 0 }.map { own[$0].record }.filter {
-            seen.insert("\($0.source?.place ?? "")\n\($0.sql)").inserted
+            seen.insert($0.textAndPlace).inserted
         }
         finding.statement = found.count == 1 ? found[0] : nil
         finding.statements = (2...Self.maximumCandidates).contains(found.count) ? found : []

@@ -26,6 +26,17 @@ package final class StoreEvidence {
             tables.allSatisfy(\.isComplete) && changes.tables.allSatisfy { $0.problem == nil }
         }
 
+        /// True if it changed a cell of a certain kind.
+        ///
+        /// - Parameter isMatch: Returns true for the folded name of a table and a cell of one of its rows.
+        /// - Returns: True if there is such a cell.
+        func wrote(_ isMatch: (_ table: String, _ cell: RowChange.Cell) -> Bool) -> Bool {
+            tables.contains { table in
+                let name = folded(table.table.name)
+                return table.rows.contains { row in row.cells.contains { isMatch(name, $0) } }
+            }
+        }
+
         func table(_ name: String) -> ChangedTable? {
             tables.first { folded($0.table.name) == folded(name) }
         }
@@ -93,6 +104,8 @@ package final class StoreEvidence {
     private let scratch: String
     /// The files with earlier states, by the numbers of their transactions.
     private var rebuilt: [Int: String] = [:]
+    /// The history from which they are rebuilt; nil before the first one.
+    private var extracted: ExtractedHistory?
     /// The maximum number of changed rows to keep for a table and a transaction.
     static let rowLimit: Int64 = 2000
 
@@ -250,8 +263,8 @@ package final class StoreEvidence {
         guard earlier.count < steps.count, let next = steps[earlier.endIndex].number else { return path }
         let number = next - 1
         if let known = rebuilt[number] { return known }
-        func rebuild() throws -> String { try extractHistory().rebuild(number) }
-        let state = (try? rebuild()) ?? path
+        if extracted == nil { extracted = try? extractHistory() }
+        let state = (try? extracted?.rebuild(number)) ?? path
         rebuilt[number] = state
         return state
     }

@@ -193,6 +193,9 @@ extension FailureMessage {
             values = FailureMessage.values(of: self.text)
         }
 
+        /// The values that say much where they are found again: those that are neither common nor nil.
+        var telling: [Value] { values.filter { !$0.isCommon && $0.text != "nil" } }
+
         var isList: Bool { text.hasPrefix("[") && text.hasSuffix("]") }
 
         /// The text as it can be shown: shortened, and in one line.

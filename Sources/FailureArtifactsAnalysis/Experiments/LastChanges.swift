@@ -40,7 +40,7 @@ struct LastChanges {
         claims.contains { claim in
             func has(_ operand: FailureMessage.Operand?, _ value: StoredValue?) -> Bool {
                 guard let value, let operand else { return false }
-                return operand.values.contains { !$0.isCommon && $0.text != "nil" && $0.matches(value) }
+                return operand.telling.contains { $0.matches(value) }
             }
             return has(claim.tested, cell.new) && !has(claim.tested, cell.old)
                 || has(claim.expected, cell.old) && !has(claim.expected, cell.new)
@@ -94,7 +94,7 @@ extension StoreEvidence {
             statement.hasChangedRows
                 && (tables == nil
                     || statement.outline.table.map { tables?.contains($0) == true } ?? false)
-                && seen.insert(statement.record.sql + (statement.record.source?.place ?? "")).inserted
+                && seen.insert(statement.record.textAndPlace).inserted
         }
         return Array(writes.prefix(3))
     }

@@ -128,12 +128,17 @@ struct Question {
         var supporting: [Question] = []
         let least = candidates.compactMap(\.distance).min()
         let nearest = least.map { least in candidates.filter { $0.distance == least } } ?? candidates
+        func matches(
+            _ candidates: [Candidate], _ parts: (QueryResult) -> [ResultPart]
+        ) -> [(Candidate, [ResultPart])] {
+            candidates.compactMap { candidate in
+                let parts = candidate.result.map(parts) ?? []
+                return parts.isEmpty ? nil : (candidate, parts)
+            }
+        }
         for claim in claims {
             if claim.element != nil, claim.tested == nil {
-                let lists = candidates.compactMap { candidate -> (Candidate, [ResultPart])? in
-                    let parts = candidate.result.map { ResultPart.lists(for: claim, in: $0) } ?? []
-                    return parts.isEmpty ? nil : (candidate, parts)
-                }
+                let lists = matches(candidates) { ResultPart.lists(for: claim, in: $0) }
                 let distance = lists.compactMap(\.0.distance).min()
                 if let (best, parts) = lists.first(where: { $0.0.distance == distance }) {
                     found.append(Question(best, claim, parts))
@@ -142,14 +147,8 @@ struct Question {
             }
             guard let tested = claim.tested else { continue }
             // A value that many queries return says little; only the nearest queries can be the right ones then.
-            let isRare = tested.values.contains { !$0.isCommon && $0.text != "nil" }
-            let matches = (isRare ? candidates : Array(nearest.prefix(3))).compactMap {
-                candidate -> (Candidate, [ResultPart])? in
-                let parts =
-                    candidate.result.map {
-                        ResultPart.all(giving: tested, in: $0, unlike: claim.expected)
-                    } ?? []
-                return parts.isEmpty ? nil : (candidate, parts)
+            let matches = matches(tested.telling.isEmpty ? Array(nearest.prefix(3)) : candidates) {
+                ResultPart.all(giving: tested, in: $0, unlike: claim.expected)
             }
             let near = matches.first { $0.0.distance == least }
             guard let (best, parts) = near ?? matches.first else { continue }
@@ -182,19 +181,13 @@ struct Question {
             let name = source.result?.columns[safe: column]
             let value = source.result?.rows.first?[safe: column]
             let writing = source.store.steps.last { step in
-                step.tables.contains { table in
-                    source.reads[folded(table.table.name)] != nil
-                        && table.rows.contains { row in
-                            row.cells.contains {
-                                folded($0.column) == name.map(folded) && $0.new == value
-                            }
-                        }
+                step.wrote { table, cell in
+                    source.reads[table] != nil && folded(cell.column) == name.map(folded)
+                        && cell.new == value
                 }
             }
             let own = writing.map { queries(of: $0, in: source.store, among: candidates) } ?? []
-            let claim = Claim(tested: nil, condition: .unknown)
-            return [Question(source, claim, [.all], isSource: true, column: name)]
-                + own.map { Question($0, claim, [.all], isSource: true) }
+            return [Question(sourceOf: source, column: name)] + own.map { Question(sourceOf: $0) }
         }
     }
 
@@ -202,21 +195,15 @@ struct Question {
     private static func sources(
         ofValue operand: FailureMessage.Operand, among candidates: [Candidate]
     ) -> [Question] {
-        guard operand.values.count == 1, let value = operand.values.first, !value.isCommon,
-            value.number != nil
-        else { return [] }
+        guard operand.values.count == 1, let value = operand.telling.first, value.number != nil else {
+            return []
+        }
         for store in candidates.map(\.store).uniqued() {
             let writing = store.steps.last { step in
-                step.tables.contains { table in
-                    table.rows.contains { row in
-                        row.cells.contains { $0.new.map(value.matches) ?? false }
-                    }
-                }
+                step.wrote { _, cell in cell.new.map(value.matches) ?? false }
             }
             guard let writing else { continue }
-            return queries(of: writing, in: store, among: candidates).map {
-                Question($0, Claim(tested: nil, condition: .unknown), [.all], isSource: true)
-            }
+            return queries(of: writing, in: store, among: candidates).map { Question(sourceOf: $0) }
         }
         return []
     }
@@ -269,6 +256,12 @@ struct Question {
         known = candidate.result
         self.parts = parts
         self.claim = claim
+    }
+
+    /// Makes a question on which another one depends, so that no result of its own is expected.
+    private init(sourceOf candidate: Candidate, column: String? = nil) {
+        self.init(
+            candidate, Claim(tested: nil, condition: .unknown), [.all], isSource: true, column: column)
     }
 
     /// Returns the test's last queries with their results, newest first.

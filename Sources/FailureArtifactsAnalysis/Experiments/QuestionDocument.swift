@@ -24,11 +24,14 @@ package struct QuestionDocument: Encodable, Sendable {
     /// The maximum number of results in ``sentence``.
     private static let maximumPeriods = 4
 
-    init(_ question: Question) {
+    /// - Parameters:
+    ///   - question: The question.
+    ///   - results: Its results in all states, oldest first.
+    init(_ question: Question, _ results: [Period]) {
         store = question.store.name
         query = question.record
         isMatched = question.isMatched
-        results = question.periods()
+        self.results = results
     }
 
     /// The name of the query.

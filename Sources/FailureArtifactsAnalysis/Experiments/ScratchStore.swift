@@ -14,6 +14,8 @@ final class ScratchStore {
 
     let connection: Connection
     private let schema: DatabaseSchema
+    /// The connection refers to it.
+    private var budget: StepBudget?
 
     /// Copies a store.
     ///
@@ -21,14 +23,18 @@ final class ScratchStore {
     ///   - path: A stand-alone database.
     ///   - copy: The path of the copy, which must not exist.
     ///   - limits: The limits on resources that the store can use.
-    ///   - budget: The steps that statements may use.
     /// - Throws: An error if the store can't be copied or read.
-    init(copyOf path: String, at copy: String, limits: UntrustedLimits, budget: StepBudget) throws {
+    init(copyOf path: String, at copy: String, limits: UntrustedLimits) throws {
         try FileSystem.copy(path, toNewFile: copy)
         connection = try Connection.untrustedForWriting(copy, limits: limits)
         schema = try DatabaseSchema("main", of: connection)
         try connection.execute("PRAGMA ignore_check_constraints = ON")
+    }
+
+    /// Sets the steps that the following statements may use.
+    func limit(_ budget: StepBudget) {
         budget.limit(connection)
+        self.budget = budget
     }
 
     /// Runs `body` while changes are undone.

@@ -10,9 +10,9 @@ protocol FindingRule {
     /// Looks for findings.
     ///
     /// - Parameters:
-    ///   - store: The store. Its connection interrupts queries when the rule's time is up.
+    ///   - store: The store.
     ///   - failure: The failure, with its other stores and its message.
-    /// - Returns: The findings. Their relevance is the strength of the evidence in the store itself.
+    /// - Returns: The findings, with their evidence.
     /// - Throws: An error if a query fails.
     static func findings(
         in store: StoreEvidence, of failure: FailureEvidence
@@ -149,7 +149,7 @@ package struct Explanation: Encodable {
             }
         }
         histories = evidence.stores.filter { $0.store.history?.entry != nil }.map(\.name)
-        question = investigation.questions.first.map { QuestionDocument($0) }
+        question = investigation.document
         if findings.isEmpty, !evidence.stores.isEmpty, histories.isEmpty, evidence.passing == nil {
             // The stores with the same reason are named once, and only if others have another one.
             let reasons = Dictionary(grouping: evidence.stores, by: \.store.missingHistory)

@@ -80,6 +80,9 @@ extension StatementRecord {
         "sqlite_master", "sqlite_schema", "sqlite_temp_master", "sqlite_temp_schema",
     ]
 
+    /// The text and the line, which are the same for all executions of a statement in a loop.
+    var textAndPlace: String { (source?.place ?? "") + "\n" + sql }
+
     /// The lines of the query plan, as many as the packer writes.
     package var shownPlan: ArraySlice<String> { (queryPlan ?? []).prefix(QueryPlan.maximumLines) }
 

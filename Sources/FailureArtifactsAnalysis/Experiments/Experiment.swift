@@ -1,0 +1,351 @@
+internal import FailureArtifactsBundle
+internal import FailureArtifactsReading
+internal import FailureArtifactsSQLite
+
+/// The experiments about one question.
+struct Experiment {
+    let question: Question
+    let effort: Effort
+    private(set) var trials: [Trial] = []
+    private(set) var variants: [(variant: QueryVariants.Variant, result: QueryResult)] = []
+    /// The results in all states, oldest first; they take time only once.
+    private(set) lazy var periods = question.periods()
+    private var rowsLeft: Int
+
+    private var store: StoreEvidence { question.store }
+
+    /// A transaction that was undone, or only looked at.
+    struct Trial {
+        let step: StoreEvidence.Step
+        var effect: Effect
+        /// The result without the transaction; nil if it wasn't undone.
+        var result: QueryResult?
+        /// The rows that matter, with the columns that matter; the first ones are the most important.
+        var rows: [Finding.Row]
+        /// The rows as they changed.
+        var changes: [ScratchStore.Change]
+        /// True if undoing one of several rows has the effect.
+        var isPart = false
+        /// True if later transactions changed the same numbers, and only the differences were taken back.
+        var isDifference = false
+        /// The term of the query without which it depends on the transaction.
+        var term: String?
+        /// True if the query returns the expected result without that term.
+        var isExpectedWithoutTerm = false
+    }
+
+    /// The query without one of its terms.
+    private struct Relaxed {
+        let term: String
+        let sql: String
+        /// True if the term compares a column with a parameter, so that it leaves out what belongs to something else.
+        let isIdentity: Bool
+        let result: QueryResult
+    }
+
+    /// The effect of a transaction on the result, the strongest one first.
+    enum Effect: Int, Comparable {
+        /// Without it, the result is the expected one.
+        case fixes
+        /// Without it, the result is closer to the expected one.
+        case approaches
+        /// It changed the schema, and with it rows that the query reads.
+        case migrates
+        /// Without it, the result is another one.
+        case changes
+        /// Without it, the result is further away from the expected one.
+        case recedes
+        /// Without it, the result is another one if the query lacks one of its terms.
+        case excludes
+        /// It changed a row that the query names by a value.
+        case named
+        /// Without it, the result is another one if the query is about something else.
+        case excludesOther
+        /// It changed a table that the query reads.
+        case touches
+
+        static func < (first: Effect, second: Effect) -> Bool { first.rawValue < second.rawValue }
+    }
+
+    init(_ question: Question, _ effort: Effort) {
+        self.question = question
+        self.effort = effort
+        rowsLeft = effort.rows
+    }
+
+    mutating func run(in scratch: ScratchStore, _ budget: StepBudget) {
+        let canAsk = question.known != nil && question.ask(scratch.connection) == question.known
+        let keys = question.reads.keys.flatMap { store.keyColumns(of: $0) }.map(folded)
+        let relaxed = QueryText(question.record.sql).relaxed(keys: Set(keys)).prefix(8).compactMap {
+            relaxed -> Relaxed? in
+            guard canAsk, let result = question.ask(scratch.connection, relaxed.sql) else { return nil }
+            return Relaxed(
+                term: relaxed.term, sql: relaxed.sql, isIdentity: relaxed.isIdentity, result: result)
+        }
+        let related = store.steps(before: question.statement).reversed().filter { step in
+            step.tables.contains { question.reads[folded($0.table.name)] != nil }
+                || step.changes.schema.contains { question.reads[folded($0.name)] != nil }
+        }
+        let last = related.prefix(effort.transactions)
+        let compared = question.claim.tested?.telling ?? []
+        let earlier = related.dropFirst(effort.transactions).filter { step in
+            step.wrote { table, cell in
+                question.reads[table] != nil
+                    && cell.new.map { new in compared.contains { $0.matches(new) } } ?? false
+            }
+        }
+        for step in last + earlier.prefix(effort.transactions / 2) {
+            guard !budget.isUsedUp else { break }
+            var trial = trial(of: step, canAsk ? relaxed : nil, in: scratch)
+            // A change of the schema can't be undone, but the states before and after it can be compared.
+            if trial.effect > .migrates, !migrated(in: step).isEmpty {
+                trial.effect = .migrates
+            } else if canAsk, trial.effect > .changes, !step.changes.schema.isEmpty,
+                periods.dropFirst().contains(where: { $0.transaction == step.number })
+            {
+                trial.effect = .changes
+            }
+            trials.append(trial)
+        }
+        if canAsk { vary(in: scratch, budget) }
+    }
+
+    // MARK: - Undoing
+
+    private mutating func trial(
+        of step: StoreEvidence.Step, _ relaxed: [Relaxed]?,
+        in scratch: ScratchStore
+    ) -> Trial {
+        let changes = step.tables.filter { !$0.table.isShadow }.flatMap { table in
+            table.rows.map { ScratchStore.Change(table: table, row: $0) }
+        }
+        let read = changes.filter { question.reads[folded($0.table.table.name)] != nil }
+        var trial = Trial(step: step, effect: .touches, rows: read.prefix(5).map(row), changes: read)
+        guard let relaxed, step.isComplete else {
+            if read.contains(where: isNamed) { trial.effect = .named }
+            return trial
+        }
+        var relaxedResults: [QueryResult?] = []
+        let result = try? scratch.undoing(changes) { () -> QueryResult? in
+            let result = question.ask(scratch.connection)
+            if result == question.result {
+                relaxedResults = relaxed.map { question.ask(scratch.connection, $0.sql) }
+            }
+            return result
+        }
+        trial.result = result ?? nil
+        if let result = trial.result, result != question.result {
+            trial.effect = effect(of: result)
+            refine(&trial, in: scratch)
+            // Without a new row, a query returns nothing.
+            if trial.effect == .fixes, question.claim.expectsNothing,
+                read.allSatisfy({ $0.row.kind == .inserted })
+            {
+                trial.effect = .changes
+            }
+            if result.rows.isEmpty, isOnlyFound(by: read) { trial.effect = .named }
+        } else if let result = resultByDifference(of: read, in: scratch) {
+            trial.effect = .approaches
+            trial.result = result
+            trial.isDifference = true
+        } else if let index = firstAffected(relaxed, relaxedResults),
+            !relaxed[index].isIdentity || !read.contains(where: isNamed)
+        {
+            trial.effect = relaxed[index].isIdentity ? .excludesOther : .excludes
+            trial.term = relaxed[index].term
+            trial.isExpectedWithoutTerm = question.isExpected(relaxed[index].result)
+        } else if read.contains(where: isNamed) {
+            trial.effect = .named
+            trial.rows = read.filter(isNamed).prefix(5).map(row)
+        }
+        return trial
+    }
+
+    /// True if the changes inserted the row whose key another question's query needs: no key is wrong in its own row.
+    private func isOnlyFound(by changes: [ScratchStore.Change]) -> Bool {
+        guard let column = question.column else { return false }
+        return changes.allSatisfy { change in
+            change.row.kind == .inserted
+                && store.keyColumns(of: change.table.table.name).map(folded) == [folded(column)]
+        }
+    }
+
+    /// Returns the result after the differences that a transaction made to numbers were taken back; nil unless it is closer to
+    /// the expected one.
+    private func resultByDifference(of changes: [ScratchStore.Change], in scratch: ScratchStore)
+        -> QueryResult?
+    {
+        guard !question.isSource, changes.contains(where: { $0.row.kind == .updated }) else {
+            return nil
+        }
+        let updates = changes.filter { $0.row.kind == .updated }
+        let result = try? scratch.undoing(updates, byDifference: true) {
+            question.ask(scratch.connection)
+        }
+        guard let result = result ?? nil, result != question.result, effect(of: result) <= .approaches
+        else { return nil }
+        return result
+    }
+
+    /// Returns the first of the relaxed queries whose result has changed; identities come last.
+    private func firstAffected(_ relaxed: [Relaxed], _ results: [QueryResult?]) -> Int? {
+        let affected = results.indices.filter { results[$0] != nil && results[$0] != relaxed[$0].result }
+        return affected.first { !relaxed[$0].isIdentity } ?? affected.first
+    }
+
+    private func effect(of result: QueryResult) -> Effect {
+        if question.isExpected(result) { return .fixes }
+        guard question.differ(result, question.result) else { return .named }
+        if question.parts != [.all], !question.claim.expectsNothing, question.isNothing(result),
+            !question.isNothing(question.result)
+        {
+            return .recedes
+        }
+        guard let part = question.parts.first, let new = part.distance(of: result, from: question.claim),
+            let old = part.distance(of: question.result, from: question.claim), new != old
+        else { return .changes }
+        return new < old ? .approaches : .recedes
+    }
+
+    /// Undoes single rows and columns of a transaction.
+    private mutating func refine(_ trial: inout Trial, in scratch: ScratchStore) {
+        var found: [(effect: Effect, change: ScratchStore.Change)] = []
+        for change in trial.changes.prefix(40) where rowsLeft > 0 {
+            rowsLeft -= 1
+            guard
+                let result = (try? scratch.undoing([change]) { question.ask(scratch.connection) })
+                    ?? nil,
+                result != question.result
+            else { continue }
+            var best = (effect: effect(of: result), change: change)
+            if change.row.kind == .updated, change.row.cells.count > 1 {
+                for cell in change.row.cells.prefix(12) where rowsLeft > 0 {
+                    rowsLeft -= 1
+                    var part = change
+                    part.columns = [folded(cell.column)]
+                    guard
+                        let result = (try? scratch.undoing([part]) { question.ask(scratch.connection) })
+                            ?? nil,
+                        result != question.result
+                    else { continue }
+                    let effect = effect(of: result)
+                    if effect < best.effect || effect == best.effect && best.change.columns == nil {
+                        best = (effect, part)
+                    }
+                }
+            }
+            found.append(best)
+        }
+        guard let best = found.map(\.effect).min() else { return }
+        if best < trial.effect {
+            trial.effect = best
+            trial.isPart = true
+        }
+        let sorted = found.enumerated().sorted {
+            ($0.element.effect, $0.offset) < ($1.element.effect, $1.offset)
+        }
+        trial.rows = sorted.prefix(5).map { row($0.element.change) }
+    }
+
+    /// Returns the statements of a transaction that changed existing rows of a table that the query reads, as parts of a
+    /// change of the schema.
+    func migrated(in step: StoreEvidence.Step) -> [StatementRecord] {
+        guard !step.changes.schema.isEmpty else { return [] }
+        let renamed = Set(step.statements.map(\.outline).filter(\.alters).compactMap(\.table))
+        return step.statements.filter { statement in
+            guard statement.hasChangedRows, let table = statement.outline.table,
+                question.reads[table] != nil || renamed.contains(table), !MigrationTables.contains(table)
+            else { return false }
+            return statement.outline.kind != .insert || statement.parts.words.contains("select")
+        }.map(\.record)
+    }
+
+    private func row(_ change: ScratchStore.Change) -> Finding.Row {
+        StoreEvidence.row(change.row, in: change.table, columns: change.columns)
+    }
+
+    /// True if a changed row has a value that the query or the assertion names.
+    private func isNamed(_ change: ScratchStore.Change) -> Bool {
+        if isNamedByQuery(change) { return true }
+        let expected = question.claim.expected?.telling ?? []
+        return Self.values(of: change.row).contains { value in expected.contains { $0.matches(value) } }
+    }
+
+    /// True if a changed row has a value that is bound to a parameter of the query.
+    func isNamedByQuery(_ change: ScratchStore.Change) -> Bool {
+        let bound = question.values.filter { $0 != .null }
+        return !bound.isEmpty
+            && Self.values(of: change.row).contains { $0.bindable.map(bound.contains) ?? false }
+    }
+
+    private static func values(of row: RowChange) -> [StoredValue] {
+        row.key + row.cells.flatMap { [$0.old, $0.new].compactMap(\.self) }
+    }
+
+    // MARK: - Other queries
+
+    private mutating func vary(in scratch: ScratchStore, _ budget: StepBudget) {
+        guard !question.isSource, !question.isExpected(question.result) else { return }
+        let variants = QueryVariants(
+            of: question.record.sql, in: store.schema,
+            terms: store.conditions(besides: question.record.sql),
+            values: { table, column in
+                Experiment.values(of: column, of: table, in: scratch.connection)
+            })
+        for variant in variants.all where !budget.isUsedUp && self.variants.count < 5 {
+            let isComplete = variant.family == .nulls && question.result.rows.isEmpty
+            guard question.claim.shown != nil || isComplete,
+                let result = question.ask(scratch.connection, variant.sql),
+                question.isExpected(result) || isComplete && !result.rows.isEmpty
+            else { continue }
+            self.variants.append((variant, result))
+        }
+    }
+
+    /// Returns the values of a column as literals, if they are at most four.
+    private static func values(
+        of column: TableShape.Column, of table: TableShape, in connection: borrowing Connection
+    ) -> [String] {
+        let name = quotedIdentifier(column.name)
+        var values: [String] = []
+        do throws(SQLiteError) {
+            let statement = try connection.prepare(
+                "SELECT DISTINCT quote(\(name)) FROM \(quotedIdentifier(table.name)) WHERE \(name) NOT NULL LIMIT 5"
+            )
+            while try statement.step() { values.append(statement.text(at: 0)) }
+        } catch {
+            return []
+        }
+        return values.count <= 4 && values.allSatisfy { $0.utf8.count <= 40 } ? values : []
+    }
+}
+
+extension StoreEvidence {
+    /// Returns the conditions without parameters that the test's other statements have, by the folded name of the table.
+    func conditions(besides sql: String) -> [String: [String]] {
+        var result: [String: [String]] = [:]
+        var seen: Set<String> = [sql]
+        for statement in testStatements
+        where seen.insert(statement.record.sql).inserted && seen.count < 60 {
+            let text = QueryText(statement.record.sql)
+            let tables = text.sources.map(\.table) + [statement.outline.table].compactMap(\.self)
+            guard Set(tables).count == 1, let table = tables.first else { continue }
+            for condition in text.conditions {
+                for term in condition.terms {
+                    let tokens = text.tokens[term]
+                    guard
+                        !tokens.contains(where: {
+                            $0.kind == .parameter || $0.text == "." || $0.isWord("select")
+                        }),
+                        tokens.count <= 12
+                    else { continue }
+                    let text = text.text(term)
+                    if !(result[table] ?? []).contains(text), (result[table] ?? []).count < 10 {
+                        result[table, default: []].append(text)
+                    }
+                }
+            }
+        }
+        return result
+    }
+}

@@ -1,0 +1,344 @@
+internal import FailureArtifactsBundle
+internal import FailureArtifactsReading
+internal import FailureArtifactsSQLite
+
+/// The findings that the experiments about a question give.
+struct ExperimentFindings {
+    let experiment: Experiment
+
+    private var question: Question { experiment.question }
+    private var store: StoreEvidence { question.store }
+
+    /// The findings, in no order.
+    var all: [Finding] {
+        var findings = experiment.trials.map(finding)
+        findings += experiment.variants.map { variant, result in finding(variant, result) }
+        if !question.isSource { findings += withoutEffect }
+        if experiment.trials.isEmpty, store.steps.isEmpty { findings += lastWrites }
+        if !question.isSource { findings.append(query) }
+        return findings
+    }
+
+    private func finding(_ trial: Experiment.Trial) -> Finding {
+        let name = store.title(of: trial.step)
+        let after = trial.result.map(question.text)
+        let subject =
+            trial.step.number.map { "transaction \($0)" } ?? name.prefix(1).lowercased()
+            + name.dropFirst()
+        let part = trial.isPart ? "one change of " : ""
+        let isOtherResult = trial.result != nil && trial.result != question.result
+        let title: String
+        var explanation = question.statedResult
+        let evidence: Finding.Evidence
+        switch trial.effect {
+        case .fixes:
+            title =
+                "Without \(part)\(subject), the query returns \(expectedText(trial.result ?? question.result))"
+            evidence = .fix
+        case .approaches, .changes, .recedes, .named:
+            if !isOtherResult, trial.effect == .changes {
+                title = "\(name) changed the schema, and the query's result"
+                evidence = .change
+                break
+            }
+            guard isOtherResult || trial.isPart else {
+                let isOfQuery = trial.changes.contains(where: experiment.isNamedByQuery)
+                title =
+                    "\(name) changed a row \(isOfQuery ? "that the query names" : "with the expected value")"
+                explanation += " Its result is the same without the transaction."
+                evidence = .named
+                break
+            }
+            if trial.isDifference {
+                explanation +=
+                    " Later transactions changed the same numbers, so only the difference was taken back."
+            }
+            title =
+                "Without \(part)\(subject), the query returns \(trial.isPart ? "another result" : after ?? "another result")"
+            evidence =
+                switch trial.effect {
+                case .approaches: .approach
+                case .changes: .change
+                case .recedes: .recession
+                default: .otherValue
+                }
+        case .migrates:
+            title = "\(name) changed the schema, and rows that the query reads"
+            evidence = .migration
+        case .excludes, .excludesOther:
+            title = "\(name) changed rows that the query leaves out"
+            explanation += " It leaves them out because of \(SafeText.line(trial.term ?? "a term"))."
+            evidence =
+                trial.isExpectedWithoutTerm && !question.isCommon
+                ? .expectedExclusion
+                : trial.effect == .excludes || question.result.rows.isEmpty ? .exclusion : .touched
+        case .touches:
+            let isLoss =
+                question.expectsRows && question.result.rows.isEmpty
+                && trial.rows.contains { $0.change == .deleted }
+            title = "\(name) \(isLoss ? "deleted rows of" : "changed") a table that the query reads"
+            if trial.result != nil {
+                explanation += " Its result is the same without the transaction."
+            } else if !trial.step.isComplete {
+                explanation += " The transaction has too many changes to be undone."
+            }
+            evidence = isLoss ? .exclusion : .touched
+        }
+        let kinds = Set(trial.rows.map(\.change))
+        var finding = Finding(
+            code: kinds == [.deleted] ? .unexpectedDelete : .resultChanged, title: title,
+            confidence: evidence == .fix && trial.isPart && kinds != [.inserted] && isSignificant
+                ? .likely : .possible, store: store.name, rows: trial.rows,
+            transaction: trial.step.number, explanation: explanation)
+        finding.evidence = question.isSource ? max(evidence, .source) : evidence
+        if let result = trial.result, result != question.result || trial.effect == .fixes {
+            finding.undone = Finding.Undone(
+                transactions: trial.step.number.map { [$0] } ?? [],
+                rows: trial.isPart ? Array(trial.rows.prefix(1)) : [],
+                result: trial.isPart && trial.effect == .fixes
+                    ? question.claim.shown ?? question.text(of: result) : question.text(of: result),
+                isExpected: trial.effect == .fixes)
+        }
+        if trial.effect == .fixes { finding.query = check }
+        if trial.effect == .migrates {
+            finding.take(experiment.migrated(in: trial.step).suffix(StoreEvidence.maximumCandidates))
+            return finding
+        }
+        let first = trial.rows.first.map { [$0] } ?? []
+        let matching = trial.changes.filter { change in
+            first.contains {
+                $0.table == change.table.table.name && $0.key.map(\.value) == change.row.key
+            }
+        }
+        let found = store.statements(
+            of: trial.step, changing: matching.map { StoreEvidence.row($0.row, in: $0.table) },
+            columns: Self.columns(of: first))
+        finding.take(found.isEmpty ? writers(in: trial.step) : found)
+        return finding
+    }
+
+    /// A query that returns a row as long as the question has another value than the expected one; nil if it can't be stated.
+    private var check: String? {
+        guard case .cell(let column, "", "")? = question.parts.first,
+            question.statement.parts.words.first == "select",
+            let name = question.result.columns[safe: column],
+            let value = question.claim.expected?.values.first,
+            value.text != "nil",
+            question.record.sqlWithLiterals != question.record.sql || question.values.isEmpty
+        else { return nil }
+        let isQuoted = value.number == nil || question.claim.expected?.text.hasPrefix("\"") == true
+        let literal = isQuoted ? "'" + value.text.replacing("'", with: "''") + "'" : value.text
+        guard !["true", "false"].contains(literal) else { return nil }
+        let sql = question.record.sqlWithLiterals.split(separator: ";").joined()
+        return "SELECT * FROM (\(sql))\nWHERE \(quotedIdentifier(name)) IS NOT \(literal)"
+    }
+
+    /// The statements of a transaction that wrote to the tables that the query reads.
+    private func writers(in step: StoreEvidence.Step) -> [StatementRecord] {
+        step.statements.filter {
+            $0.record.error == nil && ($0.outline.table.map { question.reads[$0] != nil } ?? false)
+                && !$0.outline.isQuery
+        }.map(\.record)
+    }
+
+    /// The changed columns of rows, by table; no columns for all.
+    private static func columns(of rows: [Finding.Row]) -> [String: Set<String>] {
+        var columns: [String: Set<String>] = [:]
+        for (table, rows) in Dictionary(grouping: rows, by: { folded($0.table) }) {
+            let isAny = rows.contains { $0.change != .updated }
+            columns[table] = isAny ? [] : Set(rows.flatMap(\.columns).map { folded($0.column) })
+        }
+        return columns
+    }
+
+    /// True if an expected result is no coincidence.
+    private var isSignificant: Bool {
+        !question.isCommon && !question.parts.allSatisfy(\.isEmbedded)
+    }
+
+    /// The expected value as the end of a sentence; nil if the message doesn't have it.
+    private var expected: String? { question.claim.shown.map { "the expected \($0)" } }
+
+    /// An expected result as the end of a sentence.
+    private func expectedText(_ result: QueryResult) -> String {
+        expected ?? "\(question.text(of: result)), as expected"
+    }
+
+    private func finding(_ variant: QueryVariants.Variant, _ result: QueryResult) -> Finding {
+        let isStrong = variant.family == .nulls || !question.isCommon && variant.family == .form
+        let isFixed = experiment.trials.contains { $0.effect == .fixes }
+        var finding = Finding(
+            code: .wrongQuery,
+            title:
+                "The query returns \(expected ?? question.text(of: result)) "
+                + SafeText.line(TextWidth.shortened(variant.text, to: 120)),
+            confidence: isStrong && question.claim.shown != nil && !isFixed ? .likely : .possible,
+            store: store.name, statement: question.record,
+            explanation:
+                "\(question.title) returned \(question.text(of: question.result))\(question.parameters)."
+        )
+        finding.evidence = isStrong ? .variant : .commonVariant
+        return finding
+    }
+
+    /// The last statements on the tables of the query that changed no row.
+    private var withoutEffect: [Finding] {
+        let statements = store.testStatements
+        var seen: Set<String> = []
+        var findings: [Finding] = []
+        for (index, statement) in statements.enumerated().reversed() where findings.count < 3 {
+            guard statement.writes, statement.record.error == nil, statement.record.changes == 0,
+                let table = statement.outline.table, question.reads[table] != nil,
+                statement.order < question.statement.order || !question.isMatched
+            else { continue }
+            let next = statements[(index + 1)...].prefix(4).first(where: \.writes)
+            let isUpsert =
+                next?.outline.kind == .insert && next?.outline.table == table
+                && statement.outline.kind == .update
+            guard !isUpsert,
+                seen.insert(statement.record.textAndPlace).inserted
+            else { continue }
+            let name = store.tableName(of: statement)
+            let verb =
+                switch statement.outline.kind {
+                case .insert: "An INSERT into \(name) inserted no row"
+                case .update: "An UPDATE of \(name) changed no row"
+                default: "A DELETE of \(name) changed no row"
+                }
+            var finding = Finding(
+                code: .noEffect, title: verb, confidence: .possible, store: store.name,
+                statement: statement.record,
+                explanation:
+                    "\(question.title) reads this table. SQLite counted no changed row, and the log has no error."
+            )
+            let isRoutine = statements.contains {
+                $0.record.sql == statement.record.sql && $0.record.changes ?? 0 > 0
+            }
+            let isMigration =
+                store.step(of: statement).map { !store.steps[$0].changes.schema.isEmpty } ?? false
+            let isNamed = (statement.record.values ?? []).contains {
+                $0.value != .null && question.values.contains($0.value)
+            }
+            finding.evidence =
+                statement.outline.kind == .update && isNamed && !isRoutine && !isMigration
+                ? .noUpdate : .noEffect
+            findings.append(finding)
+        }
+        return findings
+    }
+
+    /// The last statements that changed the tables of the query, in a store without a history.
+    private var lastWrites: [Finding] {
+        store.lastWrites(of: Set(question.reads.keys)).map { statement in
+            var finding = Finding(
+                code: .resultChanged,
+                title: "A statement changed \(store.tableName(of: statement)), which the query reads",
+                confidence: .possible, store: store.name, statement: statement.record,
+                explanation: question.statedResult
+                    + " \(store.missingSteps), so the effect of the statement is unknown.")
+            finding.evidence = .touched
+            return finding
+        }
+    }
+
+    private var query: Finding {
+        let isRight = question.known.map(question.isExpected) ?? false
+        let title: String
+        var explanation: String
+        if isRight {
+            title = "The query returns \(expectedText(question.result))"
+            explanation =
+                "The store has the expected value, so the code that reads it, "
+                + "or what it does with the result, is wrong."
+        } else {
+            title =
+                question.known.map { "The query returned \(question.text(of: $0))" }
+                ?? "The query's result is unknown"
+            explanation =
+                "\(question.title) \(question.isMatched ? "has" : "may have") "
+                + "the result that the assertion compared\(question.parameters)."
+            if question.known == nil { explanation += " It can't run outside of the test." }
+        }
+        var finding = Finding(
+            code: .failingQuery, title: title, confidence: .possible, store: store.name,
+            statement: question.record, explanation: explanation)
+        finding.evidence = isRight ? .rightData : .query
+        finding.rows = namedRows
+        return finding
+    }
+
+    /// The rows that the query names by their key, and those with a value that only one of the operands has.
+    private var namedRows: [Finding.Row] {
+        var rows: [Finding.Row] = []
+        let words = Set(QueryText(question.record.sql).tokens.map(\.text))
+        for table in store.tables where question.reads[folded(table.name)] != nil {
+            let key = store.keyColumns(of: table.name)
+            guard key.count == 1 else { continue }
+            func add(where column: String, is value: Value) {
+                let found = try? store.rows(
+                    "SELECT \(quotedIdentifier(key[0])) FROM \(quotedIdentifier(table.name)) WHERE "
+                        + "\(quotedIdentifier(column)) IS ?", [value], limit: 2)
+                for values in found ?? [] {
+                    let row = Finding.Row(
+                        table: table.name, key: Finding.Row.key(key, values), change: .present)
+                    if !rows.contains(row) { rows.append(row) }
+                }
+            }
+            if words.contains(folded(key[0])) {
+                for value in question.values.prefix(5) where value != .null {
+                    add(where: key[0], is: value)
+                }
+            }
+            guard case .list(let index, _) = question.parts[0],
+                let name = question.result.columns[safe: index],
+                let column = table.columns.first(where: { folded($0.name) == folded(name) })
+            else { continue }
+            let actual = question.claim.tested?.values ?? []
+            let expected = question.claim.expected?.values ?? []
+            for value in actual.filter({ !expected.contains($0) })
+                + expected.filter({ !actual.contains($0) })
+            {
+                add(where: column.name, is: value.number.map { .real($0) } ?? .text(value.text))
+            }
+        }
+        return Array(rows.prefix(5))
+    }
+}
+
+extension Question {
+    /// The query as the beginning of a sentence.
+    var title: String {
+        let place = record.source.map { " at \(SafeText.line($0.place))" } ?? ""
+        return (isMatched ? "The failing query" : "The last query") + place
+    }
+
+    /// The result at the failure as a sentence.
+    var statedResult: String {
+        guard let known else {
+            return "\(title) can't run outside of the test, so its result is unknown."
+        }
+        return "\(title) returned \(text(of: known)) at the failure\(parameters)."
+    }
+
+    /// The values of the parameters as a clause; empty without parameters.
+    var parameters: String {
+        guard !values.isEmpty else { return "" }
+        let texts = (record.values ?? []).prefix(5).map {
+            StoredText.text(of: StoredValue($0), width: 40)
+        }
+        let rest = values.count - texts.count
+        return ", with " + texts.joined(separator: ", ") + (rest > 0 ? " and \(rest) more" : "")
+    }
+}
+
+extension Finding {
+    /// Takes statements that can have changed the rows: one as the cause, several as candidates.
+    mutating func take(_ found: some BidirectionalCollection<StatementRecord>) {
+        guard let last = found.last else { return }
+        if found.allSatisfy({ $0.sql == last.sql && $0.source == last.source }) {
+            statement = last
+        } else if found.count <= StoreEvidence.maximumCandidates {
+            statements = Array(found)
+        }
+    }
+}
