@@ -26,7 +26,6 @@ package struct Finding: Equatable, Sendable {
         case resultChanged = "result-changed"
         case wrongQuery = "wrong-query"
         case failingQuery = "failing-query"
-        case changedFile = "changed-file"
         case differenceFromPass = "difference-from-pass"
     }
 

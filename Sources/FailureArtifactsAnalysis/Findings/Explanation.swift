@@ -133,7 +133,6 @@ package struct Explanation: Encodable {
             found[index].countRows(in: store)
             found[index].weaken()
         }
-        found += ChangedFileValues.findings(of: evidence)
         findings = Self.ordered(found)
         for index in findings.indices {
             let store = evidence.stores.first { $0.name == findings[index].store }

@@ -28,7 +28,7 @@ struct FixtureCheck {
         case .integrity, .statementFailed, .constraintFailed, .busy, .openTransaction, .rolledBack,
             .schemaError, .noEffect, .differenceFromPass, .invariantBroken, .foreignKeyViolation,
             .orphan,
-            .changedFile, .resultChanged, .wrongQuery, .failingQuery:
+            .resultChanged, .wrongQuery, .failingQuery:
             nil
         }
     }
