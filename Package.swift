@@ -251,7 +251,7 @@ let package = Package(
                 "FailureArtifactsSQLite", "FailureArtifactsZip", "FailureArtifactsSystem",
                 "FailureArtifactsTestPrograms",
             ],
-            path: "Tests/FailureArtifactsTestFixtures", exclude: ["model_store.py", "store.py"],
+            path: "Tests/FailureArtifactsTestFixtures", exclude: ["store.py"],
             swiftSettings: settings),
         .testTarget(
             name: "FailureArtifactsAnalysisTests",

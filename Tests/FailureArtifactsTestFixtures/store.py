@@ -3,7 +3,6 @@
     store.py PATH [history] [after]
 """
 
-import plistlib
 import sqlite3
 import sys
 
@@ -50,15 +49,6 @@ ENTITIES = ("Basket", "Fruit", "Citrus", "Person", "Farmer", "Tag", "果物屋")
 DATE = 1795244889.25 - 978307200
 
 
-def metadata():
-    """What Core Data keeps in Z_PLIST."""
-    return plistlib.dumps({
-        "NSPersistenceFrameworkVersion": 1414,
-        "NSStoreModelVersionHashes": {name: bytes([index]) * 32 for index, name in enumerate(ENTITIES)},
-        "NSStoreModelVersionHashesVersion": 3, "NSStoreModelVersionIdentifiers": ["Fruits V2"],
-        "NSStoreType": "SQLite", "_NSAutoVacuumLevel": "2"}, fmt=plistlib.FMT_BINARY)
-
-
 def build(path, history=False):
     database = sqlite3.connect(path)
     database.executescript(LAYOUT + (HISTORY if history else ""))
@@ -68,13 +58,12 @@ def build(path, history=False):
         database.executemany("INSERT INTO ACHANGE VALUES (?, 16001, 1, 0, 2, ?, 1, NULL)", [(1, 1), (2, 2)])
     external = b"\x02" + UUID.encode() + b"\x00"
     inline = b"\x01" + b"\x89PNG"
-    color = plistlib.dumps({"$archiver": "NSKeyedArchiver", "$top": {}}, fmt=plistlib.FMT_BINARY)
-    database.execute("INSERT INTO Z_METADATA VALUES (1, ?, ?)", (UUID, metadata()))
+    database.execute("INSERT INTO Z_METADATA VALUES (1, ?, ?)", (UUID, b"bplist00"))
     database.executemany("INSERT INTO ZBASKET VALUES (?, 1, 1, ?, ?, ?)",
                          [(1, 10, DATE, "red"), (2, None, None, "みかん箱")])
     database.executemany(
         "INSERT INTO ZFRUIT VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [(1, 2, 3, 1, 1, 2048, None, 1, 4, DATE, 0.5, 1.25, "りんご", bytes(range(16)), external, color),
+        [(1, 2, 3, 1, 1, 2048, None, 1, 4, DATE, 0.5, 1.25, "りんご", bytes(range(16)), external, b"color"),
          (2, 3, 5, 0, 1, 1024, 8, 2, 5, -978307200, None, 3, "みかん", None, inline, None),
          (3, 2, None, None, None, None, None, None, None, None, None, None, None, None, None, None)])
     database.executemany("INSERT INTO ZPERSON VALUES (?, ?, 1, ?, ?)", [(1, 4, "Ann", None), (2, 5, "Bob", 7.5)])

@@ -1,9 +1,10 @@
-internal import FailureArtifactsSQLite
+internal import FailureArtifactsReading
+package import FailureArtifactsSQLite
 
-/// The description of a Core Data model, derived from a store.
+/// The description of a Core Data store, derived from its tables.
 ///
-/// The names of entities are exact. If the store has no model that can be read, the names of attributes and relationships
-/// are known only from column names in capitals, so they are in lower case here.
+/// The names of entities are exact. The names of attributes and relationships are known from columns, whose names are in
+/// capitals, so they are in lower case here.
 package struct CoreDataStore: Encodable, Equatable {
     /// A value that is stored in a column.
     package struct Attribute: Encodable, Equatable {
@@ -11,49 +12,8 @@ package struct CoreDataStore: Encodable, Equatable {
         package var column: String
         /// The declared type, such as `VARCHAR`, `INTEGER` or `TIMESTAMP`.
         package var type: String
-        /// The type in the model; nil if unknown.
-        package var kind: Kind?
-        /// True if a trigger of the store computes the value; nil if not.
-        package var derived: Bool?
-        /// The entity that has the attribute, if that is a subentity; nil for the root entity and if unknown.
-        package var entity: String?
 
-        package var isDate: Bool { kind.map { $0 == .date } ?? (type.uppercased() == "TIMESTAMP") }
-
-        /// The type as text, such as `UUID, derived`.
-        package var typeText: String { (kind?.rawValue ?? type) + (derived == true ? ", derived" : "") }
-
-        /// The type of an attribute, with the names that Xcode's model editor shows.
-        package enum Kind: String, Encodable, CaseIterable {
-            case integer16 = "Integer 16"
-            case integer32 = "Integer 32"
-            case integer64 = "Integer 64"
-            case decimal = "Decimal"
-            case double = "Double"
-            case float = "Float"
-            case string = "String"
-            case boolean = "Boolean"
-            case date = "Date"
-            case binary = "Binary Data"
-            case uuid = "UUID"
-            case uri = "URI"
-            case transformable = "Transformable"
-            /// The kind of a change in persistent history.
-            case historyChange = "Change Type"
-            /// The number of a changed object's entity in persistent history.
-            case historyEntity = "Entity"
-
-            /// Creates a kind from a value of `NSAttributeType`; nil for others.
-            init?(attributeType: Int64) {
-                let types: [Int64: Kind] = [
-                    100: .integer16, 200: .integer32, 300: .integer64, 400: .decimal, 500: .double,
-                    600: .float, 700: .string, 800: .boolean, 900: .date, 1000: .binary, 1100: .uuid,
-                    1200: .uri, 1800: .transformable,
-                ]
-                guard let kind = types[attributeType] else { return nil }
-                self = kind
-            }
-        }
+        package var isDate: Bool { type.uppercased() == "TIMESTAMP" }
     }
 
     /// A relationship to one object.
@@ -64,10 +24,6 @@ package struct CoreDataStore: Encodable, Equatable {
         package var entity: String?
         /// The column that sorts the inverse relationship; nil if that isn't ordered.
         package var orderColumn: String?
-        /// The entity that has the relationship, if that is a subentity; nil for the root entity and if unknown.
-        package var owner: String?
-        /// The name of the inverse relationship; nil if unknown.
-        package var inverse: String?
     }
 
     /// A relationship to several objects.
@@ -98,7 +54,6 @@ package struct CoreDataStore: Encodable, Equatable {
         /// The attributes of the table.
         ///
         /// Entities that inherit from one another share a table. The attributes are listed only for the root entity.
-        /// ``Attribute/entity`` names the subentity that has one.
         package var attributes: [Attribute] = []
         package var toOne: [ToOne] = []
         package var toMany: [ToMany] = []
@@ -122,21 +77,18 @@ package struct CoreDataStore: Encodable, Equatable {
     }
 
     package var uuid: String?
-    /// The version hash of each entity, in hexadecimal; empty if the hashes can't be read.
-    package var modelHashes: [String: String] = [:]
-    /// The identifiers of the model's versions, if they have any.
-    package var modelIdentifiers: [String] = []
     /// The entities, by number.
     package var entities: [Entity] = []
     package var links: [Link] = []
-    /// The names of all tables and views.
-    package var objectNames: [String] = []
-    /// The parts of the model that can't be told apart, as full sentences.
-    package var notes: [String] = []
+    /// The folded names of all tables and views.
+    var objectNames: Set<String> = []
 
     private enum CodingKeys: String, CodingKey {
-        case uuid, modelHashes, modelIdentifiers, entities, links
+        case uuid, entities, links
     }
+
+    /// The reference date of Core Data, 2001-01-01T00:00:00Z, in seconds since 1970.
+    static let referenceDate = 978_307_200
 
     /// Returns the root entity of a table.
     package func root(ofTable table: String) -> Entity? {
@@ -152,49 +104,216 @@ package struct CoreDataStore: Encodable, Equatable {
         root(ofTable: table)?.name ?? links.first { $0.table == table }?.name ?? table
     }
 
-    /// True if Core Data uses the table for its own purposes.
-    package static func isBookkeeping(_ table: String) -> Bool {
-        ["Z_METADATA", "Z_PRIMARYKEY", "Z_MODELCACHE"].contains(table)
+    /// The tables that contain objects of several entities.
+    var sharedTables: Set<String> {
+        Set(Dictionary(grouping: entities.compactMap(\.table)) { $0 }.filter { $1.count > 1 }.keys)
     }
-
-    /// The names of persistent history's kinds of changes, by their values of `NSPersistentHistoryChangeType`.
-    static let historyChanges = ["insert", "update", "delete"]
-
-    /// The reference date of Core Data, 2001-01-01T00:00:00Z, in seconds since 1970.
-    package static let referenceDate = 978_307_200
 }
 
-/// The inheritance among entities.
-package struct EntityHierarchy {
-    private let entities: [String: CoreDataStore.Entity]
-    private let heirs: [String: [CoreDataStore.Entity]]
+extension CoreDataStore {
+    private static let maximumEntities = 500
 
-    package init(_ store: CoreDataStore) {
-        entities = Dictionary(
-            store.entities.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
-        heirs = Dictionary(grouping: store.entities) { $0.superentity ?? "" }
+    /// Reads the description of a Core Data store.
+    ///
+    /// - Parameters:
+    ///   - connection: A connection that has the store as `main` and doesn't trust its schema.
+    ///   - counts: True to count objects, which takes as long as reading the entities' tables.
+    /// - Returns: The description; nil if Core Data didn't create the store.
+    /// - Throws: An error if the store can't be read.
+    package static func read(
+        _ connection: borrowing Connection, counts: Bool = false
+    ) throws(SQLiteError) -> CoreDataStore? {
+        let schema = try DatabaseSchema("main", of: connection)
+        let required = [
+            "z_metadata": ["Z_UUID", "Z_PLIST"], "z_primarykey": ["Z_ENT", "Z_NAME", "Z_SUPER"],
+        ]
+        for (table, columns) in required {
+            let names = Set(schema.tables[table]?.columns.map(\.name) ?? [])
+            guard names.isSuperset(of: columns) else { return nil }
+        }
+        var store = CoreDataStore()
+        store.objectNames = Set(
+            schema.objects.filter { $0.type == "table" || $0.type == "view" }.map { folded($0.name) })
+        let uuid = try connection.text(of: "SELECT substr(max(Z_UUID), 1, 200) FROM main.Z_METADATA")
+        store.uuid = uuid.isEmpty ? nil : uuid
+        try store.readEntities(connection, schema)
+        for index in store.entities.indices where store.entities[index].superentity == nil {
+            store.readColumns(ofEntityAt: index, schema)
+        }
+        for table in schema.tables.values.sorted(by: { $0.name < $1.name }) { store.readLink(table) }
+        store.addInverses()
+        if counts { try store.countObjects(connection) }
+        return store
     }
 
-    /// Returns an entity and all entities that inherit from it.
-    package func family(of entity: CoreDataStore.Entity) -> [CoreDataStore.Entity] {
-        var result = [entity]
-        var next = 0
-        // The count ends the loop if entities inherit from each other in a circle.
-        while next < result.count, result.count <= entities.count {
-            result += heirs[result[next].name] ?? []
-            next += 1
+    private mutating func readEntities(
+        _ connection: borrowing Connection, _ schema: DatabaseSchema
+    ) throws(SQLiteError) {
+        let statement = try connection.prepare(
+            """
+            SELECT Z_ENT, Z_NAME, Z_SUPER FROM main.Z_PRIMARYKEY
+            WHERE typeof(Z_ENT) = 'integer' AND length(Z_NAME) BETWEEN 1 AND 500 ORDER BY Z_ENT
+            LIMIT \(Self.maximumEntities)
+            """)
+        var supers: [Int64: Int64] = [:]
+        var names: [Int64: String] = [:]
+        var seen: Set<String> = []
+        while try statement.step() {
+            guard case .integer(let number) = statement.value(at: 0),
+                case .text(let name) = statement.value(at: 1), names[number] == nil,
+                seen.insert(name).inserted
+            else { continue }
+            names[number] = name
+            if case .integer(let other) = statement.value(at: 2), other != 0 { supers[number] = other }
         }
-        return result
+        for (number, name) in names.sorted(by: { $0.key < $1.key }) {
+            var (root, steps) = (number, 0)
+            while let next = supers[root], names[next] != nil, steps < names.count {
+                (root, steps) = (next, steps + 1)
+            }
+            // Entities that inherit from each other in a circle have no table.
+            let rootName = steps < names.count ? names[root]?.uppercased() : nil
+            // Persistent history's entities have larger numbers than the model's, and tables such as `ACHANGE`.
+            let prefix = root > 16000 ? "A" : "Z"
+            entities.append(
+                Entity(
+                    name: name, number: number, superentity: supers[number].flatMap { names[$0] },
+                    table: rootName.flatMap { schema.tables[folded(prefix + $0)]?.name }))
+        }
     }
 
-    /// Returns the entities that an entity inherits from, nearest first.
-    package func ancestors(of entity: CoreDataStore.Entity) -> [CoreDataStore.Entity] {
-        var result: [CoreDataStore.Entity] = []
-        var current = entity
-        while let next = current.superentity.flatMap({ entities[$0] }), result.count < entities.count {
-            result.append(next)
-            current = next
+    /// Distinguishes attributes from relationships by the names of columns and indices.
+    private mutating func readColumns(ofEntityAt index: Int, _ schema: DatabaseSchema) {
+        guard let table = entities[index].table, let shape = schema.tables[folded(table)] else { return }
+        let names = Set(shape.columns.map(\.name))
+        // If a relationship's target entity has subentities, a second column such as `Z4_GROWER` contains the target's
+        // entity.
+        var companions: [String: Int64] = [:]
+        for name in names {
+            if let (number, rest) = Self.numbered(name, prefix: "Z"), names.contains("Z" + rest) {
+                companions[rest] = number
+            }
         }
-        return result
+        for column in shape.columns
+        where column.name.hasPrefix("Z") && !column.name.hasPrefix("Z_FOK_")
+            && !["Z", "Z_PK", "Z_ENT", "Z_OPT"].contains(column.name)
+        {
+            if let (_, rest) = Self.numbered(column.name, prefix: "Z"), companions[rest] != nil {
+                continue
+            }
+            let capitals = String(column.name.dropFirst())
+            let order = names.contains("Z_FOK_" + capitals) ? "Z_FOK_" + capitals : nil
+            // Core Data creates an index for each relationship. Earlier versions could also create one for an attribute.
+            let isReference =
+                schema.object("index", named: "\(table)_\(column.name)_INDEX") != nil
+                || companions[capitals] != nil || order != nil
+            if column.type.uppercased() == "INTEGER", isReference {
+                let target =
+                    companions[capitals].flatMap { entity($0) }
+                    ?? entities.first { $0.name.uppercased() == capitals.uppercased() }
+                entities[index].toOne.append(
+                    ToOne(
+                        name: capitals.lowercased(), column: column.name, entity: target?.name,
+                        orderColumn: order))
+            } else {
+                // Persistent history declares its times as `FLOAT`.
+                let isTime = table == "ATRANSACTION" && column.name == "ZTIMESTAMP"
+                entities[index].attributes.append(
+                    Attribute(
+                        name: capitals.lowercased(), column: column.name,
+                        type: isTime ? "TIMESTAMP" : column.type))
+            }
+        }
+    }
+
+    /// Reads a table such as `Z_26ASSETS(Z_26ALBUMS, Z_34ASSETS)`: the assets of entity 26 belong to entity 34.
+    private mutating func readLink(_ table: TableShape) {
+        guard let (number, relationship) = Self.numbered(table.name, prefix: "Z_"),
+            let owner = entity(number)
+        else { return }
+        let names = table.columns.map(\.name)
+        func orderColumn(of column: String) -> String? {
+            let order = "Z_FOK_" + column.dropFirst(2)
+            return names.contains(order) ? order : nil
+        }
+        // A relationship that is its own inverse has the same name in both directions.
+        var ends = names.compactMap { column -> (column: String, number: Int64, name: String)? in
+            if column == "REFLEXIVE" { return (column, number, relationship) }
+            return Self.numbered(column, prefix: "Z_").map { (column, $0.number, $0.rest) }
+        }
+        guard ends.count == 2 else { return }
+        if ends[0].name == relationship, ends[0].column != "REFLEXIVE" { ends.reverse() }
+        guard ends[0].number == number, let other = entity(ends[1].number) else { return }
+        let source = Link.End(
+            entity: owner.name, name: ends[0].name.lowercased(), column: ends[0].column)
+        let target = Link.End(
+            entity: other.name, name: ends[1].name.lowercased(), column: ends[1].column)
+        links.append(
+            Link(
+                name: "\(owner.name).\(target.name)", table: table.name, source: source, target: target,
+                orderColumn: orderColumn(of: target.column)))
+        for (end, start) in [(target, source), (source, target)] where end.column != "REFLEXIVE" {
+            add(
+                ToMany(
+                    name: end.name, entity: end.entity, table: table.name, sourceColumn: start.column,
+                    targetColumn: end.column, orderColumn: orderColumn(of: end.column)),
+                to: start.entity)
+        }
+    }
+
+    /// Adds the inverse of each to-one relationship as a to-many relationship.
+    private mutating func addInverses() {
+        for entity in entities {
+            guard let table = entity.table else { continue }
+            for relationship in entity.toOne {
+                guard let target = relationship.entity else { continue }
+                add(
+                    ToMany(
+                        name: "\(entity.name).\(relationship.name)", entity: entity.name, table: table,
+                        sourceColumn: relationship.column, targetColumn: "Z_PK",
+                        orderColumn: relationship.orderColumn),
+                    to: target)
+            }
+        }
+    }
+
+    private mutating func add(_ relationship: ToMany, to entity: String) {
+        guard let index = entities.firstIndex(where: { $0.name == entity }) else { return }
+        entities[index].toMany.append(relationship)
+    }
+
+    private mutating func countObjects(_ connection: borrowing Connection) throws(SQLiteError) {
+        for table in Set(entities.compactMap(\.table)) {
+            let sql =
+                "SELECT Z_ENT, count(*) FROM main.\(quotedIdentifier(table)) GROUP BY 1 "
+                + "LIMIT \(Self.maximumEntities)"
+            // A table of an untrusted store may lack the column.
+            guard let statement = try? connection.prepare(sql) else { continue }
+            var counts: [Int64: Int64] = [:]
+            while try statement.step() {
+                if case .integer(let number) = statement.value(at: 0),
+                    case .integer(let count) = statement.value(at: 1)
+                {
+                    counts[number] = count
+                }
+            }
+            for index in entities.indices where entities[index].table == table {
+                entities[index].rows = counts[entities[index].number] ?? 0
+            }
+        }
+    }
+
+    /// Returns the number and the rest of a name such as `Z_26ASSETS`.
+    private static func numbered(_ name: String, prefix: String) -> (number: Int64, rest: String)? {
+        guard name.hasPrefix(prefix) else { return nil }
+        let digits = name.dropFirst(prefix.count).prefix { $0.isASCII && $0.isNumber }
+        var rest = name.dropFirst(prefix.count + digits.count)
+        // Names that Core Data generates have an underscore after the number: `Z26_OWNER`, but `Z_26ASSETS`.
+        if prefix == "Z" {
+            guard rest.hasPrefix("_") else { return nil }
+            rest = rest.dropFirst()
+        }
+        guard let number = Int64(digits), !rest.isEmpty else { return nil }
+        return (number, String(rest))
     }
 }

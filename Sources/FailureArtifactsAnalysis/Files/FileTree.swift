@@ -124,3 +124,111 @@ extension ChangedFile: Encodable {
         }
     }
 }
+
+/// The differences between two texts, line by line.
+package struct LineDifferences: Equatable, Sendable {
+    /// A line of one text or of both.
+    package struct Line: Equatable, Encodable, Sendable {
+        package enum Kind: String, Encodable, Sendable {
+            /// The line is in both texts, before a difference.
+            case same
+            case removed, added
+
+            /// The sign of the line in a unified diff.
+            package var sign: String {
+                switch self {
+                case .same: " "
+                case .removed: "-"
+                case .added: "+"
+                }
+            }
+        }
+
+        package let kind: Kind
+        /// The text; a long one is cut, so that the difference is visible.
+        package let text: String
+    }
+
+    /// The different lines, each group after the line before it.
+    package private(set) var lines: [Line] = []
+    /// The number of further different lines.
+    package private(set) var omittedLines = 0
+
+    /// The maximum number of different lines to keep.
+    private static let maximumLines = 200
+    /// The maximum length of a line, in characters.
+    private static let maximumLength = 200
+
+    /// Compares two files; nil if a content is no text in UTF-8.
+    ///
+    /// JSON in one long line is broken after each value.
+    ///
+    /// - Parameters:
+    ///   - old: The old content; nil for a file that didn't exist.
+    ///   - new: The new content; nil for a file that doesn't exist.
+    package init?(from old: [UInt8]?, to new: [UInt8]?) {
+        guard let old = Self.lines(of: old), let new = Self.lines(of: new) else { return nil }
+        for part in DifferingPart.all(from: old, to: new) {
+            let (removed, added) = (old[part.old], new[part.new])
+            let room = Self.maximumLines - lines.count
+            guard room > 1 else {
+                omittedLines += removed.count + added.count
+                continue
+            }
+            if part.old.lowerBound > 0 {
+                lines.append(Line(kind: .same, text: Self.cut(old[part.old.lowerBound - 1], from: 0)))
+            }
+            let starts = zip(removed, added).map(Self.start)
+            func group(_ kind: Line.Kind, _ texts: ArraySlice<String>) -> [Line] {
+                texts.enumerated().map { index, text in
+                    Line(kind: kind, text: Self.cut(text, from: index < starts.count ? starts[index] : 0))
+                }
+            }
+            // If there isn't room for all, both get half of it at least.
+            let removals = group(.removed, removed.prefix(max(room / 2, room - added.count)))
+            lines += removals + group(.added, added.prefix(room - removals.count))
+            omittedLines += max(0, removed.count + added.count - room)
+        }
+    }
+
+    /// Returns the place from which two long lines are shown, shortly before their first difference.
+    private static func start(of old: String, _ new: String) -> Int {
+        guard max(old.utf8.count, new.utf8.count) > maximumLength else { return 0 }
+        let same = zip(old, new).prefix { $0 == $1 }.count
+        return same > maximumLength / 2 ? same - maximumLength / 4 : 0
+    }
+
+    private static func cut(_ text: String, from start: Int) -> String {
+        if start == 0, text.utf8.count <= maximumLength { return text }
+        let rest = text.dropFirst(start)
+        return (start > 0 ? "…" : "") + rest.prefix(maximumLength)
+            + (rest.count > maximumLength ? "…" : "")
+    }
+
+    // MARK: Lines of a file
+
+    private static func lines(of content: [UInt8]?) -> [String]? {
+        guard let content, !content.isEmpty else { return [] }
+        guard !content.contains(0), let text = StoredText.valid(content, isCut: false) else {
+            return nil
+        }
+        var lines = text.split(omittingEmptySubsequences: false) { $0.isNewline }.map(String.init)
+        if lines.last == "" { lines.removeLast() }
+        if lines.count == 1, lines[0].utf8.count > maximumLength / 2 { return brokenJSON(lines[0]) }
+        return lines
+    }
+
+    /// Breaks a line of JSON after its commas and around its brackets; another line stays as it is.
+    ///
+    /// Commas and brackets in strings make no difference, since the parts are only compared.
+    private static func brokenJSON(_ line: String) -> [String] {
+        guard line.hasPrefix("{") || line.hasPrefix("[") else { return [line] }
+        var lines: [[UInt8]] = [[]]
+        for byte in line.utf8 {
+            if "}]".utf8.contains(byte) { lines.append([]) }
+            lines[lines.count - 1].append(byte)
+            if "{[,".utf8.contains(byte) { lines.append([]) }
+        }
+        return lines.filter { !$0.isEmpty }.map { String(decoding: $0, as: UTF8.self) }
+    }
+}

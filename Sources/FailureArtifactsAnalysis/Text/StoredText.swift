@@ -77,9 +77,9 @@ package enum StoredText {
     private static func parts(
         _ old: StoredValue, _ first: [Character], _ new: StoredValue, _ second: [Character],
         after place: Int
-    ) -> [TextDifferences.Part]? {
+    ) -> [DifferingPart]? {
         guard case .text = old.content, case .text = new.content else { return nil }
-        var parts = TextDifferences(first, second).parts
+        var parts = DifferingPart.words(from: first, to: second)
         // The ends of values that were cut differ for that reason.
         if old.isCut || new.isCut, let last = parts.last,
             last.old.upperBound == first.count || last.new.upperBound == second.count
@@ -152,13 +152,5 @@ package enum ValueText {
     package static func plain(_ number: Double) -> String {
         let text = real(number)
         return text.hasSuffix(".0") ? String(text.dropLast(2)) : text
-    }
-
-    /// Returns a UUID as text; nil if it doesn't have 16 bytes.
-    package static func uuid(_ bytes: some Collection<UInt8>) -> String? {
-        guard bytes.count == 16 else { return nil }
-        let digits = Array(hexadecimalText(bytes))
-        let ends = [8, 12, 16, 20, 32]
-        return zip([0] + ends, ends).map { String(digits[$0..<$1]) }.joined(separator: "-")
     }
 }

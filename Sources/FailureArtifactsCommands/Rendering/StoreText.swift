@@ -187,18 +187,9 @@ enum CoreDataText {
     ) -> [String] {
         var title = "Core Data"
         if let uuid = store.uuid { title += " " + uuid }
-        if !store.modelIdentifiers.isEmpty {
-            title += ", model " + store.modelIdentifiers.joined(separator: ", ")
-        }
         var lines = ["  " + output.styled(SafeText.line(title), .bold)]
         for entity in store.entities where entity.superentity == nil {
             lines += self.lines(entity, of: store, hasAttributes: hasAttributes, indent: 4)
-        }
-        if hasAttributes, !store.modelHashes.isEmpty {
-            lines += ["", "  " + output.styled("Model hashes", .bold)]
-            lines += store.modelHashes.sorted { $0.key < $1.key }.map { name, hash in
-                "    " + SafeText.line("\(name) \(hash)")
-            }
         }
         return lines
     }
@@ -214,11 +205,9 @@ enum CoreDataText {
         if entity.table == nil { heading += "  (no table)" }
         let margin = String(repeating: " ", count: indent)
         var lines = [margin + SafeText.line(heading)]
-        // A table's root entity lists the attributes and relationships of its subentities, too.
-        let root = entity.table.flatMap { store.root(ofTable: $0) } ?? entity
-        func isOwn(_ owner: String?) -> Bool { (owner ?? root.name) == entity.name }
-        var parts = root.attributes.filter { isOwn($0.entity) }.map { "\($0.name) \($0.typeText)" }
-        parts += root.toOne.filter { isOwn($0.owner) }.map {
+        // A table's root entity lists the attributes and to-one relationships of its subentities, too.
+        var parts = entity.attributes.map { "\($0.name) \($0.type)" }
+        parts += entity.toOne.map {
             "\($0.name) → \($0.entity ?? "an object, or an indexed number")"
         }
         parts += entity.toMany.map { "\($0.name) →→ \($0.entity)" }

@@ -15,8 +15,7 @@ struct QueryCommand: Command {
             Syntax.Option(
                 "--entities",
                 help:
-                    "Query the entities of a Core Data store as tables, with the names of the model and readable "
-                    + "dates."),
+                    "Query the entities of a Core Data store as tables, with their names and readable dates."),
             Syntax.Option(
                 "--csv", help: "Print CSV (RFC 4180) with a header line, even on a terminal."),
             .json("Print a JSON array of objects, one row per line."), .timeLimit, .noLimits,
@@ -31,8 +30,8 @@ struct QueryCommand: Command {
 
             With --entities, each entity of a Core Data store, such as Fruit, is a table. It has the column _id, the \
             attributes, and a column for each relationship: the _id of one object, or a list of them. A table such as \
-            Album.assets has the pairs of a many-to-many relationship. UUIDs and dates are text. If the store's model \
-            can't be read, names are in lower case; SQL ignores case.
+            Album.assets has the pairs of a many-to-many relationship. Dates are text. Names of columns are in lower \
+            case; SQL ignores case.
             """)
 
     private let path: String
@@ -84,7 +83,7 @@ struct QueryCommand: Command {
 
     /// Adds the views of entities to the connection.
     ///
-    /// - Returns: The parts of the model that are missing in them, as full sentences.
+    /// - Returns: The views that are left out, as full sentences.
     private func addEntities(
         to connection: borrowing Connection, of choice: StoreChoice, in bundle: BundleLocation
     ) throws -> [String] {
@@ -95,7 +94,7 @@ struct QueryCommand: Command {
             )
         }
         var views = CoreDataViews(store)
-        return try store.notes + views.create(on: connection)
+        return try views.create(on: connection)
     }
 
     private func renderer(for output: TextOutput) -> any RowRenderer {

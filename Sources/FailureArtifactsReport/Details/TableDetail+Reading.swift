@@ -83,7 +83,7 @@ extension StoreDetail {
     ) throws(SQLiteError) -> [String: String] {
         guard let coreData else { return [:] }
         var views = CoreDataViews(coreData)
-        notes += try coreData.notes + views.create(on: connection)
+        notes += try views.create(on: connection)
         // Core Data's own tables come last.
         names = names.filter { views.names[$0] != nil } + names.filter { views.names[$0] == nil }
         names = names.map { views.names[$0] ?? $0 }

@@ -26,8 +26,8 @@ struct StoreSection {
 
     var html: String {
         "<details class=\"part store\"><summary><h3>Store <code>\(HTMLText.line(store.name))</code></h3>"
-            + "</summary>\n" + facts + ReportPage.warnings(notes) + timeline.html + schema + modelHashes
-            + commands + "</details>\n"
+            + "</summary>\n" + facts + ReportPage.warnings(notes) + timeline.html + schema + commands
+            + "</details>\n"
     }
 
     private var facts: String {
@@ -58,7 +58,6 @@ struct StoreSection {
         }
         if let coreData = detail.coreData {
             items.append("Core Data" + (coreData.uuid.map { " " + $0 } ?? ""))
-            items += coreData.modelIdentifiers.map { "model " + $0 }
         }
         return "<p class=\"facts\">" + items.map { "<span>\(HTMLText.cell($0))</span>" }.joined()
             + "</p>\n"
@@ -126,16 +125,6 @@ struct StoreSection {
             }
         }
         return text + "</details>\n"
-    }
-
-    /// The hashes by which Core Data finds a store's model.
-    private var modelHashes: String {
-        guard let hashes = detail.coreData?.modelHashes, !hashes.isEmpty else { return "" }
-        let lines = hashes.sorted { $0.key < $1.key }.prefix(200).map { "\($0.key) \($0.value)" }
-        return
-            "<details class=\"part\"><summary><h4>Model hashes</h4></summary>\n"
-            + "<pre class=\"sql\" tabindex=\"0\" role=\"group\" aria-label=\"Model hashes\">"
-            + "\(HTMLText.lines(lines.joined(separator: "\n")))</pre></details>\n"
     }
 
     // MARK: - Commands

@@ -5,10 +5,10 @@ import Testing
 
 @testable import FailureArtifactsAnalysis
 
-@Suite struct TextDifferencesTests {
+@Suite struct DifferingPartTests {
     private static func parts(_ old: String, _ new: String) -> [String] {
         let (first, second) = (Array(old), Array(new))
-        return TextDifferences(first, second).parts.map {
+        return DifferingPart.words(from: first, to: second).map {
             String(first[$0.old]) + "→" + String(second[$0.new])
         }
     }
@@ -47,7 +47,7 @@ import Testing
             let (old, new) = (Array(words.joined(separator: " ")), Array(changed.joined(separator: " ")))
             var result: [Character] = []
             var end = 0
-            for part in TextDifferences(old, new).parts {
+            for part in DifferingPart.words(from: old, to: new) {
                 result += old[end..<part.old.lowerBound] + new[part.new]
                 end = part.old.upperBound
             }
@@ -55,11 +55,11 @@ import Testing
         }
     }
 
-    /// A text of which nearly every word differs is compared at once.
-    @Test func aManyTimesChangedTextIsOnePart() {
+    /// Texts with more words than a limit aren't compared word by word.
+    @Test func aLongChangedTextIsOnePart() {
         let old = (0..<5000).map { "a\($0)" }.joined(separator: " ")
         let new = (0..<5000).map { "b\($0)" }.joined(separator: " ")
-        #expect(TextDifferences(Array(old), Array(new)).parts.count == 1)
+        #expect(DifferingPart.words(from: Array(old), to: Array(new)).count == 1)
     }
 
     /// Returns two values, of which the beginning is known, as text.
