@@ -67,7 +67,7 @@ struct StatementText {
             }
             lines = lines.map(styled)
         } else {
-            var line = start + StatementExcerpt.text(of: sql, to: room - used)
+            var line = start + TextWidth.abridged(sql, to: room - used)
             if hasNote, !note.isEmpty { line += "  " + note }
             line = styled(line)
             if hasPlace, let place { line += "  " + place.text(for: output) }

@@ -44,7 +44,7 @@ struct StatementTextTests {
             ])
         #expect(
             Self.lines(Self.record(Self.long) { $0.changes = 1 }, width: 120) == [
-                "  INSERT INTO posting (transferID, accountID, cents, note) VA…  (1 row)  "
+                "  INSERT INTO posting (transferID, accoun…, ?, ?) RETURNING id  (1 row)  "
                     + "Ledger.split(_:) Sources/Ledger/Ledger.swift:42"
             ])
     }
@@ -98,7 +98,7 @@ struct StatementTextTests {
         #expect(
             Self.lines(Self.record(Self.long) { $0.changes = 1 }, after: "  07:08:09.123  ", width: 80)
                 == [
-                    "  07:08:09.123  INSERT INTO posting (transferID, accountID, cents, not…  (1 row)",
+                    "  07:08:09.123  INSERT INTO posting (transferID, acc…?, ?) RETURNING id  (1 row)",
                     "    Ledger.split(_:) Sources/Ledger/Ledger.swift:42",
                 ])
     }
