@@ -9,7 +9,7 @@ extension Fixture {
     /// Each of `transactions` runs between `BEGIN` and `COMMIT`. `log` contains statements and the number of rows each
     /// one changed. The bundle of a test that `passed` lies beside the failing one. `facts` has more keys of a statement,
     /// as JSON, by the statement's index. Without `connection` and `thread`, it ran on the first connection and thread.
-    /// The failure is in line 8 of `file`. `copies` names further stores with the same content. The history of
+    /// The failure is in line 8 of `file`, and `root` is the package root. `copies` names further stores with the same content. The history of
     /// a store that `isClosed` was recorded after a checkpoint. The copy was made by `method`. `historyFacts` has more keys
     /// of the history's description.
     @discardableResult
@@ -18,6 +18,7 @@ extension Fixture {
         uncommitted: String? = nil,
         log: [(sql: String, changes: Int?)]? = nil, facts: [Int: String] = [:],
         missing: Bool = false, passed: Bool = false, message: String? = nil, file: String? = nil,
+        root: String? = nil,
         copies: [String] = [], isClosed: Bool = false, method: String = "serialize",
         historyFacts: String = ""
     ) throws -> String {
@@ -92,6 +93,10 @@ extension Fixture {
         }
         if let file {
             metadata.replace("\"kind\":", with: "\"file\": \"\(file)\", \"line\": 8, \"kind\":")
+        }
+        if let root {
+            metadata.replace(
+                "{\"formatVersion\"", with: "{\"packageRoot\": \"\(root)\", \"formatVersion\"")
         }
         let outcome = metadata.replacing("\"outcome\": \"failed\"", with: "\"outcome\": \"passed\"")
         return try zip(

@@ -57,7 +57,7 @@ package final class FailureEvidence {
 
     /// The root of the test's package, as far as the bundle tells it.
     package var packageRoot: PackageRoot {
-        PackageRoot(metadata, sources: stores.lazy.flatMap(\.statements).flatMap(\.record.frames))
+        PackageRoot(metadata)
     }
 }
 
