@@ -28,7 +28,9 @@ package struct CoreDataViews {
             for ancestor in lineage { families[ancestor.name, default: []].append(entity.number) }
         }
 
-        func add(_ name: String, of table: String, _ columns: [(String, String)], where sql: String = "") {
+        func add(
+            _ name: String, of table: String, _ columns: [(String, String)], where sql: String = ""
+        ) {
             guard !folded(name).hasPrefix("sqlite_"), !name.unicodeScalars.contains("\0"),
                 taken.insert(folded(name)).inserted
             else { return }

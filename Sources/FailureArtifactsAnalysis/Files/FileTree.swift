@@ -181,7 +181,8 @@ package struct LineDifferences: Equatable, Sendable {
             let starts = zip(removed, added).map(Self.start)
             func group(_ kind: Line.Kind, _ texts: ArraySlice<String>) -> [Line] {
                 texts.enumerated().map { index, text in
-                    Line(kind: kind, text: Self.cut(text, from: index < starts.count ? starts[index] : 0))
+                    let start = index < starts.count ? starts[index] : 0
+                    return Line(kind: kind, text: Self.cut(text, from: start))
                 }
             }
             // If there isn't room for all, both get half of it at least.

@@ -6,21 +6,10 @@ package enum SafeText {
     ///
     /// Line endings and tabs become a space; other control characters become `\u{…}`.
     package static func line(_ text: String) -> String {
-        guard needsWork(text) else { return text }
-        var result = ""
-        var wasSpace = false
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "\n", "\r", "\t":
-                if !wasSpace { result += " " }
-                wasSpace = true
-                continue
-            default:
-                append(scalar, to: &result)
-            }
-            wasSpace = scalar == " "
+        escaped(text) { scalar, result in
+            guard scalar == "\n" || scalar == "\r" || scalar == "\t" else { return nil }
+            return result.unicodeScalars.last == " " ? "" : " "
         }
-        return result
     }
 
     /// Returns the lines of `text`.
@@ -28,16 +17,7 @@ package enum SafeText {
     /// Control characters become `\u{…}`, and a tab becomes two spaces.
     package static func lines(_ text: String) -> [String] {
         text.split(omittingEmptySubsequences: false) { $0.isNewline }.map { line in
-            guard needsWork(String(line)) else { return String(line) }
-            var result = ""
-            for scalar in line.unicodeScalars {
-                if scalar == "\t" {
-                    result += "  "
-                } else {
-                    append(scalar, to: &result)
-                }
-            }
-            return result
+            escaped(String(line)) { scalar, _ in scalar == "\t" ? "  " : nil }
         }
     }
 
@@ -45,14 +25,28 @@ package enum SafeText {
     ///
     /// A line ending becomes `\n`.
     package static func cell(_ text: String) -> String {
-        guard needsWork(text) else { return text }
+        escaped(text) { scalar, _ in
+            switch scalar {
+            case "\n": "\\n"
+            case "\r": "\\r"
+            case "\t": "\\t"
+            default: nil
+            }
+        }
+    }
+
+    /// Replaces the control characters of a text: by what a function returns for a character and the text before it, or
+    /// else by `\u{…}`.
+    private static func escaped(
+        _ text: String, _ replacement: (Unicode.Scalar, String) -> String?
+    ) -> String {
+        guard text.unicodeScalars.contains(where: isControl) else { return text }
         var result = ""
         for scalar in text.unicodeScalars {
-            switch scalar {
-            case "\n": result += "\\n"
-            case "\r": result += "\\r"
-            case "\t": result += "\\t"
-            default: append(scalar, to: &result)
+            if isControl(scalar) {
+                result += replacement(scalar, result) ?? escape(scalar)
+            } else {
+                result.unicodeScalars.append(scalar)
             }
         }
         return result
@@ -61,18 +55,6 @@ package enum SafeText {
     /// Returns the displayed form of a character that must not be printed: `\u{…}`.
     package static func escape(_ scalar: Unicode.Scalar) -> String {
         "\\u{" + String(scalar.value, radix: 16) + "}"
-    }
-
-    private static func append(_ scalar: Unicode.Scalar, to result: inout String) {
-        if isControl(scalar) {
-            result += escape(scalar)
-        } else {
-            result.unicodeScalars.append(scalar)
-        }
-    }
-
-    private static func needsWork(_ text: String) -> Bool {
-        text.unicodeScalars.contains(where: isControl)
     }
 
     /// True for control characters and for characters that change the text direction.
@@ -148,5 +130,67 @@ package enum TextWidth {
     package static func padded(_ text: String, to width: Int, right: Bool = false) -> String {
         let spaces = String(repeating: " ", count: max(0, width - columns(of: text)))
         return right ? spaces + text : text + spaces
+    }
+}
+
+/// Disarms text that a CI service would execute as a command when it reads it in the output of a job.
+///
+/// - GitHub's runner executes `::name …::data` at the start of a line, after any white space, and `##[name …]data`
+///   anywhere in a line (`ActionCommand` in its source).
+/// - The agent of Azure Pipelines looks for `##vso[` anywhere in a line, in upper or lower case.
+/// - TeamCity looks for `##teamcity[` anywhere in a line.
+package enum HostCommand {
+    /// Returns text without commands: the second character of `::` and the last `#` before a name are escaped.
+    ///
+    /// - Parameters:
+    ///   - text: Any number of lines.
+    ///   - escape: A function that returns the form of a character that the reader of the text understands. By default,
+    ///     it is `\u{…}`, as of control characters.
+    /// - Returns: The text. Calling the function again changes nothing.
+    package static func disarmed(
+        _ text: String, escape: (Unicode.Scalar) -> String = SafeText.escape
+    ) -> String {
+        guard mayHaveCommand(text) else { return text }
+        let scalars = Array(text.unicodeScalars)
+        var result = ""
+        var isLineStart = true
+        var index = 0
+        while index < scalars.count {
+            let scalar = scalars[index]
+            index += 1
+            if scalar == ":", isLineStart, index < scalars.count, scalars[index] == ":" {
+                result += ":" + escape(":")
+                index += 1
+            } else if scalar == "#", index > 1, scalars[index - 2] == "#", startsName(scalars[index...])
+            {
+                result += escape("#")
+            } else {
+                result.unicodeScalars.append(scalar)
+            }
+            isLineStart =
+                scalar == "\n" || scalar == "\r" || isLineStart && scalar.properties.isWhitespace
+        }
+        return result
+    }
+
+    /// True if a name, which may be empty, and a bracket follow.
+    private static func startsName(_ scalars: ArraySlice<Unicode.Scalar>) -> Bool {
+        let end = scalars.first { scalar in
+            switch scalar {
+            case "a"..."z", "A"..."Z": false
+            default: true
+            }
+        }
+        return end == "["
+    }
+
+    /// True if two colons or two number signs are next to each other.
+    private static func mayHaveCommand(_ text: String) -> Bool {
+        var previous: UInt8 = 0
+        for byte in text.utf8 {
+            if byte == previous, byte == UInt8(ascii: ":") || byte == UInt8(ascii: "#") { return true }
+            previous = byte
+        }
+        return false
     }
 }

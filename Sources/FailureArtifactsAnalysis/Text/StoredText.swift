@@ -1,3 +1,4 @@
+package import FailureArtifactsBundle
 package import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 
@@ -126,17 +127,15 @@ package enum StoredText {
     }
 
     private static func literal(_ value: StoredValue) -> String {
-        switch value.content {
+        let end = value.isCut ? "" : "'"
+        return switch value.content {
         case .null: "NULL"
         case .integer(let number): String(number)
         case .real(let number): ValueText.real(number)
-        case .blob(let bytes): "X'" + hexadecimalText(bytes) + (value.isCut ? "" : "'")
+        case .blob(let bytes): "X'" + hexadecimalText(bytes) + end
         case .text(let bytes):
-            if let text = valid(bytes, isCut: value.isCut) {
-                "'" + SafeText.cell(text) + (value.isCut ? "" : "'")
-            } else {
-                "text X'" + hexadecimalText(bytes) + (value.isCut ? "" : "'")
-            }
+            valid(bytes, isCut: value.isCut).map { "'" + SafeText.cell($0) + end }
+                ?? "text X'" + hexadecimalText(bytes) + end
         }
     }
 }
@@ -152,5 +151,65 @@ package enum ValueText {
     package static func plain(_ number: Double) -> String {
         let text = real(number)
         return text.hasSuffix(".0") ? String(text.dropLast(2)) : text
+    }
+}
+
+extension StatementRecord {
+    /// The text with the values in place of the parameters, as far as they are known; long values are shortened.
+    package var sqlWithValues: String {
+        replacingParameters { StoredText.text(of: StoredValue($0), width: 60) }.sql
+    }
+
+    /// The text with literals in place of the parameters; the text itself if a value is unknown, cut or a blob.
+    var sqlWithLiterals: String {
+        let (result, isComplete) = replacingParameters(\.literal)
+        return isComplete ? result : sql
+    }
+
+    /// Replaces the parameters as far as their values have a text, and returns true if all have one.
+    private func replacingParameters(
+        _ text: (BoundValue) -> String?
+    ) -> (sql: String, isComplete: Bool) {
+        guard let values, cut != true else { return (sql, false) }
+        let bytes = Array(sql.utf8)
+        var result: [UInt8] = []
+        var (copied, isComplete) = (0, true)
+        for parameter in StatementParameter.all(in: bytes) {
+            guard parameter.number <= values.count, let text = text(values[parameter.number - 1]) else {
+                isComplete = false
+                continue
+            }
+            result += bytes[copied..<parameter.range.lowerBound]
+            result += text.utf8
+            copied = parameter.range.upperBound
+        }
+        return (String(decoding: result + bytes[copied...], as: UTF8.self), isComplete)
+    }
+}
+
+extension BoundValue {
+    /// The value as a literal of SQL; nil for a blob, or if only the start of the value is known.
+    fileprivate var literal: String? {
+        guard bytes == nil else { return nil }
+        return switch value {
+        case .null: "NULL"
+        case .integer(let number): "\(number)"
+        case .real(let number): "\(number)"
+        case .text(let text): "'" + text.replacing("'", with: "''") + "'"
+        case .blob: nil
+        }
+    }
+}
+
+extension StoredValue {
+    /// Creates a value, of which only the start may be known.
+    package init(_ bound: BoundValue) {
+        switch bound.value {
+        case .null: self.init(.null)
+        case .integer(let number): self.init(.integer(number))
+        case .real(let number): self.init(.real(number))
+        case .text(let text): self.init(.text(Array(text.utf8)), byteCount: bound.bytes)
+        case .blob(let bytes): self.init(.blob(bytes), byteCount: bound.bytes)
+        }
     }
 }

@@ -14,8 +14,8 @@ struct QueryCommand: Command {
             .store, .commit,
             Syntax.Option(
                 "--entities",
-                help:
-                    "Query the entities of a Core Data store as tables, with their names and readable dates."),
+                help: "Query the entities of a Core Data store as tables, with readable names and dates."
+            ),
             Syntax.Option(
                 "--csv", help: "Print CSV (RFC 4180) with a header line, even on a terminal."),
             .json("Print a JSON array of objects, one row per line."), .timeLimit, .noLimits,
