@@ -9,7 +9,7 @@ struct DifferingPart: Equatable {
     private static let maximumGap = 6
 
     /// Returns the parts in which two sequences differ, in order; a single one if they are too long.
-    static func all<Element: Hashable>(from old: [Element], to new: [Element]) -> [DifferingPart] {
+    static func all<Element: Equatable>(from old: [Element], to new: [Element]) -> [DifferingPart] {
         var (start, oldEnd, newEnd) = (0, old.count, new.count)
         while start < min(oldEnd, newEnd), old[start] == new[start] { start += 1 }
         while min(oldEnd, newEnd) > start, old[oldEnd - 1] == new[newEnd - 1] {

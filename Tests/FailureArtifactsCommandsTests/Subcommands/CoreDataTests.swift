@@ -6,35 +6,27 @@ import Testing
 
 @testable import FailureArtifactsCommands
 
-/// Creates a bundle with a store of Core Data, and its committed version.
-private func bundle(
-    _ fixture: borrowing Fixture, store name: String, table: String, at path: String,
-    committedAt other: String
-) throws -> String {
-    let tables = [table, "Z_METADATA", "Z_PRIMARYKEY"]
-        .map { "{\"name\": \"\($0)\", \"rows\": 3, \"exact\": true}" }.joined(separator: ", ")
-    let metadata = Metadata.store(name).replacing(
-        "\"bytes\": {}",
-        with: "\"bytes\": {}, \"committedEntry\": \"stores/c.sqlite\", \"tables\": [\(tables)]")
-    return try fixture.zip(
-        "cd.zip",
-        [
-            ("metadata.json", Array(metadata.utf8)),
-            ("stores/\(name).sqlite", try FileSystem.contents(ofFile: path)),
-            ("stores/c.sqlite", try FileSystem.contents(ofFile: other)),
-        ])
-}
-
 @Suite struct CoreDataTests {
     private static let uuid = "5E1B4F0C-8A3E-4B5E-9C57-2B7A1C0D9E11"
 
+    /// Creates a bundle with a store of Core Data, and its committed version.
     private func bundle(
         _ fixture: borrowing Fixture, history: Bool = false, sql: String = ""
     ) throws -> String {
-        try FailureArtifactsCommandsTests.bundle(
-            fixture, store: "fruits", table: "ZFRUIT",
-            at: fixture.coreDataStore(after: true, history: history, sql: sql),
-            committedAt: fixture.coreDataStore(history: history))
+        let tables = ["ZFRUIT", "Z_METADATA", "Z_PRIMARYKEY"]
+            .map { "{\"name\": \"\($0)\", \"rows\": 3, \"exact\": true}" }.joined(separator: ", ")
+        let metadata = Metadata.store("fruits").replacing(
+            "\"bytes\": {}",
+            with: "\"bytes\": {}, \"committedEntry\": \"stores/c.sqlite\", \"tables\": [\(tables)]")
+        let path = try fixture.coreDataStore(after: true, history: history, sql: sql)
+        let committed = try fixture.coreDataStore(history: history)
+        return try fixture.zip(
+            "cd.zip",
+            [
+                ("metadata.json", Array(metadata.utf8)),
+                ("stores/fruits.sqlite", try FileSystem.contents(ofFile: path)),
+                ("stores/c.sqlite", try FileSystem.contents(ofFile: committed)),
+            ])
     }
 
     @Test func commandsKnowPersistentHistory() throws {
