@@ -2,259 +2,211 @@ internal import FailureArtifactsBundle
 internal import FailureArtifactsSQLite
 
 /// A statement that waited in vain for another connection's lock.
+///
+/// SQLite's error log rarely has this error, so it follows from the message or from the order of the statements.
 enum Busy: FindingRule {
     static let code = Finding.Code.busy
 
-    /// The reason to take a statement for the one that failed.
-    private enum Evidence {
-        case logged(StatementRecord.Failure)
-        /// The message has its text.
-        case named
-        /// It ended while another connection had the lock, or it wrote after reading a state that had become old.
-        case lockedOut
-        /// The message says that a statement failed, and this is the last one that changed no row.
-        case unchanged
+    /// The statement by which another connection kept a statement from the store.
+    private struct Obstacle {
+        let statement: StoreEvidence.Statement
+        /// True if it changed a state that the transaction of the statement that failed had read.
+        var isChange = false
+        /// False for a query that had the lock only if it wasn't read to its end or reset.
+        var isKnown = true
     }
+
+    /// A lock for writing.
+    private struct Lock {
+        /// The statement that took it.
+        let statement: StoreEvidence.Statement
+        /// The number of a later statement that started after it had been taken.
+        let taken: UInt64
+        /// The number of the statement that released it; nil if it was held until the log's end.
+        let end: UInt64?
+    }
+
+    /// The maximum number of statements that may have failed.
+    private static let candidateLimit = 100
 
     static func findings(in store: StoreEvidence, of failure: FailureEvidence) throws -> [Finding] {
         let text = failure.message.text
-        let isNamed = ["database is locked", "database table is locked", "SQLITE_BUSY", "SQLITE_LOCKED"]
-            .contains(where: text.contains)
-        guard let (failed, evidence) = try failed(isNamed: isNamed, failure.message, in: store) else {
+        let isInProcess = ["database table is locked", "SQLITE_LOCKED"].contains(where: text.contains)
+        let isNamed =
+            isInProcess || ["database is locked", "SQLITE_BUSY"].contains(where: text.contains)
+        let locks = locks(in: store)
+        guard let (failed, reason) = failed(in: store, failure.message, locks, isNamed: isNamed) else {
             return []
         }
-        let error = failed.record.error
-        let held = holder(before: failed, in: store)
-        let committed = held == nil ? staleWriter(before: failed, in: store) : nil
-        let isStale = error?.code == 517 || committed != nil
-        let reader = held == nil && committed == nil ? reader(before: failed, in: store) : nil
-        let holder = held ?? committed ?? reader?.statement
-        // A statement that the log lacks may have released the lock.
-        let isUnfinished = reader?.isUnfinished ?? (store.store.statements?.reason == nil)
+        let obstacle = obstacle(to: failed, locks, in: store)
         let connection = "connection \(failed.record.connection)"
-        let title =
-            holder.map {
-                isStale
-                    ? "Connection \($0.record.connection) committed before \(connection) could write"
-                    : "Connection \($0.record.connection) \(isUnfinished ? "held" : "may have held") the lock that "
-                        + "\(connection) needed"
-            } ?? "A statement of \(connection) found the store locked"
-        var confidence: Finding.Confidence = isNamed ? .certain : error == nil ? .likely : .possible
-        // Another statement may have failed, or another connection may have had the lock.
-        if confidence == .certain, !isUnfinished { confidence = .likely }
-        if case .unchanged = evidence, holder == nil { confidence = .possible }
-        let isInProcess =
-            (error?.code ?? 0) & 0xff == 6 || text.contains("table is locked")
-            || text.contains("SQLITE_LOCKED")
-        return [
-            Finding(
-                code: code, title: title, confidence: confidence, store: store.name,
-                statement: (holder.map { writer(after: $0, in: store) } ?? failed).record,
-                explanation: explanation(failed, evidence, isNamed: isNamed)
-                    + (holder == nil
-                        ? isInProcess
-                            ? " No other connection is known to have had a lock, but a query of the same one may not have "
-                                + "been finished."
-                            : " No other connection of the test's process is known to have had a lock. Another process may "
-                                + "have had it."
-                        : isStale
-                            ? " The statement shown changed the store after \(connection) had read it."
-                            : isUnfinished
-                                ? " The statement shown took the lock."
-                                : " The query shown kept it if it wasn't read to its end or reset."),
-                evidence: isNamed ? .error : .loss)
-        ]
+        var finding = Finding(
+            code: code, title: "A statement of \(connection) found the store locked",
+            confidence: isNamed ? .certain : failed.record.error == nil ? .likely : .possible,
+            store: store.name, statement: (obstacle?.statement ?? failed).record,
+            explanation: "'\(SafeText.line(String(failed.record.sql.prefix(120))))' \(reason)",
+            evidence: isNamed ? .error : .loss)
+        if let obstacle {
+            let other = "Connection \(obstacle.statement.record.connection)"
+            finding.title =
+                obstacle.isChange
+                ? "\(other) committed before \(connection) could write"
+                : "\(other) \(obstacle.isKnown ? "held" : "may have held") the lock that \(connection) needed"
+            finding.explanation +=
+                obstacle.isChange
+                ? " The statement shown changed the store after \(connection) had read it."
+                : obstacle.isKnown
+                    ? " The statement shown took the lock."
+                    : " The query shown kept it if it wasn't read to its end or reset."
+            if !obstacle.isKnown, finding.confidence == .certain { finding.confidence = .likely }
+        } else {
+            // Another statement may have failed.
+            if failed.record.error == nil, store.statement(namedIn: failure.message) == nil {
+                finding.confidence = .possible
+            }
+            finding.explanation +=
+                isInProcess || failed.record.error.map { $0.code & 0xff == 6 } ?? false
+                ? " No other connection is known to have had a lock, but a query of the same one may not have been finished."
+                : " No other connection of the test's process is known to have had a lock. Another process may have had it."
+        }
+        return [finding]
     }
 
-    /// Returns the statement that failed, and the reason to take it for that.
-    ///
-    /// SQLite doesn't report to its error log that a statement found the store locked.
+    /// Returns the statement that failed, and the reason to take it for that, as the end of a sentence.
     private static func failed(
-        isNamed: Bool, _ message: FailureMessage, in store: StoreEvidence
-    ) throws -> (StoreEvidence.Statement, Evidence)? {
+        in store: StoreEvidence, _ message: FailureMessage, _ locks: [Lock], isNamed: Bool
+    ) -> (statement: StoreEvidence.Statement, reason: String)? {
         for statement in store.testStatements.reversed() {
             if let error = statement.record.error, [5, 6].contains(error.code & 0xff) {
-                return (statement, .logged(error))
+                return (
+                    statement, "failed: \(SafeText.line(error.message)) (SQLite error \(error.code))."
+                )
             }
         }
-        if isNamed, let named = store.statement(namedIn: message) { return (named, .named) }
-        let lockedOut = try store.testStatements.last {
-            try isLockedOut($0, in: store, isNamed: isNamed)
+        if isNamed, let named = store.statement(namedIn: message) {
+            return (named, "failed with the error that the message names.")
         }
-        if let lockedOut { return (lockedOut, .lockedOut) }
-        guard isNamed else { return nil }
-        return store.testStatements.last { $0.writes && $0.record.changes ?? 0 == 0 }.map {
-            ($0, staleWriter(before: $0, in: store) == nil ? .unchanged : .lockedOut)
+        let succeeded = Set(locks.map(\.statement.order))
+        let waiting = store.testStatements.filter { statement in
+            statement.record.error == nil && statement.record.changes ?? 0 == 0
+                && (statement.writes || statement.outline.beginsWriting)
+                && !succeeded.contains(statement.order)
         }
-    }
-
-    private static func explanation(
-        _ failed: StoreEvidence.Statement, _ evidence: Evidence, isNamed: Bool
-    ) -> String {
-        let sql = SafeText.line(String(failed.record.sql.prefix(120)))
-        return switch evidence {
-        case .logged(let error):
-            "'\(sql)' failed: \(SafeText.line(error.message)) (SQLite error \(error.code))."
-        case .named: "'\(sql)' failed with the error that the message names."
-        case .lockedOut:
-            isNamed
-                ? "The message names the error, and '\(sql)' is the last statement that had to fail with it."
-                : "'\(sql)' ended while the other connection's transaction was open, so it can't have succeeded."
-        case .unchanged:
-            "The message names the error, and '\(sql)' is the last statement that may have failed with it: it changed no row."
-        }
-    }
-
-    /// Returns the query by which another connection had a shared lock, or may have had it.
-    ///
-    /// With a rollback journal, a query that wasn't read to its end keeps others from committing, as does a transaction
-    /// that has read.
-    private static func reader(
-        before failed: StoreEvidence.Statement, in store: StoreEvidence
-    ) -> (statement: StoreEvidence.Statement, isUnfinished: Bool)? {
-        guard store.store.journalMode != "wal" else { return nil }
-        var unfinished: [UInt64: StoreEvidence.Statement] = [:]
-        var isOpen: Set<UInt64> = []
-        var last: StoreEvidence.Statement?
-        for statement in store.testStatements where statement.order < failed.order {
-            let connection = statement.record.connection
-            guard connection != failed.record.connection else { continue }
-            switch statement.outline.kind {
-            case .begin, .savepoint: isOpen.insert(connection)
-            case .commit, .rollback:
-                isOpen.remove(connection)
-                unfinished[connection] = nil
-            default:
-                guard statement.outline.isQuery, statement.record.sql.count > 8 else { continue }
-                last = statement
-                // The duration is known only when a query has ended, which may have been after the failure.
-                if isOpen.contains(connection) || statement.record.duration == nil {
-                    unfinished[connection] = statement
-                }
+        // A statement that needs the lock has failed if it ended while another connection had it.
+        let lockedOut = waiting.suffix(candidateLimit).last { statement in
+            guard let lock = lock(at: statement, among: locks, in: store) else { return false }
+            let next = store.statements.first {
+                $0.order > statement.order && $0.record.connection == statement.record.connection
             }
+            return next.map { $0.order < lock.end ?? .max } ?? isNamed
         }
-        if let known = unfinished.values.max(by: { $0.order < $1.order }) { return (known, true) }
-        return last.map { ($0, false) }
+        if let lockedOut {
+            return (
+                lockedOut,
+                "ended while the other connection's transaction was open, so it can't have succeeded."
+            )
+        }
+        guard isNamed, let last = waiting.last(where: \.writes) else { return nil }
+        return (last, "is the last statement that may have failed with the error of the message.")
     }
 
-    /// Returns the statement of another connection that changed the store after the failed one's transaction had read it.
-    ///
-    /// In WAL mode, a transaction that has read an old state can't write.
-    private static func staleWriter(
-        before failed: StoreEvidence.Statement, in store: StoreEvidence
-    ) -> StoreEvidence.Statement? {
-        // Only a WAL has a history.
-        guard store.store.journalMode == "wal" || store.transactionCount > 0, failed.writes else {
-            return nil
+    private static func obstacle(
+        to failed: StoreEvidence.Statement, _ locks: [Lock], in store: StoreEvidence
+    ) -> Obstacle? {
+        if let lock = lock(at: failed, among: locks, in: store) {
+            return Obstacle(statement: lock.statement)
         }
+        guard store.store.journalMode == "wal" else {
+            // A query that wasn't read to its end, or whose transaction is open, keeps others from committing.
+            let queries = queries(before: failed, in: store).filter {
+                $0.record.connection != failed.record.connection
+            }
+            let unfinished = queries.last { query in
+                query.record.duration == nil || isOpen(query, at: failed, in: store)
+            }
+            return unfinished.map { Obstacle(statement: $0) }
+                ?? queries.last.map { Obstacle(statement: $0, isKnown: false) }
+        }
+        // A transaction that has read an old state can't write.
+        let read = queries(before: failed, in: store).first { query in
+            query.record.connection == failed.record.connection
+                && isOpen(query, at: failed, in: store)
+        }
+        guard let read else { return nil }
+        return store.statements.last { statement in
+            statement.order > read.order && statement.order < failed.order && statement.hasChangedRows
+                && statement.record.connection != failed.record.connection
+                && !store.isRolledBack(statement)
+        }.map { Obstacle(statement: $0, isChange: true) }
+    }
+
+    /// Returns the queries that had started before a statement and read the store's tables.
+    private static func queries(
+        before failed: StoreEvidence.Statement, in store: StoreEvidence
+    ) -> [StoreEvidence.Statement] {
         let names = Set(store.tables.map { folded($0.name) })
-        var first: UInt64?
-        var isOpen = false
-        var writer: StoreEvidence.Statement?
-        for statement in store.statements where statement.order < failed.order {
-            guard statement.record.connection == failed.record.connection else {
-                if first != nil, statement.hasChangedRows, !store.isRolledBack(statement) {
-                    writer = statement
-                }
-                continue
-            }
-            switch statement.outline.kind {
-            case .begin: (isOpen, first, writer) = (!statement.outline.beginsWriting, nil, nil)
-            case .commit, .rollback: (isOpen, first, writer) = (false, nil, nil)
-            default:
-                if statement.hasChangedRows { (isOpen, first, writer) = (false, nil, nil) }
-                if isOpen, first == nil, statement.outline.isQuery,
-                    !names.isDisjoint(with: statement.parts.words)
-                {
-                    first = statement.order
-                }
-            }
+        return store.testStatements.filter { statement in
+            statement.order < failed.order && statement.outline.isQuery
+                && !names.isDisjoint(with: statement.parts.words)
         }
-        return writer
     }
 
-    /// Returns the first change of the transaction that a `BEGIN` started, whose line is known more often.
-    private static func writer(
-        after holder: StoreEvidence.Statement, in store: StoreEvidence
-    ) -> StoreEvidence.Statement {
-        guard holder.outline.kind == .begin, holder.record.source == nil else { return holder }
-        let next = store.statements.first {
-            $0.record.connection == holder.record.connection && $0.order > holder.order
-                && ($0.writes || [.commit, .rollback].contains($0.outline.kind))
+    /// True if a statement is part of a transaction that was open when another one started.
+    private static func isOpen(
+        _ statement: StoreEvidence.Statement, at later: StoreEvidence.Statement, in store: StoreEvidence
+    ) -> Bool {
+        store.connectionTransactions.contains { transaction in
+            transaction.end(in: store).map { $0 >= later.order } ?? true
+                && transaction.statements.contains { store.statements[$0].order == statement.order }
         }
-        return next.flatMap { $0.writes ? $0 : nil } ?? holder
     }
 
-    /// True if a statement that needs the write lock ended while another connection had it.
-    private static func isLockedOut(
-        _ statement: StoreEvidence.Statement, in store: StoreEvidence, isNamed: Bool
-    ) throws -> Bool {
-        // An INSERT of values without a conflict clause inserts a row or fails, unless a trigger skips it.
-        let hasFailed =
-            statement.outline.kind == .insert && !statement.outline.mayHaveNoEffect
-            && statement.record.changes == 0 && !statement.parts.words.contains("select")
-            && !(statement.outline.table.map(store.effects.hasTrigger) ?? true)
-        let isUncommitted =
-            statement.outline.beginsWriting
-            && !store.transactions.committedStarts.contains(statement.order)
-        let mayHaveFailed =
-            hasFailed || isUncommitted
-            || (isNamed && statement.writes && statement.record.changes ?? 0 == 0)
-        guard mayHaveFailed, statement.record.error == nil, store.store.statements?.reason == nil,
-            store.locks.contended.contains(statement.order),
-            let holder = holder(before: statement, in: store)
-        else { return false }
-        let connection = holder.record.connection
-        let later = store.statements.filter { $0.order > statement.order }
-        let release = later.first {
-            $0.record.connection == connection && [.commit, .rollback].contains($0.outline.kind)
-        }
-        // While a connection has the lock, no other one can change rows: closing the first one has released the lock.
-        let isReleased = later.contains {
-            $0.order < release?.order ?? .max && $0.record.connection != connection && $0.hasChangedRows
-                && !$0.outline.isElsewhere
-        }
-        guard !isReleased else { return false }
-        // The statement has ended if its connection runs another one, or if its effects are known.
-        let next = later.first { $0.record.connection == statement.record.connection }
-        guard let release else {
-            return isNamed || hasFailed || next != nil || statement.record.versions != nil
-        }
-        return next.map { $0.order < release.order } ?? false
-    }
-
-    /// Returns the statement by which another connection took the lock that it still had.
-    private static func holder(
-        before failed: StoreEvidence.Statement, in store: StoreEvidence
-    ) -> StoreEvidence.Statement? {
-        var locks: [UInt64: StoreEvidence.Statement] = [:]
-        var isOpen: Set<UInt64> = []
-        var last: StoreEvidence.Statement?
-        for statement in store.statements where statement.order < failed.order {
-            let connection = statement.record.connection
-            guard connection != failed.record.connection else { continue }
-            switch statement.outline.kind {
-            case .begin, .savepoint:
-                isOpen.insert(connection)
-                if statement.outline.beginsWriting, store.locks.hasSucceeded(statement, before: failed) {
-                    locks[connection] = statement
-                }
-            case .commit, .rollback, .release:
-                if locks[connection] != nil { last = locks[connection] }
-                isOpen.remove(connection)
-                locks[connection] = nil
-            default:
-                guard statement.writes || statement.outline.kind == .definition,
-                    store.locks.hasSucceeded(statement, before: failed)
-                else { continue }
-                if isOpen.contains(connection) {
-                    if locks[connection] == nil { locks[connection] = statement }
-                } else {
-                    last = statement
-                }
+    /// Returns the locks that transactions are known to have had, in the order in which they were taken.
+    private static func locks(in store: StoreEvidence) -> [Lock] {
+        store.connectionTransactions.compactMap { transaction in
+            let statements = transaction.statements.map { store.statements[$0] }
+            // A `BEGIN IMMEDIATE` may have failed, too, and is tried again then.
+            guard statements.contains(where: \.hasChangedRows),
+                statements.count(where: { $0.outline.kind == .begin }) <= 1,
+                let place = statements.firstIndex(where: {
+                    $0.outline.beginsWriting || $0.hasChangedRows
+                })
+            else { return nil }
+            // Each connection and each thread runs one statement at a time.
+            let first = statements[place]
+            let next = store.statements[(transaction.statements[place] + 1)...].first {
+                $0.record.connection == first.record.connection
+                    || $0.record.thread == first.record.thread
             }
+            return next.map {
+                Lock(statement: first, taken: $0.order, end: transaction.end(in: store))
+            }
+        }.sorted { $0.taken < $1.taken }
+    }
+
+    /// Returns the lock that another connection had when a statement started.
+    private static func lock(
+        at failed: StoreEvidence.Statement, among locks: [Lock], in store: StoreEvidence
+    ) -> Lock? {
+        // Only one connection can have it at a time.
+        let last = locks.last { lock in
+            lock.taken <= failed.order
+                && lock.statement.record.connection != failed.record.connection
         }
-        if let held = locks.values.max(by: { $0.order < $1.order }) { return held }
-        return failed.record.error?.code == 517 ? last : nil
+        guard let lock = last, lock.end.map({ $0 > failed.order }) ?? true else { return nil }
+        // Closing a connection releases its lock.
+        let isReleased = store.statements.contains { other in
+            other.order > lock.statement.order && other.order < failed.order && other.hasChangedRows
+                && other.record.connection != lock.statement.record.connection
+                && !other.outline.isElsewhere
+        }
+        return isReleased ? nil : lock
+    }
+}
+
+extension ConnectionTransaction {
+    /// The number of the statement that ended the transaction; nil if it is open.
+    fileprivate func end(in store: StoreEvidence) -> UInt64? {
+        end == .open ? nil : statements.last.map { store.statements[$0].order }
     }
 }
