@@ -114,26 +114,26 @@ import Testing
             [
                 """
                 CREATE TABLE budget(id INTEGER PRIMARY KEY, month TEXT NOT NULL, amount INTEGER CHECK (amount >= 0),
-                account INTEGER REFERENCES account(id)); PRAGMA ignore_check_constraints = 1;
-                INSERT INTO budget VALUES (1, 'May', -1, 1), (2, 'June', 1, 9); PRAGMA ignore_check_constraints = 0
+                account INTEGER REFERENCES account(id), CONSTRAINT short CHECK (length(month) < 5));
+                PRAGMA ignore_check_constraints = 1;
+                INSERT INTO budget VALUES (1, 'May', -1, 1), (2, 'June', 1, 9), (3, 'CHECK (x)', 1, NULL);
+                PRAGMA ignore_check_constraints = 0
                 """
             ], log: [("PRAGMA foreign_keys = ON", 0)])
         #expect(
             found.findings.filter { $0.confidence == .certain }.map(\.title).sorted() == [
                 "1 row of budget refers to an account that does not exist",
                 "1 row of budget violates CHECK (amount >= 0)",
+                "1 row of budget violates CHECK (short)",
             ])
     }
 
     /// Two connections that wait for each other's transactions have found nothing locked.
-    ///
-    /// If the second transaction of connection 1 isn't committed, its `BEGIN` may have waited in vain.
-    @Test(arguments: [true, false]) func aBeginThatWaitedIsNotLockedOut(isCommitted: Bool) throws {
+    @Test func aBeginThatWaitedIsNotLockedOut() throws {
         let log: [(connection: Int, sql: String, changes: Int?)] = [
             (1, "BEGIN IMMEDIATE", 0), (1, "UPDATE account SET balance = 1 WHERE id = 1", 1),
             (2, "BEGIN IMMEDIATE", 0), (1, "COMMIT", 0), (1, "BEGIN IMMEDIATE", 0),
-            (1, "UPDATE account SET balance = 2 WHERE id = 1", isCommitted ? 1 : 0),
-            (1, isCommitted ? "COMMIT" : "ROLLBACK", 0),
+            (1, "UPDATE account SET balance = 2 WHERE id = 1", 1), (1, "COMMIT", 0),
             (2, "UPDATE account SET balance = 3 WHERE id = 1", 1), (2, "COMMIT", 0),
         ]
         let fixture = try Fixture()
@@ -143,7 +143,7 @@ import Testing
                 uniqueKeysWithValues: log.enumerated().map { ($0, "\"connection\":\($1.connection)") }))
         let bundle = try BundleReader(BundleLocation(path: path), scratchDirectory: fixture.directory)
         let found = Explanation(FailureEvidence(bundle, scratch: fixture.directory), bundle: "b.zip")
-        #expect(found.findings.contains { $0.code == .busy } == !isCommitted)
+        #expect(!found.findings.contains { $0.code == .busy })
     }
 
     @Test func manyStatementsTakeLittleTime() throws {

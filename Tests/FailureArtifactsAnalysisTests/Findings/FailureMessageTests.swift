@@ -108,15 +108,6 @@ import Testing
         #expect(parts.relative == ["b"])
     }
 
-    @Test func checkConstraintsAreFoundInDefinitions() {
-        #expect(
-            Integrity.checks(
-                in:
-                    "CREATE TABLE t(a CHECK (a > (1)), b TEXT DEFAULT 'CHECK (x)', CONSTRAINT c CHECK(b IN (')', 'x')))"
-            )
-                == ["a > (1)", "b IN (')', 'x')"])
-    }
-
     @Test func theNearestNameIsFound() {
         #expect(Spelling.nearest(to: "acount", among: ["entry", "account", "amount"]) == "account")
         #expect(Spelling.nearest(to: "player", among: ["entry", "account"]) == nil)
