@@ -6,6 +6,7 @@ struct Reference: Hashable {
     let columns: [String]
     let parent: String
     let parentColumns: [String]
+    let isDeclared: Bool
 
     /// The condition under which the row `p` of the parent is the one that the row `c` refers to.
     var match: String {
@@ -13,57 +14,76 @@ struct Reference: Hashable {
             .map { "p.\(quotedIdentifier($0)) = c.\(quotedIdentifier($1))" }.joined(separator: " AND ")
     }
 
+    /// The condition under which the row `c` refers to a row.
+    ///
+    /// Without a declaration, 0, -1 and an empty text may stand for none.
+    var presence: String {
+        columns.map {
+            let column = "c." + quotedIdentifier($0)
+            return isDeclared ? "\(column) IS NOT NULL" : "\(column) NOT IN (0, -1, '')"
+        }.joined(separator: " AND ")
+    }
+
+    /// The condition under which the reference of the row `c` leads nowhere.
+    var danglingCondition: String {
+        "\(presence)\n  AND NOT EXISTS (SELECT 1 FROM \(quotedIdentifier(parent)) p WHERE \(match))"
+    }
+
     /// A query for the rows whose reference leads nowhere.
     var danglingRows: String {
-        let present = columns.map { "c.\(quotedIdentifier($0)) IS NOT NULL" }
-        return """
-            SELECT c.* FROM \(quotedIdentifier(table)) c
-            WHERE \(present.joined(separator: " AND "))
-              AND NOT EXISTS (SELECT 1 FROM \(quotedIdentifier(parent)) p WHERE \(match))
-            """
+        "SELECT c.* FROM \(quotedIdentifier(table)) c\nWHERE \(danglingCondition)"
+    }
+
+    /// Returns the references between the application's tables: the declared ones, and those that the names of other
+    /// columns suggest.
+    ///
+    /// - Parameters:
+    ///   - schema: The schema.
+    ///   - connection: A connection to the database.
+    /// - Returns: The references, in the order of the tables.
+    /// - Throws: An error if SQLite can't read a table's definition.
+    static func all(
+        in schema: DatabaseSchema, of connection: borrowing Connection
+    ) throws(SQLiteError) -> [Reference] {
+        var references: [Reference] = []
+        for table in schema.applicationTables {
+            let declared = try declared(by: table, in: schema, of: connection)
+            references += declared
+            let names = Set(declared.flatMap(\.columns).map(folded))
+            references += table.columns.filter { !names.contains(folded($0.name)) }
+                .compactMap { suggested(by: $0, of: table, in: schema) }
+        }
+        return references
     }
 
     /// Returns the declared foreign keys of a table whose parents exist.
-    ///
-    /// - Parameters:
-    ///   - table: A table.
-    ///   - schema: The table's schema.
-    ///   - connection: A connection to the database.
-    /// - Returns: The references, in the order of SQLite's list.
-    /// - Throws: An error if SQLite can't read the table's definition.
-    static func declared(
+    private static func declared(
         by table: TableShape, in schema: DatabaseSchema, of connection: borrowing Connection
     ) throws(SQLiteError) -> [Reference] {
-        // The columns of the result: id, seq, table, from, to, on_update, on_delete, match.
         let statement = try connection.prepare(
-            "PRAGMA foreign_key_list(\(quotedIdentifier(table.name)))")
-        var parts: [Int64: [(position: Int64, parent: String, column: String, target: String?)]] = [:]
+            "SELECT id, \"table\", \"from\", \"to\" FROM pragma_foreign_key_list(?) ORDER BY id, seq")
+        try statement.bind([.text(table.name)])
+        var parts: [Int64: (parent: String, columns: [String], targets: [String])] = [:]
         while try statement.step() {
-            let target = statement.value(at: 4) == .null ? nil : statement.text(at: 4)
-            parts[statement.integer(at: 0), default: []].append(
-                (statement.integer(at: 1), statement.text(at: 2), statement.text(at: 3), target))
+            let (id, parent) = (statement.integer(at: 0), statement.text(at: 1))
+            parts[id, default: (parent, [], [])].columns.append(statement.text(at: 2))
+            if statement.value(at: 3) != .null { parts[id]?.targets.append(statement.text(at: 3)) }
         }
-        return parts.sorted { $0.key < $1.key }.compactMap { _, parts in
-            let parts = parts.sorted { $0.position < $1.position }
-            guard let parent = schema.tables[folded(parts[0].parent)] else { return nil }
+        return parts.sorted { $0.key < $1.key }.compactMap { _, key in
+            guard let parent = schema.tables[folded(key.parent)] else { return nil }
             // Without columns, a foreign key refers to the primary key.
-            let named = parts.compactMap(\.target)
-            let targets = named.count == parts.count ? named : schema.keyColumns(of: parent.name)
-            guard targets.count == parts.count else { return nil }
+            let targets = key.targets.isEmpty ? schema.keyColumns(of: parent.name) : key.targets
+            guard targets.count == key.columns.count else { return nil }
             return Reference(
-                table: table.name, columns: parts.map(\.column), parent: parent.name,
-                parentColumns: targets)
+                table: table.name, columns: key.columns, parent: parent.name, parentColumns: targets,
+                isDeclared: true)
         }
     }
 
     /// Returns the reference that a column's name suggests, such as `transferID` → `transfer.id`.
     ///
-    /// - Parameters:
-    ///   - column: A column.
-    ///   - table: The column's table.
-    ///   - schema: The table's schema.
-    /// - Returns: The reference to the table with the longest name that fits; nil if none does.
-    static func suggested(
+    /// If several tables' names fit, it leads to the longest one.
+    private static func suggested(
         by column: TableShape.Column, of table: TableShape, in schema: DatabaseSchema
     ) -> Reference? {
         let name = folded(column.name)
@@ -87,7 +107,8 @@ struct Reference: Hashable {
             Affinity(declaredType: target.type) == Affinity(declaredType: column.type)
         else { return nil }
         return Reference(
-            table: table.name, columns: [column.name], parent: parent.name, parentColumns: key)
+            table: table.name, columns: [column.name], parent: parent.name, parentColumns: key,
+            isDeclared: false)
     }
 
     /// True if a column's name looks like a reference to another row.
@@ -126,5 +147,25 @@ extension DatabaseSchema {
         if let key = shape.integerKey { return [key] }
         if !shape.primaryKey.isEmpty { return shape.primaryKey.map(\.name) }
         return [shape.rowidName ?? "rowid"]
+    }
+}
+
+extension StoreEvidence {
+    /// True if a foreign key can make a statement fail, which SQLite doesn't log.
+    func mayReject(_ statement: Statement) -> Bool {
+        guard let table = statement.outline.table else { return false }
+        let assigned = statement.parts.assigned
+        return references.contains { reference in
+            let isOwn = folded(reference.table) == table
+            let isParent = folded(reference.parent) == table
+            guard reference.isDeclared else { return false }
+            return switch statement.outline.kind {
+            case .delete: isParent
+            case .update:
+                isOwn && reference.columns.contains { assigned.contains(folded($0)) }
+                    || isParent && reference.parentColumns.contains { assigned.contains(folded($0)) }
+            default: isOwn
+            }
+        }
     }
 }

@@ -116,8 +116,8 @@ package final class StoreEvidence {
     private(set) lazy var connectionTransactions = ConnectionTransaction.all(in: statements.outlined)
     private(set) lazy var transactions = StatementTransactions(
         statements, connectionTransactions, steps)
-    private(set) lazy var effects = StatementEffects(self)
-    private(set) lazy var locks = StatementLocks(statements)
+    /// The references between the tables; empty if a table's definition can't be read.
+    private(set) lazy var references = (try? Reference.all(in: schema, of: connection)) ?? []
     /// The tables whose statements can change rows of other tables; nil if triggers were added or dropped.
     private(set) lazy var linked: LinkedTables? = {
         let isSteady = steps.allSatisfy { $0.changes.schema.allSatisfy { $0.type != "trigger" } }

@@ -89,8 +89,8 @@ package struct Explanation: Encodable {
     /// The rules.
     static var rules: [any FindingRule.Type] {
         [
-            InvariantBroken.self, DifferenceFromPass.self, ForeignKeyViolation.self, Integrity.self,
-            StatementFailed.self, Busy.self, OpenTransaction.self, RolledBack.self, Orphan.self,
+            InvariantBroken.self, DifferenceFromPass.self, BrokenReference.self, Integrity.self,
+            StatementFailed.self, Busy.self, OpenTransaction.self, RolledBack.self,
         ]
     }
 

@@ -95,7 +95,7 @@ enum StatementFailed: FindingRule {
         let isReference = error.message.hasPrefix("FOREIGN")
         let candidates = store.testStatements.filter {
             $0.writes && $0.record.error == nil && $0.record.changes ?? 0 == 0
-                && (!isReference || store.effects.mayReject($0))
+                && (!isReference || store.mayReject($0))
         }
         let isOne = isReference && candidates.count == 1 && store.hasWholeLog
         return try candidates.last.map {

@@ -141,6 +141,33 @@ package struct FixturePlan {
         }
     }
 
+    /// The rows that a fixture doesn't have.
+    package enum Omission: Equatable, Sendable {
+        /// None.
+        case none
+        /// Rows that the transaction neither changed nor refers to.
+        case otherRows
+        /// Some of the rows that the transaction changed or refers to as well, because these are more than `limit`.
+        case changedRows(limit: Int)
+    }
+
+    /// Leaves out the rows of a store that the transaction has nothing to do with.
+    ///
+    /// - Parameters:
+    ///   - before: The state before the transaction, which nothing else uses.
+    ///   - after: The state after it.
+    ///   - limits: The resource limits.
+    /// - Returns: The rows that were left out: none if the store is damaged, or if nothing is known about the rows that
+    ///   matter.
+    /// - Throws: An error if the store can't be read.
+    package func slice(
+        _ before: String, after: String, limits: UntrustedLimits
+    ) throws -> Omission {
+        guard let step = culprit.step else { return .none }
+        return try FixtureSlice(finding: finding, step: step, query: query, limits: limits)
+            .apply(to: before, after: after)
+    }
+
     /// Removes the queries that don't tell a broken store from a sound one.
     ///
     /// - Parameters:

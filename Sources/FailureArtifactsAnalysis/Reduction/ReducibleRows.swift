@@ -10,16 +10,19 @@ struct ReducibleRows {
         let shape: TableShape
         /// The columns that identify a row: the rowid, or the primary key of a table without rowids.
         let key: [String]
-        /// The numbers of its rows.
-        fileprivate(set) var rows: Range<Int>
+        /// The numbers of its rows, by their keys.
+        fileprivate(set) var rows: [[Value]: Int] = [:]
 
         var name: String { quotedIdentifier(shape.name) }
+        /// The key's columns, as a part of a query.
+        var keyList: String { key.map(quotedIdentifier).joined(separator: ", ") }
         /// The condition that selects a row by the values of its key.
         var condition: String { key.map { "\(quotedIdentifier($0)) = ?" }.joined(separator: " AND ") }
     }
 
-    private(set) var tables: [Table] = []
-    /// The columns that declared or suggested references lead to, by folded table name.
+    /// The tables, by folded name.
+    private(set) var tables: [String: Table] = [:]
+    /// The columns that references lead to, by folded table name.
     private(set) var referenced: [String: Set<String>] = [:]
     /// The values of the rows' keys.
     private(set) var keys: [[Value]] = []
@@ -37,32 +40,27 @@ struct ReducibleRows {
     ///   - connection: A connection to the store.
     /// - Throws: An error if the store can't be read or the time is up.
     init(_ schema: DatabaseSchema, of connection: borrowing Connection) throws(SQLiteError) {
-        for shape in schema.applicationTables where !Self.isBookkeeping(shape.name) {
+        for shape in Self.shapes(in: schema, of: connection) {
             let key =
                 shape.kind == .withoutRowid
                 ? shape.primaryKey.map(\.name)
-                : [shape.rowidName ?? shape.integerKey].compactMap { $0 }
-            guard !key.isEmpty else { continue }
-            try read(Table(shape: shape, key: key, rows: count..<count), of: connection)
-        }
-        let texts = try FullTextTable.withOwnTexts(in: connection).filter {
-            !Self.isBookkeeping($0.name)
-        }
-        for table in texts {
-            guard let shape = schema.tables[folded(table.name)] else { continue }
-            try read(Table(shape: shape, key: ["rowid"], rows: count..<count), of: connection)
+                : [shape.kind == .virtual ? "rowid" : shape.rowidName ?? shape.integerKey].compactMap(
+                    \.self)
+            if !key.isEmpty { try read(Table(shape: shape, key: key), of: connection) }
         }
         parents = Array(repeating: [], count: count)
-        for table in tables {
-            let declared = try Reference.declared(by: table.shape, in: schema, of: connection)
-            for reference in declared { try add(reference, isDeclared: true, of: connection) }
-            for column in table.shape.columns
-            where !declared.contains(where: { $0.columns.contains(column.name) }) {
-                let suggested = Reference.suggested(by: column, of: table.shape, in: schema)
-                if let suggested { try add(suggested, isDeclared: false, of: connection) }
-            }
+        for reference in try Reference.all(in: schema, of: connection) {
+            try add(reference, of: connection)
         }
-        for table in texts { addTexts(table.name) }
+        for texts in tables.values where texts.shape.kind == .virtual { addTexts(texts) }
+    }
+
+    /// Returns the tables whose rows can be removed: the application's, and full-text tables with texts of their own.
+    static func shapes(
+        in schema: DatabaseSchema, of connection: borrowing Connection
+    ) -> [TableShape] {
+        (schema.applicationTables + FullTextTables.withTexts(in: schema, of: connection))
+            .filter { !isBookkeeping($0.name) }
     }
 
     /// True for a table in which a library or framework keeps its own state.
@@ -80,104 +78,101 @@ struct ReducibleRows {
     private mutating func read(
         _ table: Table, of connection: borrowing Connection
     ) throws(SQLiteError) {
-        let columns = table.key.map(quotedIdentifier).joined(separator: ", ")
-        let statement = try connection.prepare(
-            "SELECT \(columns) FROM \(table.name) ORDER BY \(columns)")
+        var table = table
         var keys: [[Value]] = []
+        let statement = try connection.prepare(
+            "SELECT \(table.keyList) FROM \(table.name) ORDER BY \(table.keyList)")
         while try statement.step() {
             let key = table.key.indices.map { statement.value(at: $0) }
             // The bytes of a text that isn't UTF-8 are unknown, so its row can't be selected.
             for case .text(let text) in key where text.contains("\u{FFFD}") { return }
+            table.rows[key] = count + keys.count
             keys.append(key)
         }
-        var table = table
-        table.rows = count..<count + keys.count
-        tables.append(table)
+        tables[folded(table.shape.name)] = table
         self.keys += keys
     }
 
     private mutating func add(
-        _ reference: Reference, isDeclared: Bool, of connection: borrowing Connection
+        _ reference: Reference, of connection: borrowing Connection
     ) throws(SQLiteError) {
-        guard let child = tables.first(where: { $0.shape.name == reference.table }),
-            let parent = tables.first(where: { $0.shape.name == reference.parent })
+        guard let child = tables[folded(reference.table)],
+            let parent = tables[folded(reference.parent)]
         else { return }
-        func columns(_ alias: String, _ table: Table) -> String {
-            table.key.map { "\(alias).\(quotedIdentifier($0))" }.joined(separator: ", ")
+        func columns(_ alias: String, _ table: Table) -> [String] {
+            table.key.map { "\(alias).\(quotedIdentifier($0))" }
         }
-        var edges: [(child: [Value], parent: [Value])] = []
+        let selected = (columns("c", child) + columns("p", parent)).joined(separator: ", ")
+        var edges: [(child: Int, parent: Int)] = []
         do throws(SQLiteError) {
             let statement = try connection.prepare(
-                """
-                SELECT \(columns("c", child)), \(columns("p", parent)) FROM \(child.name) c \
-                JOIN \(parent.name) p ON \(reference.match)
-                """)
+                "SELECT \(selected) FROM \(child.name) c JOIN \(parent.name) p ON \(reference.match)")
             while try statement.step() {
-                edges.append(
-                    (
-                        child.key.indices.map { statement.value(at: $0) },
-                        parent.key.indices.map { statement.value(at: child.key.count + $0) }
-                    ))
+                let values = (0..<statement.columnCount).map { statement.value(at: $0) }
+                guard let row = child.rows[Array(values.prefix(child.key.count))],
+                    let other = parent.rows[Array(values.dropFirst(child.key.count))]
+                else { continue }
+                edges.append((row, other))
             }
-            if !isDeclared {
-                let column = quotedIdentifier(reference.columns[0])
-                let total = try connection.integer(of: "SELECT count(\(column)) FROM \(child.name)")
-                // A reference that most rows obey is one.
-                guard Int64(edges.count) * 2 >= total else { return }
-            }
+            let total = try connection.integer(
+                of: "SELECT count(*) FROM \(child.name) c WHERE \(reference.presence)")
+            // A reference that most rows obey is one.
+            guard reference.isDeclared || Int64(edges.count) * 2 >= total else { return }
         } catch {
             // A foreign key that names a missing column is an error only when SQLite enforces it.
             guard error.isMissingName else { throw error }
             return
         }
-        referenced[folded(parent.shape.name), default: []].formUnion(reference.parentColumns.map(folded))
-        let numbers = (numbers(of: child), numbers(of: parent))
-        for edge in edges {
-            guard let row = numbers.0[edge.child], let other = numbers.1[edge.parent] else { continue }
-            parents[row].append(other)
+        referenced[folded(reference.parent), default: []].formUnion(reference.parentColumns.map(folded))
+        for edge in edges { parents[edge.child].append(edge.parent) }
+    }
+
+    /// Lets the rows of a table refer to their texts in a full-text table, which has its name and the same rowids.
+    private mutating func addTexts(_ texts: Table) {
+        let name = folded(texts.shape.name)
+        let owners = tables.filter { $0.value.shape.kind == .rowid && name.contains($0.key) }
+        guard let owner = owners.max(by: { $0.key.count < $1.key.count })?.value else { return }
+        for (key, row) in owner.rows {
+            if let text = texts.rows[key] { parents[row].append(text) }
         }
     }
 
-    /// Lets the rows of a table refer to their texts in a full-text table, which have the same rowids.
-    ///
-    /// It is the table that has most of the rowids, or else a full-text table refers to nothing.
-    private mutating func addTexts(_ name: String) {
-        guard let texts = tables.first(where: { $0.shape.name == name }), !texts.rows.isEmpty else {
-            return
+    /// Returns the numbers of the rows with certain values; empty if there are none.
+    func numbers(
+        of table: String, where columns: [String], _ values: [StoredValue],
+        _ connection: borrowing Connection
+    ) throws(SQLiteError) -> [Int] {
+        let bound = values.compactMap(\.bindable)
+        guard let table = tables[folded(table)], !columns.isEmpty, bound.count == columns.count else {
+            return []
         }
-        let numbers = numbers(of: texts)
-        var best: (table: Table, rank: Int)?
-        for table in tables where table.shape.kind == .rowid {
-            let count = table.rows.count { numbers[keys[$0]] != nil }
-            guard count * 2 >= texts.rows.count else { continue }
-            // Several tables can have the rowids 1, 2 and so on. Then the names decide.
-            let isNamed = folded(name).contains(folded(table.shape.name))
-            let rank = count + (isNamed ? self.count : 0)
-            if rank > best?.rank ?? 0 { best = (table, rank) }
+        let condition = columns.map { "\(quotedIdentifier($0)) IS ?" }.joined(separator: " AND ")
+        let statement = try connection.prepare(
+            "SELECT \(table.keyList) FROM \(table.name) WHERE \(condition)")
+        try statement.bind(bound)
+        var found: [Int] = []
+        while try statement.step() {
+            let key = table.key.indices.map { statement.value(at: $0) }
+            if let number = table.rows[key] { found.append(number) }
         }
-        for row in best?.table.rows ?? 0..<0 {
-            if let text = numbers[keys[row]] { parents[row].append(text) }
-        }
+        return found
     }
 
-    /// Returns the numbers of a table's rows by their keys.
-    func numbers(of table: Table) -> [[Value]: Int] {
-        Dictionary(uniqueKeysWithValues: table.rows.map { (keys[$0], $0) })
+    /// Returns the rows with the keys of another state's rows.
+    func numbers(of kept: [Bool], in other: ReducibleRows) -> [Int] {
+        tables.flatMap { name, table in
+            (other.tables[name]?.rows ?? [:]).filter { kept[$0.value] }.compactMap { table.rows[$0.key] }
+        }
     }
 
     /// Returns the given rows and all rows that they refer to, directly or not.
     func closure(of rows: some Sequence<Int>) -> [Bool] {
         var kept = Array(repeating: false, count: count)
-        var open: [Int] = []
-        for row in rows where !kept[row] {
-            kept[row] = true
-            open.append(row)
-        }
+        var open = Array(rows)
         while let row = open.popLast() {
-            for parent in parents[row] where !kept[parent] {
-                kept[parent] = true
-                open.append(parent)
-            }
+            if kept[row] { continue }
+            kept[row] = true
+            open += parents[row]
         }
         return kept
     }
@@ -192,20 +187,62 @@ struct ReducibleRows {
     func delete(
         from connection: borrowing Connection, keeping kept: [Bool], of current: [Bool]
     ) throws(SQLiteError) {
-        for table in tables {
-            let removed = table.rows.filter { current[$0] && !kept[$0] }
-            guard !removed.isEmpty else { continue }
-            guard table.rows.contains(where: { kept[$0] }) else {
+        try connection.execute("BEGIN")
+        for table in tables.values {
+            guard table.rows.values.contains(where: { kept[$0] }) else {
                 try connection.execute("DELETE FROM \(table.name)")
                 continue
             }
             let statement = try connection.prepare(
                 "DELETE FROM \(table.name) WHERE \(table.condition)")
-            for row in removed {
-                try statement.bind(keys[row])
+            for (key, row) in table.rows where current[row] && !kept[row] {
+                try statement.bind(key)
                 _ = try statement.step()
                 statement.reset()
             }
         }
+        try connection.execute("COMMIT")
+    }
+}
+
+/// The full-text tables of a store: FTS3, FTS4 or FTS5 (<https://www.sqlite.org/fts5.html>).
+enum FullTextTables {
+    /// Returns the names of all full-text tables.
+    private static func names(in schema: DatabaseSchema) -> [String] {
+        schema.objects.filter { object in
+            object.type == "table"
+                && DefinitionText.module(object.sql).map(["fts3", "fts4", "fts5"].contains) ?? false
+        }.map(\.name)
+    }
+
+    /// Returns the tables with texts of their own, without those that need a tokenizer of the application.
+    static func withTexts(
+        in schema: DatabaseSchema, of connection: borrowing Connection
+    ) -> [TableShape] {
+        names(in: schema).compactMap { name in
+            let rows = "SELECT rowid FROM \(quotedIdentifier(name))"
+            guard schema.tables[folded(name) + "_content"] != nil,
+                (try? connection.prepare(rows).step()) != nil
+            else { return nil }
+            return schema.tables[folded(name)]
+        }
+    }
+
+    /// Builds the indexes again from their texts, without traces of texts that were removed.
+    ///
+    /// - Returns: False if an index was left as it was, because its texts aren't stored or can't be read.
+    /// - Throws: An error if the time is up.
+    @discardableResult
+    static func rebuild(in connection: borrowing Connection) throws(SQLiteError) -> Bool {
+        var isWhole = true
+        for name in try names(in: DatabaseSchema("main", of: connection)).map(quotedIdentifier) {
+            do throws(SQLiteError) {
+                try connection.execute("INSERT INTO \(name)(\(name)) VALUES ('rebuild')")
+            } catch {
+                if error.isInterrupted { throw error }
+                isWhole = false
+            }
+        }
+        return isWhole
     }
 }

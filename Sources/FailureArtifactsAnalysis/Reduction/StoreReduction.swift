@@ -41,12 +41,12 @@ package final class StoreReduction {
     }
 
     /// The end of the search before all is tried.
-    struct Stop: Error {
+    private struct Stop: Error {
         let end: End
     }
 
-    let options: Options
-    let limits: UntrustedLimits
+    private let options: Options
+    private let limits: UntrustedLimits
     /// The path of the smallest store so far for which the check holds.
     package private(set) var best: String
     /// The number of times that the check was run.
@@ -59,6 +59,8 @@ package final class StoreReduction {
     private let scratch: String
     private let budget: TimeBudget
     private var remainingRows = 0
+    private var copies = 0
+    private var ownsBest = false
 
     /// Creates a reduction.
     ///
@@ -79,8 +81,6 @@ package final class StoreReduction {
         self.check = check
         budget = TimeBudget(limits)
     }
-
-    // MARK: - Checks
 
     /// Runs the check for the smallest store so far.
     ///
@@ -105,37 +105,51 @@ package final class StoreReduction {
     /// - Returns: The reason why the search ended. ``best`` is the smallest store.
     /// - Throws: An error of the check or the store.
     package func run() throws -> End {
+        var end = End.complete
         do {
-            var bytes: UInt64 = .max
+            var size: UInt64 = .max
             // Simpler values can make rows and tables unnecessary, and fewer tables need fewer rows.
-            while true {
+            while let bytes = FileSystem.regularFile(best)?.size, bytes < size {
+                size = bytes
                 try reduceRows()
-                try compact()
                 try reduceValues()
                 if !options.keepsSchema { try reduceSchema() }
                 try compact()
-                let size = FileSystem.regularFile(best)?.size ?? 0
-                let rows = try Self.size(of: best, limits: limits).rowCount
-                guard rows < remainingRows || size < bytes else { return .complete }
-                (remainingRows, bytes) = (rows, size)
                 // The second round of a check that takes long rarely finds more.
-                if options.maximumRuns != nil { return .complete }
+                if options.maximumRuns != nil { break }
             }
         } catch let stop as Stop {
+            end = stop.end
             try compact()
-            return stop.end
+        } catch let error as SQLiteError where error.isInterrupted {
+            end = .timeLimit
+            try compact()
+        }
+        return end
+    }
+
+    /// Leaves out the parts of the store that the check doesn't need.
+    ///
+    /// - Parameters:
+    ///   - parts: The parts.
+    ///   - leaveOut: Leaves out the given parts. An error of SQLite means that the store can't be changed in this way.
+    /// - Throws: ``Stop``, or an error of the check.
+    private func leaveOut<Part>(
+        _ parts: [Part], _ leaveOut: (borrowing Connection, [Part]) throws(SQLiteError) -> Void
+    ) throws {
+        _ = try minimized(Array(parts.indices)) { needed in
+            let needed = Set(needed)
+            return try accept { connection throws(SQLiteError) in
+                try leaveOut(connection, parts.indices.filter { !needed.contains($0) }.map { parts[$0] })
+            }
         }
     }
 
     /// Makes a changed copy of the smallest store so far, and replaces the latter if the check holds for the copy.
     ///
-    /// - Parameters:
-    ///   - isSound: Returns false if the copy, at a path, isn't a store that an application could have made.
-    ///   - change: Changes the copy. An error of SQLite means that the store can't be changed in this way.
     /// - Returns: True if the check holds.
     /// - Throws: ``Stop``, or an error of the check.
-    func accept(
-        isSound: (_ path: String) throws -> Bool = { _ in true },
+    private func accept(
         _ change: (borrowing Connection) throws(SQLiteError) -> Void
     ) throws -> Bool {
         if isInterrupted() { throw Stop(end: .interrupted) }
@@ -145,15 +159,12 @@ package final class StoreReduction {
         defer { if !isBetter { Self.remove(candidate) } }
         do throws(SQLiteError) {
             let connection = try Connection.untrustedForWriting(candidate, limits: budget.remaining())
-            try connection.execute("BEGIN")
             try change(connection)
-            try Self.rebuildTextIndexes(in: connection)
-            try connection.execute("COMMIT")
+            try FullTextTables.rebuild(in: connection)
         } catch {
             if error.isInterrupted { throw Stop(end: .timeLimit) }
             return false
         }
-        guard try isSound(candidate) else { return false }
         // A run is left for the final store.
         if let maximum = options.maximumRuns, runs + 1 >= maximum { throw Stop(end: .runLimit) }
         let copy = try newCopy(of: candidate)
@@ -161,10 +172,8 @@ package final class StoreReduction {
         runs += 1
         do {
             isBetter = try check(copy)
-        } catch let error as SQLiteError {
+        } catch let error as SQLiteError where !error.isInterrupted {
             // A query that names something that was dropped, for example, returns no row.
-            if error.isInterrupted { throw Stop(end: .timeLimit) }
-            isBetter = false
         }
         // The signal may be the reason why a command failed.
         if isInterrupted() {
@@ -176,46 +185,12 @@ package final class StoreReduction {
         return isBetter
     }
 
-    /// Leaves out the parts of the store that the check doesn't need.
-    ///
-    /// - Parameters:
-    ///   - count: The number of parts.
-    ///   - isSound: See ``accept(isSound:_:)``.
-    ///   - leaveOut: Leaves out the parts with the given indices, in ascending order.
-    /// - Returns: The indices of the parts that are needed.
-    /// - Throws: ``Stop``, or an error of the check.
-    func leaveOutParts(
-        of count: Int, isSound: (_ path: String) throws -> Bool = { _ in true },
-        _ leaveOut: (borrowing Connection, [Int]) throws(SQLiteError) -> Void
-    ) throws -> [Int] {
-        var kept = Set(0..<count)
-        return try minimized(Array(0..<count)) { needed in
-            let wanted = Set(needed)
-            if wanted == kept { return true }
-            let removed = kept.subtracting(wanted).sorted()
-            let isAccepted = try accept(isSound: isSound) { connection throws(SQLiteError) in
-                try leaveOut(connection, removed)
-            }
-            if isAccepted { kept = wanted }
-            return isAccepted
-        }
-    }
-
-    /// Rebuilds the full-text indexes of other tables.
-    static func rebuildTextIndexes(in connection: borrowing Connection) throws(SQLiteError) {
-        for table in try FullTextTable.all(in: connection) where table.content == .external {
-            try table.rebuild(in: connection)
-        }
-    }
-
     /// Writes the smallest store anew, without the content of free pages.
     private func compact() throws {
         let copy = try newCopy()
         do {
             let connection = try Connection.untrustedForWriting(copy, limits: limits)
-            for table in try FullTextTable.withOwnTexts(in: connection) {
-                try table.rebuild(in: connection)
-            }
+            try FullTextTables.rebuild(in: connection)
             try connection.vacuumUntrusted()
         } catch {
             Self.remove(copy)
@@ -223,25 +198,6 @@ package final class StoreReduction {
         }
         replaceBest(by: copy)
     }
-
-    /// Runs `body` with a connection to a copy of the smallest store, which is thrown away.
-    ///
-    /// - Returns: False if SQLite failed.
-    func withCopy(_ body: (borrowing Connection) throws(SQLiteError) -> Void) throws -> Bool {
-        let copy = try newCopy()
-        defer { Self.remove(copy) }
-        do throws(SQLiteError) {
-            let connection = try Connection.untrustedForWriting(copy, limits: budget.remaining())
-            try body(connection)
-            return true
-        } catch {
-            if error.isInterrupted { throw Stop(end: .timeLimit) }
-            return false
-        }
-    }
-
-    private var copies = 0
-    private var ownsBest = false
 
     private func replaceBest(by path: String) {
         if ownsBest { Self.remove(best) }
@@ -260,50 +216,6 @@ package final class StoreReduction {
         for suffix in ["", "-journal", "-wal", "-shm"] { try? FileSystem.remove(path + suffix) }
     }
 
-    // MARK: - Rows
-
-    private func reduceRows() throws {
-        let rows: ReducibleRows
-        do throws(SQLiteError) {
-            let connection = try Connection.untrusted(best, limits: budget.remaining())
-            rows = try ReducibleRows(DatabaseSchema("main", of: connection), of: connection)
-        } catch {
-            if error.isInterrupted { throw Stop(end: .timeLimit) }
-            throw error
-        }
-        var current = rows.all
-        remainingRows = rows.count
-        var insufficient: Set<[Bool]> = []
-        func isEnough(_ wanted: some Sequence<Int>) throws -> Bool {
-            let kept = rows.closure(of: wanted)
-            if kept == current { return true }
-            if insufficient.contains(kept) { return false }
-            guard
-                try accept({ connection throws(SQLiteError) in
-                    try rows.delete(from: connection, keeping: kept, of: current)
-                })
-            else {
-                // Large sets rarely occur twice.
-                if rows.count <= 100_000 { insufficient.insert(kept) }
-                return false
-            }
-            current = kept
-            remainingRows = kept.count { $0 }
-            return true
-        }
-        _ = try minimized(Array(rows.tables.indices)) { tables in
-            try isEnough(tables.flatMap { rows.tables[$0].rows })
-        }
-        _ = try minimized(current.indices.filter { current[$0] }, by: isEnough)
-        // Rows can make each other necessary.
-        guard options.maximumRuns == nil, remainingRows <= 50 else { return }
-        for row in current.indices.reversed() where current[row] {
-            let others = current.indices.filter { current[$0] && $0 != row }
-            if rows.closure(of: others)[row] { continue }
-            _ = try isEnough(others)
-        }
-    }
-
     /// Returns the size of a store.
     ///
     /// - Parameters:
@@ -315,13 +227,210 @@ package final class StoreReduction {
         let connection = try Connection.untrusted(path, limits: limits)
         let schema = try DatabaseSchema("main", of: connection)
         var rows: [String: Int] = [:]
-        let names =
-            schema.applicationTables.map(\.name).filter { !ReducibleRows.isBookkeeping($0) }
-            + (try FullTextTable.withOwnTexts(in: connection).map(\.name))
-        for name in names {
-            rows[name] = Int(
-                try connection.integer(of: "SELECT count(*) FROM \(quotedIdentifier(name))"))
+        for table in ReducibleRows.shapes(in: schema, of: connection) {
+            let count = "SELECT count(*) FROM \(quotedIdentifier(table.name))"
+            rows[table.name] = Int(try connection.integer(of: count))
         }
         return Size(rows: rows, bytes: FileSystem.regularFile(path)?.size ?? 0)
+    }
+
+    // MARK: - Rows
+
+    private func reduceRows() throws {
+        let connection = try Connection.untrusted(best, limits: budget.remaining())
+        let rows = try ReducibleRows(DatabaseSchema("main", of: connection), of: connection)
+        var current = rows.all
+        remainingRows = rows.count
+        _ = try minimized(Array(0..<rows.count)) { wanted in
+            let kept = rows.closure(of: wanted)
+            if kept == current { return true }
+            guard
+                try accept({ connection throws(SQLiteError) in
+                    try rows.delete(from: connection, keeping: kept, of: current)
+                })
+            else { return false }
+            current = kept
+            remainingRows = kept.count { $0 }
+            return true
+        }
+    }
+
+    // MARK: - Values
+
+    /// A value that could be simpler.
+    private struct Cell {
+        let table: ReducibleRows.Table
+        let key: [Value]
+        let column: TableShape.Column
+        /// NULL, or an empty text or BLOB.
+        let simplest: Value
+    }
+
+    /// The maximum number of values to look at.
+    private static let cellLimit = 2000
+
+    /// Replaces values by NULL, or else by an empty text or BLOB.
+    private func reduceValues() throws {
+        try leaveOut(cells()) { connection, cells throws(SQLiteError) in
+            for cell in cells {
+                // Constraints may forbid the value.
+                let statement = try connection.prepare(
+                    "UPDATE OR IGNORE \(cell.table.name) SET \(quotedIdentifier(cell.column.name)) = ? "
+                        + "WHERE \(cell.table.condition)")
+                try statement.bind([cell.simplest] + cell.key)
+                _ = try statement.step()
+            }
+        }
+    }
+
+    /// Returns the values that may be replaced.
+    private func cells() throws -> [Cell] {
+        let connection = try Connection.untrusted(best, limits: budget.remaining())
+        let rows = try ReducibleRows(DatabaseSchema("main", of: connection), of: connection)
+        let tables = rows.tables.sorted { $0.key < $1.key }
+        let count = tables.reduce(0) { $0 + $1.value.rows.count * $1.value.shape.columns.count }
+        guard count <= Self.cellLimit else { return [] }
+        var cells: [Cell] = []
+        for (name, table) in tables {
+            let fixed = rows.referenced[name] ?? []
+            for column in table.shape.writableColumns
+            where column.keyPosition == 0 && !fixed.contains(folded(column.name)) {
+                let statement = try connection.prepare(
+                    "SELECT \(quotedIdentifier(column.name)), \(table.keyList) FROM \(table.name)")
+                while try statement.step() {
+                    let simplest: Value
+                    switch statement.value(at: 0) {
+                    case .null, .text(""), .blob([]): continue
+                    case _ where !column.isNotNull: simplest = .null
+                    case .text: simplest = .text("")
+                    case .blob: simplest = .blob([])
+                    case .integer, .real: continue
+                    }
+                    let key = table.key.indices.map { statement.value(at: $0 + 1) }
+                    cells.append(Cell(table: table, key: key, column: column, simplest: simplest))
+                }
+            }
+        }
+        return cells
+    }
+
+    // MARK: - Schema
+
+    /// Drops the indexes, views, triggers and empty tables that the check doesn't need.
+    private func reduceSchema() throws {
+        let original = try Connection.untrusted(best, limits: budget.remaining())
+        try original.enableTriggers()
+        let schema = try DatabaseSchema("main", of: original)
+        let usable = Self.uses(of: schema).filter { (try? original.prepare($0)) != nil }
+        try leaveOut(Self.droppable(in: schema, of: original)) {
+            connection, dropped throws(SQLiteError) in
+            for object in dropped {
+                // With a table, its indexes and triggers have been dropped.
+                try connection.execute(
+                    "DROP \(object.type) IF EXISTS \(quotedIdentifier(object.name))")
+            }
+            // What is left must be usable as before.
+            try connection.enableTriggers()
+            let uses = try Set(Self.uses(of: DatabaseSchema("main", of: connection)))
+            for use in usable where uses.contains(use) { _ = try connection.prepare(use) }
+        }
+    }
+
+    /// Returns the objects that can be dropped, in an order in which each is dropped before what it uses.
+    private static func droppable(
+        in schema: DatabaseSchema, of connection: borrowing Connection
+    ) throws(SQLiteError) -> [DatabaseSchema.Object] {
+        var result: [DatabaseSchema.Object] = []
+        for type in ["trigger", "view", "index", "table"] {
+            for object in schema.objects where object.type == type {
+                let name = folded(object.name)
+                guard !name.hasPrefix("sqlite_"), !ReducibleRows.isBookkeeping(name) else { continue }
+                if type == "table" {
+                    guard let shape = schema.tables[name], !shape.isShadow else { continue }
+                    let hasRow = "SELECT EXISTS (SELECT 1 FROM \(quotedIdentifier(object.name)))"
+                    if shape.kind != .virtual, try connection.integer(of: hasRow) != 0 { continue }
+                }
+                result.append(object)
+            }
+        }
+        return result
+    }
+
+    /// Returns statements that read and write the tables and views.
+    ///
+    /// They can't be prepared if a trigger, a foreign key or a view names something that is missing.
+    private static func uses(of schema: DatabaseSchema) -> [String] {
+        schema.objects.flatMap { object -> [String] in
+            let name = quotedIdentifier(object.name)
+            guard let shape = schema.tables[folded(object.name)], shape.kind != .virtual,
+                !shape.isShadow,
+                !folded(object.name).hasPrefix("sqlite_")
+            else { return object.type == "view" ? ["SELECT * FROM \(name)"] : [] }
+            let changes = shape.writableColumns.map { "\(quotedIdentifier($0.name)) = NULL" }
+            return [
+                "DELETE FROM \(name)", "INSERT INTO \(name) DEFAULT VALUES",
+                "UPDATE \(name) SET \(changes.joined(separator: ", "))",
+            ]
+        }
+    }
+}
+
+/// Returns a small part of a list that is still enough.
+///
+/// Finds one needed item after the other: the last item of the shortest prefix that is enough together with the needed
+/// items. With k needed items among n, the predicate is called about k · (1 + log₂ n) times. If adding items never makes
+/// a sufficient part insufficient, none of the returned items can be left out.
+///
+/// The algorithm is a simpler relative of delta debugging (Zeller and Hildebrandt, 2002) and of QuickXplain (Junker, 2004).
+///
+/// - Parameters:
+///   - items: The items; together they are enough. Of several sufficient parts, one with early items is found.
+///   - isEnough: Returns true if the given items, which are in no particular order, are enough. The items of the last
+///     call that returned true include those of all later calls.
+/// - Returns: The needed items.
+func minimized<Item>(_ items: [Item], by isEnough: ([Item]) throws -> Bool) rethrows -> [Item] {
+    var needed: [Item] = []
+    var rest = items[...]
+    while !rest.isEmpty, try !isEnough(needed) {
+        // `low` items aren't enough, and `high` items are.
+        var (low, high) = (0, rest.count)
+        while high - low > 1 {
+            let middle = (low + high) / 2
+            if try isEnough(needed + rest.prefix(middle)) { high = middle } else { low = middle }
+        }
+        rest = rest.prefix(high)
+        needed.append(rest.removeLast())
+    }
+    return needed
+}
+
+/// A check that holds for a store if a query returns a row.
+package struct QueryCheck {
+    private let sql: String
+    private let budget: TimeBudget
+
+    /// Creates a check.
+    ///
+    /// - Parameters:
+    ///   - sql: A query.
+    ///   - limits: The resource limits. The time limit applies to all stores together.
+    package init(_ sql: String, limits: UntrustedLimits) {
+        self.sql = sql
+        budget = TimeBudget(limits)
+    }
+
+    /// Returns true if the query returns a row.
+    ///
+    /// - Parameter path: A store that nothing else uses.
+    /// - Returns: True if the query returns a row.
+    /// - Throws: A ``CommandError`` if it isn't a query, or an error of SQLite.
+    package func holds(for path: String) throws -> Bool {
+        let connection = try Connection.untrusted(path, limits: budget.remaining())
+        let statement = try connection.prepare(sql)
+        guard statement.isReadOnly else {
+            throw CommandError(
+                .usage, "'\(sql)' is not run: it changes the store. Pass a query, such as a SELECT.")
+        }
+        return try statement.step()
     }
 }

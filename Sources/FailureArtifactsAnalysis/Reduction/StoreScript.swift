@@ -3,33 +3,23 @@ package import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 /// The SQL that creates a store: its schema and its rows.
-package struct StoreScript {
+package enum StoreScript {
     private struct TooLong: Error {}
 
-    private let path: String
-    private let limits: UntrustedLimits
-
-    /// Describes the script of a store.
+    /// Returns the script of a store.
     ///
     /// - Parameters:
     ///   - path: A stand-alone database that nothing else uses.
     ///   - limits: The resource limits.
-    package init(of path: String, limits: UntrustedLimits) {
-        self.path = path
-        self.limits = limits
-    }
-
-    /// Returns the script.
-    ///
-    /// - Parameters:
     ///   - maximum: The maximum size, in bytes.
     ///   - defersForeignKeys: True if the script leaves foreign keys as they are for the connection that runs it. All rows
     ///     must obey them.
     ///   - omissions: A closure that receives a clause for each part of the store that the script leaves out.
     /// - Returns: The script, for the `sqlite3` shell; nil if it is larger than the maximum.
     /// - Throws: An error if the store can't be read, or an error of `omissions`.
-    package func bytes(
-        maximum: Int, defersForeignKeys: Bool = false, omissions: (String) throws -> Void = { _ in }
+    package static func bytes(
+        of path: String, limits: UntrustedLimits, maximum: Int, defersForeignKeys: Bool = false,
+        omissions: (String) throws -> Void
     ) throws -> [UInt8]? {
         let empty = path + ".empty"
         defer { try? FileSystem.remove(empty) }

@@ -135,13 +135,13 @@ import Testing
             CREATE TABLE author(id INTEGER PRIMARY KEY, name TEXT);
             CREATE TABLE book(id INTEGER PRIMARY KEY, authorID INTEGER NOT NULL, title TEXT NOT NULL UNIQUE);
             INSERT INTO author VALUES (1, 'A'), (2, 'B'), (3, 'C');
-            INSERT INTO book VALUES (1, 1, 'x'), (2, 2, 'y'), (3, 2, 'a long title that can be shorter'), (4, 3, 'z'),
+            INSERT INTO book VALUES (1, 1, 'x'), (2, 2, 'y'), (3, 2, 'a long title'), (4, 3, 'z'),
                 (5, 9, 'without an author');
             """, check: "SELECT 1 FROM book WHERE title LIKE 'a lo%'")
         #expect(try shop.reduction.run() == .complete)
         let store = try shop.result()
         #expect(try store.texts("SELECT id || ifnull(name, '') FROM author") == ["2"])
-        #expect(try store.texts("SELECT title FROM book") == ["a long t"])
+        #expect(try store.texts("SELECT title FROM book") == ["a long title"])
     }
 
     @Test func rowsThatWereDanglingMayStaySo() throws {

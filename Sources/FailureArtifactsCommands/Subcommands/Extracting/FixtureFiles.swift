@@ -109,7 +109,7 @@ struct FixtureFiles {
         var notes: [String] = []
         let changesRows = plan.culprit.changeCount > 0
         if !options.isWhole, total > 0, changesRows {
-            let omission = try plan.slice(before, limits: limits)
+            let omission = try plan.slice(before, after: after, limits: limits)
             let count = try StoreReduction.size(of: before, limits: limits).rowCount
             let size = "It has \(count) of \(Counted.items(Int64(total), "row")): "
             switch omission {
@@ -145,7 +145,8 @@ struct FixtureFiles {
             of: "SELECT count(*) FROM pragma_foreign_key_check")
         guard violations == 0 else { return nil }
         var isComplete = true
-        let script = try StoreScript(of: store, limits: limits).bytes(
+        let script = try StoreScript.bytes(
+            of: store, limits: limits,
             maximum: Self.scriptLimit, defersForeignKeys: true, omissions: { _ in isComplete = false })
         return isComplete ? script : nil
     }

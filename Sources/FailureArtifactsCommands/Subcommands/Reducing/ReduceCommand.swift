@@ -206,7 +206,8 @@ struct ReduceCommand: Command {
         _ store: String, to files: (store: String, script: String), _ console: Console
     ) throws -> [String] {
         try WholeFile.create(files.store) { try FileSystem.copy(store, toNewFile: $0) }
-        let script = try StoreScript(of: store, limits: console.limits.store).bytes(
+        let script = try StoreScript.bytes(
+            of: store, limits: console.limits.store,
             maximum: Self.scriptLimit,
             omissions: { omission in
                 try console.warn("The script does not give all of the store: \(omission).")
