@@ -43,10 +43,9 @@ package final class FailureEvidence {
                 let store = try StoreEvidence(
                     choice, of: bundle, scratch: scratch, limits: limits, transactions: effort.history)
                 stores.append(store)
-                guard !invariants.isEmpty else { continue }
-                self.invariants[store.name] = InvariantEvidence.all(
-                    invariants, in: store, choice, of: bundle, scratch: scratch, limits: limits, &results
-                )
+                self.invariants[store.name] = invariants.compactMap {
+                    InvariantEvidence($0, in: store, effort, &results)
+                }
             } catch {
                 notes.append(
                     "Store '\(choice.name)' can't be analysed: \(CommandError(error).description)")

@@ -1,95 +1,73 @@
 internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
-internal import FailureArtifactsSystem
 
 /// An invariant that a store breaks at the failure, or that it broke earlier.
 struct InvariantEvidence {
     let invariant: Invariant
     /// The names of the query's columns.
-    fileprivate(set) var columns: [String] = []
+    private(set) var columns: [String] = []
     /// The rows that the query returns at the failure, of which a limited number is kept.
-    fileprivate(set) var rows: [[StoredValue]] = []
+    private(set) var rows: [[StoredValue]] = []
     /// The number of all rows that the query returns at the failure, up to ``countLimit``; 0 if the invariant holds.
-    fileprivate(set) var count = 0
+    private(set) var count = 0
     /// The states of the history in which the invariant is broken, from the one before the first transaction.
     ///
-    /// It is empty if there is no history or the time didn't suffice.
-    fileprivate(set) var history: [Bool] = []
+    /// It is empty if there is no history or if the query needs too many steps.
+    private(set) var history: [Bool] = []
 
     /// The number of rows after which a query is ended.
     static let countLimit = 1000
     private static let rowLimit = 20
 
-    /// The time limits for the history of a store, and for one query, in seconds.
-    private static let seconds = (history: 3.0, query: 0.5)
-
-    /// Checks invariants in a store and in its history.
-    ///
-    /// - Returns: The invariants that are or were broken.
-    static func all(
-        _ invariants: [Invariant], in store: StoreEvidence, _ choice: StoreChoice,
-        of bundle: BundleReader,
-        scratch: String, limits: UntrustedLimits, _ results: inout InvariantResults
-    ) -> [InvariantEvidence] {
-        var checks: [InvariantEvidence] = []
-        for invariant in invariants {
-            if store.store.isRedacted(for: invariant) {
-                results.add(
-                    .failed("redactions changed a table that it names"), of: invariant, in: store.name)
-                continue
-            }
-            var check = InvariantEvidence(invariant: invariant)
-            let result = invariant.check(store.connection, deadline: queryEnd, limit: countLimit) {
-                row in
-                check.columns = row.columnNames
-                guard check.rows.count < rowLimit else { return }
-                check.rows.append((0..<row.columnCount).map { row.storedValue(at: $0, limit: 256) })
-            }
-            results.add(result, of: invariant, in: store.name)
-            switch result {
-            case .broken(let rows): check.count = rows
-            case .failed: continue
-            case .holds, .notApplicable: break
-            }
-            checks.append(check)
+    /// Checks an invariant in a store and in its history; nil if it holds in all states, or can't be checked.
+    init?(
+        _ invariant: Invariant, in store: StoreEvidence, _ effort: Effort,
+        _ results: inout InvariantResults
+    ) {
+        self.invariant = invariant
+        if store.store.isRedacted(for: invariant) {
+            results.add(
+                .failed("redactions changed a table that it names"), of: invariant, in: store.name)
+            return nil
         }
-        let committed = choice.committed(among: bundle.metadata.storeChoices) ?? choice
-        if store.store.history?.entry != nil, !checks.isEmpty {
-            // A history that can't be read leaves the time of the break unknown.
-            try? addHistory(to: &checks, of: committed, in: bundle, scratch: scratch, limits)
-        }
-        return checks.filter { $0.count > 0 || $0.history.contains(true) }
+        let budget = StepBudget(steps: effort.steps / 10)
+        let result = withExtendedLifetime(budget) { check(in: store, budget) }
+        results.add(result, of: invariant, in: store.name)
+        if case .failed = result { return nil }
+        // A history that can't be read leaves the time of the break unknown.
+        history = withExtendedLifetime(budget) { (try? states(in: store, budget)) ?? [] }
+        guard count > 0 || history.contains(true) else { return nil }
     }
 
-    private static var queryEnd: Instant { Instant.now.advanced(bySeconds: seconds.query) }
-
-    private static func addHistory(
-        to checks: inout [InvariantEvidence], of choice: StoreChoice, in bundle: BundleReader,
-        scratch: String, _ limits: UntrustedLimits
-    ) throws {
-        let end = Instant.now.advanced(bySeconds: seconds.history)
-        let directory = try FileSystem.createUniqueDirectory(in: scratch, prefix: "invariants-")
-        defer { try? FileSystem.remove(directory) }
-        let history = try bundle.extractHistory(of: choice, below: directory)
-        let state = try history.rebuild(0)
-        var states = checks.map { _ in [Bool]() }
-        var isUnknown = checks.map { _ in false }
-        let count = history.reader.transactions.count
-        for number in 0...count {
-            if number > 0 { try history.advance(state, from: number - 1) }
-            let connection = try Connection.untrusted(state, limits: limits)
-            for index in checks.indices where !isUnknown[index] {
-                let deadline = min(queryEnd, end)
-                switch checks[index].invariant.check(connection, deadline: deadline, limit: 1) {
-                case .broken: states[index].append(true)
-                // Before a migration, the tables of the invariant need not exist.
-                case .holds, .notApplicable: states[index].append(false)
-                case .failed: isUnknown[index] = true
-                }
-            }
-            if Instant.now >= end { return }
+    private mutating func check(in store: StoreEvidence, _ budget: StepBudget) -> Invariant.Result {
+        guard let connection = try? Connection.untrusted(store.path, limits: store.limits) else {
+            return .failed("the store can't be read")
         }
-        for index in checks.indices where !isUnknown[index] { checks[index].history = states[index] }
+        budget.limit(connection)
+        return invariant.check(connection, limit: Self.countLimit) { row in
+            count += 1
+            columns = row.columnNames
+            guard rows.count < Self.rowLimit else { return }
+            rows.append((0..<row.columnCount).map { row.storedValue(at: $0, limit: 256) })
+        }
+    }
+
+    private func states(in store: StoreEvidence, _ budget: StepBudget) throws -> [Bool] {
+        guard store.transactionCount > 0 else { return [] }
+        var states: [Bool] = []
+        var isKnown = true
+        try store.extractHistory().forEachState { _, path in
+            let connection = try Connection.untrusted(path, limits: store.limits)
+            budget.limit(connection)
+            switch invariant.check(connection, limit: 1) {
+            case .broken: states.append(true)
+            // Before a migration, the tables of the invariant need not exist.
+            case .holds, .notApplicable: states.append(false)
+            case .failed: isKnown = false
+            }
+            return isKnown
+        }
+        return isKnown ? states : []
     }
 }

@@ -72,31 +72,22 @@ enum InvariantBroken: FindingRule {
     ) {
         guard let step else { return }
         let words = StatementOutline.words(of: invariant.sql, limit: 2000)
-        let named = store.steps[step].tables.filter { words.contains(folded($0.table.name)) }
-        let own = Set(finding.rows.map { folded($0.table) })
+        let tables = store.steps[step].tables.filter { words.contains(folded($0.table.name)) }
         // A change of the returned rows themselves is closest to the cause.
-        let tables =
-            named.filter { own.contains(folded($0.table.name)) }
-            + named.filter { !own.contains(folded($0.table.name)) }
-        for table in tables {
-            for (index, row) in finding.rows.enumerated()
-            where folded(row.table) == folded(table.table.name) {
-                let key = row.key.map(\.value)
-                guard let change = table.rows.first(where: { $0.key == key }) else { continue }
-                finding.rows[index] = StoreEvidence.row(change, in: table)
-            }
+        var changed: [ChangedTable] = []
+        for (index, row) in finding.rows.enumerated() {
+            guard let table = tables.first(where: { folded($0.table.name) == folded(row.table) }),
+                let change = table.rows.first(where: { $0.key == row.key.map(\.value) })
+            else { continue }
+            finding.rows[index] = StoreEvidence.row(change, in: table)
+            changed.append(table)
         }
         if finding.rows.isEmpty {
             finding.rows = tables.flatMap { table in
                 table.rows.prefix(5).map { StoreEvidence.row($0, in: table) }
             }
         }
-        let changed = tables.filter { table in
-            table.rows.contains { change in
-                finding.rows.contains { $0.key.map(\.value) == change.key }
-            }
-        }
-        for table in changed + tables where finding.statement == nil {
+        for table in changed.prefix(1) + tables where finding.statement == nil {
             let kinds: Set<StatementOutline.Kind> =
                 table.counts.inserted + table.counts.updated == 0 ? [.delete] : [.insert, .update]
             finding.statement =
@@ -112,64 +103,53 @@ enum InvariantBroken: FindingRule {
             }.joined(separator: ", ")
         }
         return rows.isEmpty
-            ? ""
-            : ": " + rows.joined(separator: "; ")
-                + (evidence.count > rows.count ? "; …" : "")
+            ? "" : ": " + rows.joined(separator: "; ") + (evidence.count > rows.count ? "; …" : "")
     }
 
-    // MARK: - Rows of tables
-
     /// Returns the rows of a table that the query names by their key; empty if its rows are others.
+    ///
+    /// Several tables may have a key with the same name. The rows are those of the table that has most of the columns.
     private static func keyedRows(
         _ evidence: InvariantEvidence, in store: StoreEvidence
     ) -> [Finding.Row] {
-        let columns = evidence.columns.map(folded)
-        let words = StatementOutline.words(of: evidence.invariant.sql, limit: 2000)
-        var candidates = store.tables.filter { table in
-            words.contains(folded(table.name))
-                && store.keyColumns(of: table.name).allSatisfy { columns.contains(folded($0)) }
-        }
-        if candidates.count > 1 {
-            candidates = candidates.filter { isSelected($0, in: evidence.invariant.sql, words, store) }
-        }
-        guard candidates.count == 1, let table = candidates.first else { return [] }
-        let key = store.keyColumns(of: table.name)
-        let places = key.compactMap { columns.firstIndex(of: folded($0)) }
-        let condition = key.map { "\(quotedIdentifier($0)) IS ?" }.joined(separator: " AND ")
+        let words = Set(StatementOutline.words(of: evidence.invariant.sql, limit: 2000))
+        let candidates = store.tables.filter { words.contains(folded($0.name)) }
+            .map { rows(of: $0, evidence, in: store) }.filter {
+                !$0.isEmpty && $0.count == evidence.rows.count
+            }
+        func size(_ rows: [Finding.Row]) -> Int { rows[0].key.count + rows[0].columns.count }
+        guard let best = candidates.map(size).max() else { return [] }
+        let largest = candidates.filter { size($0) == best }
+        return largest.count == 1 ? largest[0] : []
+    }
+
+    /// Returns the query's rows as rows of a table; empty if the table doesn't have all of them.
+    private static func rows(
+        of table: TableShape, _ evidence: InvariantEvidence, in store: StoreEvidence
+    ) -> [Finding.Row] {
+        let names = evidence.columns.map(folded)
+        let key = store.keyColumns(of: table.name).map { names.firstIndex(of: folded($0)) }
         let own = Set(table.columns.map { folded($0.name) })
-        var rows: [Finding.Row] = []
-        for values in evidence.rows {
+        let others = names.indices.filter { own.contains(names[$0]) && !key.contains($0) }
+        return evidence.rows.reduce(into: []) { rows, values in
+            let places = key.compactMap(\.self) + others
             let bound = places.compactMap { values[$0].bindable }
-            let sql = "SELECT 1 FROM \(quotedIdentifier(table.name)) WHERE \(condition)"
-            // A column with the name of the key may have another content.
-            guard bound.count == key.count, (try? store.rows(sql, bound, limit: 1))?.isEmpty == false
-            else { return [] }
+            let condition = places.map { "\(quotedIdentifier(evidence.columns[$0])) IS ?" }
+            let sql =
+                "SELECT 1 FROM \(quotedIdentifier(table.name)) WHERE "
+                + condition.joined(separator: " AND ")
+            guard !key.contains(nil), bound.count == places.count,
+                (try? store.rows(sql, bound, limit: 1))?.isEmpty == false
+            else { return }
             rows.append(
                 Finding.Row(
                     table: table.name,
-                    key: zip(key, places).map { .init(column: $0, value: values[$1]) },
+                    key: zip(store.keyColumns(of: table.name), places)
+                        .map { .init(column: $0, value: values[$1]) },
                     change: .present,
-                    columns: columns.indices.filter { !places.contains($0) && own.contains(columns[$0]) }
-                        .map { .init(column: evidence.columns[$0], old: nil, new: values[$0]) }))
-        }
-        return rows
-    }
-
-    /// True if the query qualifies the table's key with the table's name or alias, as in `p.id … FROM posting p`.
-    private static func isSelected(
-        _ table: TableShape, in sql: String, _ words: [String], _ store: StoreEvidence
-    ) -> Bool {
-        let text = folded(sql)
-        guard let key = store.keyColumns(of: table.name).first,
-            let point = text.ranges(of: "." + folded(key)).first?.lowerBound
-        else { return false }
-        let qualifier = String(
-            text[..<point].reversed().prefix { $0.isLetter || $0.isNumber || $0 == "_" }.reversed())
-        if qualifier == folded(table.name) { return true }
-        return words.indices.contains { index in
-            words[index] == folded(table.name)
-                && (words.dropFirst(index + 1).first == qualifier
-                    || words.dropFirst(index + 1).prefix(2).elementsEqual(["as", qualifier]))
+                    columns: others.map {
+                        .init(column: evidence.columns[$0], old: nil, new: values[$0])
+                    }))
         }
     }
 }

@@ -39,22 +39,22 @@ package struct Invariant: Equatable, Sendable {
         case broken(rows: Int)
         /// The store has no such table or column.
         case notApplicable(String)
-        /// The query failed, ran out of time or isn't a single SELECT; the reason is a clause.
+        /// The query failed, exceeded a limit or isn't a single SELECT; the reason is a clause.
         case failed(String)
     }
 
     /// Runs the query on an untrusted store, until the deadline and for at most `limit` rows.
     ///
-    /// `visit` receives the query at each row.
+    /// Without a deadline, the connection's own limits hold. `visit` receives the query at each row.
     package func check(
-        _ connection: borrowing Connection, deadline: Instant, limit: Int,
+        _ connection: borrowing Connection, deadline: Instant? = nil, limit: Int,
         _ visit: (borrowing Statement) -> Void = { _ in }
     ) -> Result {
         guard ["select", "with", "values"].contains(LeadingComments(of: sql).firstWord) else {
             return .failed("it is not a SELECT")
         }
-        connection.setDeadline(deadline)
-        defer { connection.setDeadline(nil) }
+        if let deadline { connection.setDeadline(deadline) }
+        defer { if deadline != nil { connection.setDeadline(nil) } }
         do throws(SQLiteError) {
             let statement = try connection.prepare(sql)
             guard statement.isReadOnly, statement.columnCount > 0 else {
@@ -67,7 +67,9 @@ package struct Invariant: Equatable, Sendable {
             }
             return rows == 0 ? .holds : .broken(rows: rows)
         } catch {
-            if error.isInterrupted { return .failed("it ran out of time") }
+            if error.isInterrupted {
+                return .failed(deadline == nil ? "it needs too many steps" : "it ran out of time")
+            }
             let isAbsent = ["no such table", "no such column"].contains(where: error.message.hasPrefix)
             return isAbsent ? .notApplicable(error.message) : .failed(error.message)
         }

@@ -158,7 +158,7 @@ import Testing
             "(a.sql) was not checked in the store 'ledger': it is not a SELECT.",
             "(b.sql) was not checked in the store 'ledger': more than one statement.",
             "(c.sql) applies to no store: no such table: nowhere.",
-            "(d.sql) was not checked in the store 'ledger': it ran out of time.",
+            "(d.sql) was not checked in the store 'ledger': it needs too many steps.",
         ] {
             #expect(lines.contains(text), "\(outcome.error)")
         }
