@@ -43,11 +43,6 @@ struct RunComparison: ~Copyable {
         var steps: [StoreEvidence.Step] { store.steps }
         /// The reason why the history isn't complete, as a full sentence.
         var reason: String? { store.store.history?.reason }
-
-        init(_ store: StoreEvidence) throws {
-            self.store = store
-            history = try store.extractHistory()
-        }
     }
 
     private let passing: Run
@@ -57,17 +52,11 @@ struct RunComparison: ~Copyable {
     let first: Start
 
     /// Opens the histories.
-    ///
-    /// - Parameters:
-    ///   - passing: The passing run's store, with all transactions of its history.
-    ///   - failing: The failing run's store, with all transactions of its history.
-    ///   - differences: The differences of both stores, which tell the values that differ in every run.
-    /// - Throws: An error if a history can't be read.
     init(_ passing: StoreEvidence, _ failing: StoreEvidence, _ differences: StoreDifferences) throws {
-        let passingRun = try Run(passing)
-        let failingRun = try Run(failing)
-        self.passing = passingRun
-        self.failing = failingRun
+        let passingHistory = try passing.extractHistory()
+        let failingHistory = try failing.extractHistory()
+        self.passing = Run(store: passing, history: passingHistory)
+        self.failing = Run(store: failing, history: failingHistory)
         self.differences = differences
         first = Start(passing: passing.stateBeforeTest, failing: failing.stateBeforeTest)
     }
@@ -98,46 +87,31 @@ struct RunComparison: ~Copyable {
         return isUnique ? best.result : .unknown("several states of the histories have the same rows.")
     }
 
+    /// The maximum number of states of a run that are compared with the first one of the other.
+    private static let stateLimit = 100
+
     /// Returns the states that both runs had and of which one is the first of its run.
     private borrowing func commonStates() throws -> [Start] {
         let isWhole = passing.reason == nil && failing.reason == nil
+        var starts: [Start] = []
         let passingState = try passing.history.rebuild(first.passing)
         defer { try? FileSystem.remove(passingState) }
-        let failingState = try failing.history.rebuild(first.failing)
-        defer { try? FileSystem.remove(failingState) }
-        // States with other numbers of rows need not be compared row by row.
-        let excess = try excess(of: failingState, over: passingState)
-        var starts: [Start] = []
-        var counts = excess
         try failing.history.forEachState(from: first.failing) { state, path in
-            if state > first.failing { counts.add(failing.steps[state - 1].changes, 1) }
-            if try counts.isZero && areEqual(passingState, path) {
+            if try areEqual(passingState, path) {
                 starts.append(Start(passing: first.passing, failing: state))
             }
-            return !isWhole || starts.isEmpty
+            return (!isWhole || starts.isEmpty) && state - first.failing < Self.stateLimit
         }
         guard starts.isEmpty else { return starts }
-        counts = excess
+        let failingState = try failing.history.rebuild(first.failing)
+        defer { try? FileSystem.remove(failingState) }
         try passing.history.forEachState(from: first.passing) { state, path in
-            if state > first.passing { counts.add(passing.steps[state - 1].changes, -1) }
-            if try counts.isZero && areEqual(path, failingState) {
+            if try areEqual(path, failingState) {
                 starts.append(Start(passing: state, failing: first.failing))
             }
-            return true
+            return state - first.passing < Self.stateLimit
         }
         return starts
-    }
-
-    /// Returns the numbers of rows that a state of the failing run has more than one of the passing run.
-    private borrowing func excess(
-        of failingState: String, over passingState: String
-    ) throws -> RowNumbers {
-        let comparison = try StoreComparison(
-            a: .init(path: passingState, isPrivate: true), b: .init(path: failingState, isPrivate: true),
-            limits: failing.store.limits)
-        var numbers = RowNumbers()
-        numbers.add(try comparison.changes(rowLimit: 0).changes, 1)
-        return numbers
     }
 
     private borrowing func areEqual(_ passingState: String, _ failingState: String) throws -> Bool {
@@ -185,21 +159,6 @@ struct RunComparison: ~Copyable {
         let new = try failing.history.rebuild(failingState)
         defer { try? FileSystem.remove(new) }
         return try areEqual(old, new)
-    }
-}
-
-/// Differences between the numbers of rows of tables.
-private struct RowNumbers {
-    private var numbers: [String: Int64] = [:]
-
-    /// True if all tables have the same number.
-    var isZero: Bool { numbers.values.allSatisfy { $0 == 0 } }
-
-    /// Adds the changes of a transaction, multiplied by a factor.
-    mutating func add(_ changes: StateChanges, _ factor: Int64) {
-        for table in changes.tables where !MigrationTables.contains(table.name) {
-            numbers[folded(table.name), default: 0] += (table.inserted - table.deleted) * factor
-        }
     }
 }
 

@@ -1,3 +1,4 @@
+internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
@@ -18,59 +19,29 @@ struct StoreDifferences {
 
     /// The rows that turn the passing run's store into the failing run's.
     let changes: [Row]
-    /// The columns that differ in all common rows by values that don't look like times or generated ones.
-    ///
-    /// Each table's rows have only these columns. Generated values can differ in all rows, too, so it's a weak sign.
-    let wholeColumns: [(table: String, rows: [Row])]
+    /// The columns that differ in all common rows, such as `item.cents`, which are left out.
+    let wholeColumns: [String]
     private let varying: VaryingValues
     /// The tables of which ``changes`` has only some rows, in lower case.
     private let incompleteTables: Set<String>
 
-    /// Compares the stores at the end of both runs.
-    ///
-    /// - Parameters:
-    ///   - passing: The passing run's store.
-    ///   - failing: The failing run's store.
-    ///   - times: The times of the captures, in the form of the metadata.
-    /// - Throws: An error if the stores can't be compared.
+    /// Compares the stores at the end of both runs, which were captured at certain times.
     init(from passing: StoreEvidence, to failing: StoreEvidence, at times: [String]) throws {
         let comparison = try StoreComparison(
             a: .init(path: passing.path, isPrivate: true), b: .init(path: failing.path, isPrivate: true))
-        var tables: [ChangedTable] = []
-        var changes = StateChanges()
-        try changes.add(comparison) { comparison, table in
-            var rows: [RowChange] = []
-            let counts = try comparison.forEachRowChange(
-                in: table, limit: StoreEvidence.rowLimit, valueLimit: 256
-            ) { rows.append($0) }
-            if counts.total > 0, !MigrationTables.contains(table.name) {
-                tables.append(ChangedTable(table: table, rows: rows, counts: counts))
-            }
-            return counts
-        }
+        let tables = try comparison.changes(rowLimit: StoreEvidence.rowLimit).tables
+            .filter { !MigrationTables.contains($0.table.name) }
         var varying = VaryingValues(times)
-        var wholeColumns: [(table: String, rows: [Row])] = []
+        var wholeColumns: [String] = []
         for table in tables where table.table.presence == .both {
             let name = table.table.name
             let all = try passing.count("SELECT count(*) FROM \(quotedIdentifier(name))")
             let matched = all - table.counts.deleted
             for column in table.table.commonColumns {
                 let differing = table.rows.count { $0.kind == .updated && $0.cell(column) != nil }
-                if matched > 1, differing == matched { varying.columns.insert(Self.key(name, column)) }
-            }
-            let whole = Set(
-                table.table.commonColumns.filter { column in
-                    varying.columns.contains(Self.key(name, column)) && !Reference.isName(column)
-                        && !table.rows.compactMap { $0.cell(column) }.flatMap { [$0.old, $0.new] }
-                            .contains { $0.map(varying.isGenerated) ?? false }
-                }.map(folded))
-            if !whole.isEmpty {
-                let rows = table.rows.filter { $0.kind == .updated }.map { row in
-                    Row(
-                        finding: StoreEvidence.row(row, in: table, columns: whole),
-                        identity: Self.identity(row, in: table, varying))
-                }
-                wholeColumns.append((name, rows))
+                guard matched > 1, differing == matched else { continue }
+                varying.columns.insert(Self.key(name, column))
+                wholeColumns.append("\(name).\(column)")
             }
             // Without a common key, the keys are generated.
             guard matched == 0, table.counts.deleted > 1, table.counts.inserted > 1 else { continue }
@@ -105,13 +76,6 @@ struct StoreDifferences {
 
     /// Returns true if two states are known to have the same schema and, apart from values that differ in every run,
     /// the same rows.
-    ///
-    /// - Parameters:
-    ///   - passing: The path of a state of the passing run.
-    ///   - failing: The path of a state of the failing run.
-    ///   - limits: The limits on resources that a state can use.
-    /// - Returns: False if they differ, or if rows can't be compared.
-    /// - Throws: An error if a file is damaged, or if a limit is exceeded.
     func areEqual(
         _ passing: String, _ failing: String, limits: UntrustedLimits
     ) throws -> Bool {
@@ -129,24 +93,24 @@ struct StoreDifferences {
     /// Returns the changed rows without those that differ only in values that differ in every run.
     private static func changes(of tables: [ChangedTable], _ varying: VaryingValues) -> [Row] {
         // Rows that differ only in generated keys appear as a deleted and an inserted row.
-        var common: [String: Int] = [:]
-        let deleted = counts(of: .deleted, in: tables, varying)
-        for (identity, count) in counts(of: .inserted, in: tables, varying) {
-            common[identity] = min(count, deleted[identity] ?? 0)
+        var pairs: [String: [RowChange.Kind: Int]] = [:]
+        let changes = tables.flatMap { table in
+            table.rows.map { (table: table, change: $0, identity: identity($0, in: table, varying)) }
         }
-        var left: [RowChange.Kind: [String: Int]] = [.deleted: common, .inserted: common]
-        var rows: [Row] = []
-        for table in tables {
-            for row in table.rows {
-                let identity = identity(row, in: table, varying)
-                if let count = left[row.kind]?[identity], count > 0 {
-                    left[row.kind]?[identity] = count - 1
-                } else if let row = Self.row(row, in: table, varying) {
-                    rows.append(row)
-                }
+        for (_, change, identity) in changes {
+            pairs[identity, default: [:]][change.kind, default: 0] += 1
+        }
+        pairs = pairs.mapValues { counts in
+            let common = min(counts[.inserted] ?? 0, counts[.deleted] ?? 0)
+            return [.inserted: common, .deleted: common]
+        }
+        return changes.compactMap { table, change, identity in
+            if let left = pairs[identity]?[change.kind], left > 0 {
+                pairs[identity]?[change.kind] = left - 1
+                return nil
             }
+            return row(change, in: table, varying)
         }
-        return rows
     }
 
     /// Returns changed rows by their identities; equal ones have a number appended.
@@ -165,18 +129,6 @@ struct StoreDifferences {
             }
         }
         return rows
-    }
-
-    private static func counts(
-        of kind: RowChange.Kind, in tables: [ChangedTable], _ varying: VaryingValues
-    ) -> [String: Int] {
-        var counts: [String: Int] = [:]
-        for table in tables {
-            for row in table.rows where row.kind == kind {
-                counts[identity(row, in: table, varying), default: 0] += 1
-            }
-        }
-        return counts
     }
 
     private static func key(_ table: String, _ column: String) -> String {
@@ -226,31 +178,21 @@ private struct VaryingValues {
 
     /// The columns whose values differ in all rows, as `table column` in lower case.
     var columns: Set<String> = []
+    /// The times of the runs, in seconds since 1970.
+    private let times: [Double]
     /// The dates around the runs, as `2026-11-21`.
-    private var dates: Set<String> = []
-    /// The starts of the days of the runs, in seconds since 1970.
-    private var days: [Double] = []
+    private let dates: Set<String>
 
-    private static let day: Int64 = 86_400
+    private static let day = 86_400.0
     /// The seconds from 1970 to 2001, from which Foundation counts.
     private static let referenceDate = 978_307_200.0
 
     /// Creates the values for runs at certain times.
     init(_ times: [String]) {
-        for time in times {
-            let parts = time.prefix(10).split(separator: "-").compactMap { Int64($0) }
-            guard parts.count == 3 else { continue }
-            // Days since 1970, counted in years that begin in March.
-            let (year, month) = parts[1] > 2 ? (parts[0], parts[1] - 3) : (parts[0] - 1, parts[1] + 9)
-            let leapDays = year / 4 - year / 100 + year / 400
-            let number = year * 365 + leapDays + (month * 153 + 2) / 5 + parts[2] - 1 - 719_468
-            days.append(Double(number * Self.day))
-            // The test may use another time zone, or run over midnight.
-            for neighbour in -1...1 {
-                let seconds = (number + Int64(neighbour)) * Self.day
-                dates.insert(String(Timestamp(seconds: seconds).description.prefix(10)))
-            }
-        }
+        self.times = times.compactMap { MetadataTime.milliseconds(of: $0).map { Double($0) / 1000 } }
+        // The test may use another time zone, or run over midnight.
+        let days = self.times.flatMap { time in [-Self.day, 0, Self.day].map { Int64(time + $0) } }
+        dates = Set(days.map { String(Timestamp(seconds: $0).description.prefix(10)) })
     }
 
     /// Recognizes a UUID, or a point in time around the runs; nil for another value.
@@ -270,35 +212,17 @@ private struct VaryingValues {
         }
     }
 
-    /// True for a point in time and for a value that is long enough for a random one.
-    func isGenerated(_ value: StoredValue) -> Bool {
-        if form(of: value) != nil { return true }
-        switch value.content {
-        case .text(let bytes): return bytes.count >= 8
-        case .integer(let number): return number.magnitude >= 1_000_000
-        case .real(let number): return abs(number) < 1 && number != 0 || abs(number) >= 1e6
-        case .blob: return true
-        case .null: return false
-        }
-    }
-
     private static func isUUID(_ bytes: [UInt8]) -> Bool {
-        bytes.count == 36
-            && bytes.indices.allSatisfy { index in
-                let byte = bytes[index]
-                if [8, 13, 18, 23].contains(index) { return byte == 0x2D }
-                return (0x30...0x39).contains(byte) || (0x41...0x46).contains(byte)
-                    || (0x61...0x66).contains(byte)
-            }
+        let parts = String(decoding: bytes, as: UTF8.self).split(separator: "-")
+        return parts.map(\.count) == [8, 4, 4, 4, 12]
+            && parts.joined().allSatisfy { $0.isASCII && $0.isHexDigit }
     }
 
     /// True if the number is a time around the runs, in seconds or smaller units since 1970 or 2001.
     private func isTime(_ number: Double) -> Bool {
-        days.contains { start in
+        times.contains { time in
             [1, 1e3, 1e6, 1e9].contains { unit in
-                [0, Self.referenceDate].contains { epoch in
-                    abs(number / unit + epoch - start) < Double(2 * Self.day)
-                }
+                [0, Self.referenceDate].contains { abs(number / unit + $0 - time) < 2 * Self.day }
             }
         }
     }

@@ -17,26 +17,7 @@ enum DifferenceFromPass: FindingRule {
         else { return [] }
         let differences = try StoreDifferences(
             from: passing, to: store, at: [run, failure].map(\.metadata.capture.at))
-        let found = try findings(differences, of: passing, in: store, failure)
-        return found.isEmpty ? wholeColumns(differences, in: store, of: failure) : found
-    }
-
-    /// Returns the columns that differ in all rows of a table that the failing query read.
-    private static func wholeColumns(
-        _ differences: StoreDifferences, in store: StoreEvidence, of failure: FailureEvidence
-    ) -> [Finding] {
-        let read = store.asked.tables
-        let found = differences.wholeColumns.first { read.contains(folded($0.table)) }
-        guard let (table, rows) = found, let columns = rows.first?.finding.columns.map(\.column) else {
-            return []
-        }
-        let names = columns.map(SafeText.line).joined(separator: ", ")
-        return finding(
-            rows.sorted(), in: store,
-            title: "All \(rows.count) rows that both runs have in \(table) differ in \(names)",
-            explanation:
-                "Before is the passing run, after the failed one. Generated values would differ as well."
-        )
+        return try findings(differences, of: passing, in: store, failure)
     }
 
     private static func findings(
@@ -119,9 +100,7 @@ enum DifferenceFromPass: FindingRule {
         }
         // Two transactions may have changed places.
         let isUndone = !(own + passing).isEmpty && differences.haveSameRows(own + passing)
-        let columns = differences.wholeColumns.flatMap { table, rows in
-            (rows.first?.finding.columns ?? []).map { SafeText.line("\(table).\($0.column)") }
-        }
+        let columns = differences.wholeColumns.map(SafeText.line)
         let start = difference.start
         let after = start.failing > first.failing ? " after transaction \(start.failing)" : ""
         return Finding(
