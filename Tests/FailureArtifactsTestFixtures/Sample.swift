@@ -20,7 +20,7 @@ package enum Sample {
         outcome: BundleMetadata.Outcome = .failed, fingerprint: String = "",
         file: String? = "/p/A.swift", line: Int = 3, variables: [String: String] = [:],
         framework: String = TestIdentity.xctest, path: String? = nil
-    ) throws -> ResultBundle {
+    ) throws -> ReportedBundle {
         var metadata = try BundleMetadata(
             json: Array(Metadata.plain(test: name, message: "m").utf8), of: "sample")
         metadata.test.framework = framework
@@ -38,6 +38,7 @@ package enum Sample {
             failure.at = "2026-11-21T07:08:\(10 + second).000Z"
             return failure
         }
-        return ResultBundle(metadata, path: path ?? "failure-artifacts/\(name)-\(second).zip")
+        let location = BundleLocation(path: path ?? "failure-artifacts/\(name)-\(second).zip")
+        return ReportedBundle(metadata, location: location)
     }
 }

@@ -1,16 +1,14 @@
-internal import FailureArtifactsBundle
-
 /// The attempts of one test that left bundles, earliest first.
 ///
 /// Attempts differ by run, process, failure or shard. Passed attempts are included if they were captured.
 package struct AttemptSeries: Sendable {
     /// Bundles that differ only in the shard.
     package struct Attempt: Sendable {
-        package fileprivate(set) var reportedBundles: [ReportedBundle]
+        package let bundles: [ReportedBundle]
         /// The index of the cause on the page, from 0; nil if the attempt passed.
         package let cause: Int?
 
-        package var first: ReportedBundle { reportedBundles[0] }
+        package var first: ReportedBundle { bundles[0] }
     }
 
     /// The index of the cause whose section shows the attempts, from 0.
@@ -24,50 +22,30 @@ package struct AttemptSeries: Sendable {
     ///   - passed: The bundles of passed attempts.
     /// - Returns: The attempts for each cause. A test that failed for several causes has the same attempts in each.
     package static func series(
-        of causes: [FailureCause], passed: [ReportedBundle] = []
+        of causes: [ReportedFailure], passed: [ReportedBundle] = []
     ) -> [Int: AttemptSeries] {
-        var attempts: [Key: Attempt] = [:]
+        let failed = causes.enumerated().flatMap { number, cause in
+            cause.bundles.map { (bundle: $0, cause: Optional(number)) }
+        }
+        let all = failed + passed.map { ($0, nil) }
         var starts: [String: String] = [:]
-        func add(_ reportedBundle: ReportedBundle, _ cause: Int?) {
-            let key = Key(reportedBundle, cause: cause)
-            attempts[key, default: Attempt(reportedBundles: [], cause: cause)].reportedBundles
-                .append(reportedBundle)
-            starts[reportedBundle.run] = min(
-                starts[reportedBundle.run] ?? reportedBundle.at, reportedBundle.at)
-        }
-        for (number, cause) in causes.enumerated() {
-            for reportedBundle in cause.reportedBundles { add(reportedBundle, number) }
-        }
-        for reportedBundle in passed { add(reportedBundle, nil) }
+        for (bundle, _) in all { starts[bundle.run] = min(starts[bundle.run] ?? bundle.at, bundle.at) }
         var result: [Int: AttemptSeries] = [:]
-        for (_, keys) in Dictionary(grouping: attempts.keys, by: \.test) where keys.count > 1 {
-            let sorted = keys.compactMap { attempts[$0] }.sorted { left, right in
+        for test in all.grouped(by: { [AnyHashable($0.bundle.test), $0.bundle.arguments] }) {
+            // Bundles that differ only in the shard are one attempt.
+            let attempts = test.grouped { bundle, cause in
+                [bundle.run, String(bundle.runAttempt), String(bundle.attempt), "\(cause ?? -1)"]
+            }.map { Attempt(bundles: $0.map(\.bundle), cause: $0[0].cause) }
+            let places = Set(attempts.compactMap(\.cause))
+            guard attempts.count > 1, let first = places.min() else { continue }
+            let sorted = attempts.sorted { left, right in
                 let (a, b) = (left.first, right.first)
                 return (starts[a.run] ?? "", a.run, a.runAttempt, a.attempt, a.at, left.cause ?? .max)
                     < (starts[b.run] ?? "", b.run, b.runAttempt, b.attempt, b.at, right.cause ?? .max)
             }
-            let places = Set(keys.compactMap(\.cause))
-            guard let first = places.min() else { continue }
-            let series = AttemptSeries(number: first, attempts: sorted)
-            for place in places { result[place] = series }
+            for place in places { result[place] = AttemptSeries(number: first, attempts: sorted) }
         }
         return result
-    }
-
-    private struct Key: Hashable {
-        let test: BundleMetadata.Test
-        let run: String
-        let runAttempt: Int
-        let attempt: Int
-        let cause: Int?
-
-        init(_ reportedBundle: ReportedBundle, cause: Int?) {
-            test = reportedBundle.identity
-            run = reportedBundle.run
-            runAttempt = reportedBundle.runAttempt
-            attempt = reportedBundle.attempt
-            self.cause = cause
-        }
     }
 
     /// Returns the title of an attempt, which includes only what distinguishes it from the others.

@@ -2,32 +2,46 @@ package import FailureArtifactsBundle
 package import FailureArtifactsReading
 internal import FailureArtifactsSystem
 
-/// A bundle in the overview.
+/// The part of a bundle that is needed for results and for the overview of a page.
+///
+/// It is small, because there may be thousands.
 package struct ReportedBundle: Sendable {
+    /// The maximum number of failures kept.
+    private static let failureLimit = 20
+    /// The maximum number of stores listed.
+    private static let storeLimit = 6
+
     package let location: BundleLocation
-    package let fingerprint: String
-    package let outcome: BundleMetadata.Outcome
-    package let suite: String
-    package let test: String
-    /// The message of the first failure.
-    package let message: String
-    package let attempt: Int
-    /// The time of capture, in ISO 8601.
-    package let at: String
-    /// The size of the bundle, in bytes.
-    package let bytes: UInt64
-    /// The CI's name for the part of the run; nil if it is unknown.
-    package let job: String?
     /// The name of the zip or directory that contained the bundle.
     package let container: String
-    /// The test and its arguments, which identify other attempts of the same test.
-    package let identity: BundleMetadata.Test
-    /// The CI's identifier of the run; empty if it is unknown.
-    package let run: String
-    /// The number of times that the run was started, from 1.
-    package let runAttempt: Int
+    /// The size of the bundle, in bytes; 0 if it is unknown.
+    package let bytes: UInt64
+    package let test: TestIdentity
+    /// The displayed name of the test.
+    package let title: String
+    package let arguments: [String]?
+    package let outcome: BundleMetadata.Outcome
+    package let fingerprint: String
+    package let attempt: Int
+    package let failures: [TestAttempt.Failure]
+    /// The first failure on one line; empty if it is unknown.
+    package let headline: String
+    /// One line for each store: its name, and its tables with their row counts.
+    package let stores: [String]
+    /// The time of the failure, in ISO 8601.
+    package let at: String
+    package let packageRoot: PackageRoot
+    /// The environment variables that identify the run.
+    package let variables: [String: String]
+    /// The place of the first failure, relative to the package; nil if it is unknown.
+    package let place: String?
+    /// The place in an overview: 0 if the test crashed, hung or was terminated, 1 if another test crashed its process,
+    /// and 2 if it failed.
+    package let rank: Int
+    /// The best finding; nil without one, or if the search was skipped.
+    package var finding: Finding?
 
-    /// Creates a bundle's entry in the overview.
+    /// Creates a bundle's entry.
     ///
     /// - Parameters:
     ///   - metadata: The bundle's metadata.
@@ -35,34 +49,77 @@ package struct ReportedBundle: Sendable {
     ///   - container: The original container of the bundle; nil for the current one.
     ///   - bytes: The bundle's size, in bytes.
     package init(
-        _ metadata: BundleMetadata, location: BundleLocation, container: String? = nil, bytes: UInt64
+        _ metadata: BundleMetadata, location: BundleLocation, container: String? = nil,
+        bytes: UInt64 = 0
     ) {
         self.location = location
         self.container = container ?? Self.container(of: location)
-        fingerprint = metadata.fingerprint
-        outcome = metadata.outcome
-        suite = metadata.test.suite
-        test = metadata.test.title
-        message = FailureText.headline(of: metadata.failures.first).abridged(toBytes: 400)
-        attempt = metadata.test.attempt
-        at = metadata.capture.at
         self.bytes = bytes
-        let variables = metadata.environment.ci?.variables ?? [:]
-        let names = [
-            "BUILDKITE_PARALLEL_JOB", "CIRCLE_NODE_INDEX", "GITHUB_JOB", "CI_JOB_NAME",
-            "CI_JOB_ID", "SYSTEM_JOBID",
-        ]
-        job = names.lazy.compactMap { variables[$0] }.first
-        var identity = metadata.test
-        identity.attempt = 1
-        self.identity = identity
-        let runs = [
+        test = TestIdentity(
+            framework: metadata.test.framework, suite: metadata.test.suite, name: metadata.test.name)
+        title = TextWidth.shortened(metadata.test.title, to: 300)
+        arguments = metadata.test.arguments
+        outcome = metadata.outcome
+        fingerprint = metadata.fingerprint
+        attempt = metadata.test.attempt
+        failures = metadata.failures.prefix(Self.failureLimit).map { failure in
+            TestAttempt.Failure(
+                message: failure.message.abridged(toBytes: TestAttempt.messageLimit),
+                file: failure.sourceFile, line: failure.sourceFile == nil ? nil : failure.line)
+        }
+        headline = TextWidth.abridged(FailureText.headline(of: metadata.failures.first), to: 300)
+        let rest = metadata.stores.count - Self.storeLimit
+        stores =
+            metadata.stores.prefix(Self.storeLimit).map { $0.name + $0.contentText }
+            + (rest > 0 ? ["and \(rest) more"] : [])
+        let root = PackageRoot(metadata)
+        packageRoot = root
+        place = metadata.failures.first.flatMap { FailureText.place(of: $0, in: root) }
+        let isOfOtherTest = metadata.failures.contains { $0.suspects?.includesTest == false }
+        rank = metadata.outcome == .failed ? 2 : isOfOtherTest ? 1 : 0
+        at = metadata.failures.first?.at ?? metadata.capture.at
+        variables = metadata.environment.ci?.variables ?? [:]
+    }
+
+    /// The path, in the form that the tool's arguments accept.
+    package var path: String { location.description }
+
+    /// The displayed name of the test without arguments.
+    package var testTitle: String {
+        TextWidth.shortened(
+            BundleMetadata.Test.title(suite: test.suite, name: test.name, arguments: nil), to: 300)
+    }
+
+    /// The first failure's message; empty if it is unknown.
+    package var message: String { FailureText.essence(of: failures.first?.message ?? "") }
+
+    /// The CI's identifier of the run; empty if it is unknown.
+    var run: String {
+        variable(
             "GITHUB_RUN_ID", "CI_PIPELINE_ID", "BUILDKITE_BUILD_URL", "CIRCLE_WORKFLOW_ID", "BUILD_TAG",
-            "BUILD_BUILDID", "BITRISE_BUILD_SLUG", "CI_BUILD_ID",
-        ]
-        run = runs.lazy.compactMap { variables[$0] }.first ?? ""
+            "BUILD_BUILDID", "BITRISE_BUILD_SLUG", "CI_BUILD_ID") ?? ""
+    }
+
+    /// The number of times that the run was started, from 1.
+    var runAttempt: Int {
         let retries = variables["BUILDKITE_RETRY_COUNT"].flatMap { Int($0) }.map { $0 &+ 1 }
-        runAttempt = variables["GITHUB_RUN_ATTEMPT"].flatMap { Int($0) } ?? retries ?? 1
+        return variables["GITHUB_RUN_ATTEMPT"].flatMap { Int($0) } ?? retries ?? 1
+    }
+
+    private func variable(_ names: String...) -> String? {
+        names.lazy.compactMap { variables[$0] }.first
+    }
+
+    /// Returns the part of the run that the bundle comes from.
+    ///
+    /// - Parameter areSeveral: True if the bundles come from several places. Then the places distinguish the parts,
+    ///   because the jobs of a matrix usually share one name.
+    /// - Returns: A displayed name.
+    package func shard(areSeveral: Bool) -> String {
+        let job = variable(
+            "BUILDKITE_PARALLEL_JOB", "CIRCLE_NODE_INDEX", "GITHUB_JOB", "CI_JOB_NAME", "CI_JOB_ID",
+            "SYSTEM_JOBID")
+        return areSeveral ? container : job ?? container
     }
 
     /// Returns the name of the zip or directory that contains a bundle.
@@ -75,47 +132,128 @@ package struct ReportedBundle: Sendable {
         let parent = Path.name(of: Path.directory(of: directory))
         return parent.isEmpty ? name : parent + "/" + name
     }
-
-    /// Returns the part of the run that the bundle comes from.
-    ///
-    /// - Parameter areSeveral: True if the bundles come from several places. Then the places distinguish the parts,
-    ///   because the jobs of a matrix usually share one name.
-    /// - Returns: A displayed name.
-    package func shard(areSeveral: Bool) -> String {
-        areSeveral ? container : job ?? container
-    }
 }
 
 /// Bundles of one failure, which have the same fingerprint.
-package struct FailureCause: Sendable {
-    /// The bundles, in the order they were read; never empty.
-    package let reportedBundles: [ReportedBundle]
+package struct ReportedFailure: Sendable {
+    /// The bundles, in the order given; never empty.
+    package let bundles: [ReportedBundle]
 
-    /// The bundle whose stores are shown.
-    package var first: ReportedBundle { reportedBundles[0] }
+    /// The bundle that represents the failure.
+    package var first: ReportedBundle { bundles[0] }
 
     /// The arguments of a parameterised test that failed with several ones, as readable texts; otherwise empty.
-    package var arguments: [String] { reportedBundles.map(\.identity.arguments).argumentTexts }
+    package var arguments: [String] { bundles.map(\.arguments).argumentTexts }
 
     /// The displayed name of the test: with its arguments, unless it failed with several ones.
-    package var title: String {
-        guard !arguments.isEmpty else { return first.test }
-        return BundleMetadata.Test.title(suite: first.suite, name: first.identity.name, arguments: nil)
+    package var title: String { arguments.isEmpty ? first.title : first.testTitle }
+
+    /// The best finding of the bundles; nil without one.
+    package var finding: Finding? {
+        bundles.compactMap(\.finding).min { $0.confidence > $1.confidence }
     }
 
-    /// Returns the bundles of passed tests.
-    package static func passed(of reportedBundles: [ReportedBundle]) -> [ReportedBundle] {
-        reportedBundles.filter { $0.outcome == .passed }
+    /// Groups the bundles of tests that didn't pass, in the order of each failure's first bundle.
+    package static func all(of bundles: [ReportedBundle]) -> [ReportedFailure] {
+        // A bundle without a fingerprint is a separate failure.
+        bundles.filter { $0.outcome != .passed }
+            .grouped { $0.fingerprint.isEmpty ? nil : $0.fingerprint }.map(ReportedFailure.init)
     }
 
-    /// Groups bundles of failures by cause, the most frequent cause first.
-    package static func causes(of reportedBundles: [ReportedBundle]) -> [FailureCause] {
-        let causes = reportedBundles.filter { $0.outcome != .passed }
-            .grouped { $0.fingerprint.isEmpty ? nil : $0.fingerprint }
-            .map(FailureCause.init)
-        let order = causes.indices.sorted {
-            (-causes[$0].reportedBundles.count, $0) < (-causes[$1].reportedBundles.count, $1)
+    /// Groups the bundles of tests that didn't pass, the most frequent failure first.
+    package static func mostFrequentFirst(of bundles: [ReportedBundle]) -> [ReportedFailure] {
+        all(of: bundles).sortedStably { $0.bundles.count > $1.bundles.count }
+    }
+
+    /// True if it comes before another one: crashes and hangs, which end other tests, and then the best findings.
+    fileprivate func comes(before other: ReportedFailure) -> Bool {
+        if first.rank != other.first.rank { return first.rank < other.first.rank }
+        guard let confidence = finding?.confidence else { return false }
+        return other.finding.map { confidence > $0.confidence } ?? true
+    }
+}
+
+/// Failures that have one cause.
+package struct BundleCause: Sendable {
+    /// The failures, the one with the best finding first; never empty.
+    package let failures: [ReportedFailure]
+
+    /// The bundle that represents the cause.
+    package var first: ReportedBundle { failures[0].first }
+    package var finding: Finding? { failures[0].finding }
+    package var bundles: [ReportedBundle] { failures.flatMap(\.bundles) }
+
+    /// Groups bundles by cause: crashes and hangs first, and then the causes with the best findings.
+    ///
+    /// Causes of equal rank are in the order of their first bundles.
+    package static func causes(of bundles: [ReportedBundle]) -> [BundleCause] {
+        let causes = ReportedFailure.all(of: bundles).grouped { failure in
+            CauseReason(
+                failure.finding, place: failure.first.place, message: failure.first.headline)?.key
         }
-        return order.map { causes[$0] }
+        return causes.map { BundleCause(failures: $0.sortedStably { $0.comes(before: $1) }) }
+            .sortedStably { $0.failures[0].comes(before: $1.failures[0]) }
+    }
+}
+
+/// The reason that failures of one cause have in common.
+package struct CauseReason {
+    /// Equal for failures with one cause.
+    package let key: String
+    /// The title of a group of such failures.
+    package let heading: String
+
+    /// Takes the line that a finding blames, or else the line and message of the assertion, in which numbers may differ.
+    ///
+    /// It is nil if too little is known to compare the failure with others. A finding that is only possible isn't a reason.
+    package init?(_ finding: Finding?, place: String?, message: String) {
+        func withoutNumbers(_ text: String) -> String { text.replacing(/[0-9]+/, with: "#") }
+        if let finding, finding.confidence > .possible {
+            let code = finding.code.rawValue
+            if let source = finding.source {
+                let name = source.file.split(separator: "/").last.map(String.init) ?? source.file
+                key = "\(code) \(source.place)"
+                heading = "Same cause · \(name):\(source.line)"
+            } else {
+                key = "\(code) \(withoutNumbers(finding.title))"
+                heading = "Same finding · \(code)"
+            }
+            return
+        }
+        // Without the line, messages such as "1 is not equal to 2" say nothing.
+        guard let place else { return nil }
+        key = "\(place) \(withoutNumbers(message))"
+        heading = "Same assertion"
+    }
+}
+
+extension Sequence {
+    /// Groups elements that have the same key, in the order of the first ones.
+    ///
+    /// - Parameter key: Returns the key of an element; nil for an element that is a group of its own.
+    /// - Returns: The groups.
+    package func grouped<Key: Hashable>(by key: (Element) -> Key?) -> [[Element]] {
+        var groups: [[Element]] = []
+        var places: [Key: Int] = [:]
+        for element in self {
+            let key = key(element)
+            if let place = key.flatMap({ places[$0] }) {
+                groups[place].append(element)
+            } else {
+                if let key { places[key] = groups.count }
+                groups.append([element])
+            }
+        }
+        return groups
+    }
+}
+
+extension Array {
+    /// Returns the elements in order, those of equal rank in the order that they had.
+    fileprivate func sortedStably(by comesBefore: (Element, Element) -> Bool) -> [Element] {
+        enumerated().sorted { first, second in
+            if comesBefore(first.element, second.element) { return true }
+            return !comesBefore(second.element, first.element) && first.offset < second.offset
+        }.map(\.element)
     }
 }

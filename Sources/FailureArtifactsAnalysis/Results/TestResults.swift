@@ -11,7 +11,7 @@ package struct TestResult: Sendable {
         /// The bundles.
         ///
         /// A parameterised test has one for each argument that failed.
-        package var bundles: [ResultBundle] = []
+        package var bundles: [ReportedBundle] = []
 
         /// True if the run crashed, hung or was told to stop.
         package var isEnded: Bool {
@@ -68,7 +68,7 @@ package struct TestResults: Sendable {
     ///   - report: SwiftPM's report on tests that ran in parallel. It is used only for tests without other attempts.
     ///   - bundles: The bundles of failed tests.
     package init(
-        attempts: [TestAttempt], report: [TestAttempt] = [], bundles: [ResultBundle]
+        attempts: [TestAttempt], report: [TestAttempt] = [], bundles: [ReportedBundle]
     ) {
         for attempt in attempts {
             tests[place(of: attempt.test)].runs.append(TestResult.Run(attempt: attempt))
@@ -129,7 +129,7 @@ extension TestResult {
     /// Assigns a bundle to a failed run that has no bundle for the same arguments yet.
     ///
     /// Prefers a run with the same message over the first run.
-    fileprivate mutating func add(_ bundle: ResultBundle) {
+    fileprivate mutating func add(_ bundle: ReportedBundle) {
         let arguments = bundle.arguments
         let free = runs.indices.filter { index in
             runs[index].attempt.isFailure

@@ -9,19 +9,19 @@ extension Console {
     /// - Returns: The bundles of failures, sorted by failure time, and the first failure's exit code. Without failures,
     ///   the code is ``ExitCode/done``.
     /// - Throws: An error if an output can't be written.
-    func resultBundles(at paths: [String]) throws -> (bundles: [ResultBundle], code: ExitCode) {
+    func resultBundles(at paths: [String]) throws -> (bundles: [ReportedBundle], code: ExitCode) {
         try withScratchDirectory { scratch in
-            var bundles: [ResultBundle] = []
+            var bundles: [ReportedBundle] = []
             let code = try readBundles(at: paths, scratch: scratch) {
-                location, archive, _ -> ResultBundle? in
+                location, archive, _ -> ReportedBundle? in
                 let metadata = try BundleReader(location, archive: archive).metadata
                 return metadata.outcome == .passed
-                    ? nil : ResultBundle(metadata, path: location.description)
+                    ? nil : ReportedBundle(metadata, location: location)
             } _: {
                 if let bundle = $0 { bundles.append(bundle) }
             }
             bundles.sort { ($0.at, $0.path) < ($1.at, $1.path) }
-            let findings = bestFindings(of: ResultFailure.failures(of: bundles).map(\.first.path))
+            let findings = bestFindings(of: ReportedFailure.all(of: bundles).map(\.first.path))
             for index in bundles.indices { bundles[index].finding = findings[bundles[index].path] }
             return (bundles, code)
         }

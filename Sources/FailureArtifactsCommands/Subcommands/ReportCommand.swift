@@ -58,13 +58,14 @@ struct ReportCommand: Command {
                 reportedBundles.append($0)
             }
             if reportedBundles.isEmpty, code != .done { return code }
-            let causes = FailureCause.causes(of: reportedBundles)
+            let causes = ReportedFailure.mostFrequentFirst(of: reportedBundles)
             let problems =
                 code == .done ? [] : ["Some bundles could not be read: the tool said which."]
             defer { console.progress.clear() }
             let report = Report(
                 page: ReportPage(
-                    causes: causes, passed: FailureCause.passed(of: reportedBundles), problems: problems),
+                    causes: causes, passed: reportedBundles.filter { $0.outcome == .passed },
+                    problems: problems),
                 limits: ReportLimits(causes: causes.count, maximumBytes: maximumBytes),
                 scratch: scratch,
                 folder: PageFolder(ofPage: output == "-" ? nil : output),

@@ -82,12 +82,12 @@ struct AttemptComparison: Sendable {
         rows.append(
             Row(
                 label: "Message",
-                values: attempts.map { $0.cause == nil ? nil : $0.first.message }))
+                values: attempts.map { $0.cause == nil ? nil : $0.first.headline }))
         add("Place") { metadata in
             metadata.failures.first.flatMap { FailureText.place(of: $0, in: PackageRoot(metadata)) }
         }
-        rows.append(Row(label: "Bundles", values: attempts.map { String($0.reportedBundles.count) }))
-        rows.append(Row(label: "From", values: attempts.map { Self.names($0.reportedBundles) }))
+        rows.append(Row(label: "Bundles", values: attempts.map { String($0.bundles.count) }))
+        rows.append(Row(label: "From", values: attempts.map { Self.names($0.bundles) }))
         rows.append(Row(label: "Captured", values: attempts.map { MetadataTime.text($0.first.at) }))
         add("System") { "\($0.environment.operatingSystem), \($0.environment.architecture)" }
         add("Swift") { $0.environment.swift }

@@ -8,7 +8,7 @@ package struct BundleDownload {
     private let directory: String
 
     /// Creates the way to a bundle and those beside it; nil for a run outside CI.
-    package init?(of bundle: ResultBundle) {
+    package init?(of bundle: ReportedBundle) {
         guard !bundle.variables.isEmpty else { return nil }
         variables = bundle.variables
         directory = Path.directory(of: bundle.portablePath)
@@ -42,7 +42,7 @@ package struct BundleDownload {
     }
 }
 
-extension ResultBundle {
+extension ReportedBundle {
     /// The path in the working directory.
     ///
     /// A directory that is elsewhere has its name alone on another machine.

@@ -83,7 +83,7 @@ package enum CodeQualityText {
     }
 
     /// Returns the entries of a test's failures.
-    private static func entries(of bundle: ResultBundle, _ files: RepositoryFiles) -> [Entry] {
+    private static func entries(of bundle: ReportedBundle, _ files: RepositoryFiles) -> [Entry] {
         let title = "\(bundle.title) \(bundle.outcome.label)"
         return bundle.failures.enumerated().compactMap { index, failure -> Entry? in
             guard let (path, line) = place(failure.file, failure.line, files) else { return nil }

@@ -122,16 +122,16 @@ package struct SummaryMarkdown {
     }
 
     /// Returns a failure in one line.
-    private static func line(_ failure: ResultFailure) -> String {
+    private static func line(_ failure: ReportedFailure) -> String {
         "- " + failure.heading(Markdown.code) + message(of: failure.first)
     }
 
-    private static func message(of bundle: ResultBundle) -> String {
+    private static func message(of bundle: ReportedBundle) -> String {
         let message = TextWidth.abridged(bundle.headline, to: 120)
         return (message.isEmpty ? "" : ": " + Markdown.code(message)) + "\n"
     }
 
-    private static func place(of failure: TestAttempt.Failure, in bundle: ResultBundle) -> String? {
+    private static func place(of failure: TestAttempt.Failure, in bundle: ReportedBundle) -> String? {
         guard let file = failure.file else { return nil }
         let path = bundle.packageRoot.relativePath(of: file)
         let text = Markdown.code(path + (failure.line.map { ":\($0)" } ?? ""))
@@ -164,7 +164,7 @@ extension BundleCause {
     }
 }
 
-extension ResultFailure {
+extension ReportedFailure {
     /// The maximum number of arguments listed for a failure.
     private static let argumentLimit = 5
 

@@ -7,7 +7,7 @@ internal import FailureArtifactsSystem
 /// A cause of failures as HTML.
 struct FailureSection {
     let number: Int
-    let cause: FailureCause
+    let cause: ReportedFailure
     /// The content of the bundle; nil if the cause is in the overview only.
     let detail: FailureDetail?
     /// The reason why there is no detail, as a full sentence.
@@ -73,8 +73,8 @@ struct FailureSection {
         } else if first.attempt > 1 {
             parts.append("attempt \(first.attempt)")
         }
-        if cause.reportedBundles.count > 1 {
-            parts.append("\(cause.reportedBundles.count) bundles")
+        if cause.bundles.count > 1 {
+            parts.append("\(cause.bundles.count) bundles")
         }
         let location = folder.location(of: first.location)
         let name = HTMLText.name(Path.name(of: location.inner ?? location.path))
@@ -186,11 +186,11 @@ struct FailureSection {
     }
 
     private var reportedBundles: String {
-        let shown = cause.reportedBundles.prefix(ReportLimits.reportedBundles)
+        let shown = cause.bundles.prefix(ReportLimits.reportedBundles)
         let hasArguments = !cause.arguments.isEmpty
         var text =
             "<details class=\"part bundles\"><summary><h3>"
-            + (cause.reportedBundles.count == 1 ? "Bundle" : "\(cause.reportedBundles.count) bundles")
+            + (cause.bundles.count == 1 ? "Bundle" : "\(cause.bundles.count) bundles")
             + " of this failure</h3></summary>\n"
             + "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Bundles\"><table>\n<thead><tr>"
             + "<th scope=\"col\">Bundle</th>" + (hasArguments ? "<th scope=\"col\">Arguments</th>" : "")
@@ -198,7 +198,7 @@ struct FailureSection {
             + "<th scope=\"col\">Captured</th><th scope=\"col\" class=\"num\">Size</th></tr></thead>\n<tbody>\n"
         for bundle in shown {
             let location = folder.location(of: bundle.location).description
-            let arguments = (bundle.identity.arguments ?? []).joined(separator: ", ")
+            let arguments = (bundle.arguments ?? []).joined(separator: ", ")
             text += "<tr><td><code>\(HTMLText.line(location))</code></td>"
             if hasArguments { text += "<td>\(Self.argument(arguments))</td>" }
             text +=
@@ -207,7 +207,7 @@ struct FailureSection {
                 + "<td class=\"num\">\(Counted.bytes(bundle.bytes))</td></tr>\n"
         }
         text += "</tbody></table></div>\n"
-        let left = cause.reportedBundles.count - shown.count
+        let left = cause.bundles.count - shown.count
         if left > 0 { text += "<p class=\"cut\">\(left) more are not listed.</p>\n" }
         return text + "</details>\n"
     }

@@ -104,13 +104,13 @@ package struct Report: WrittenText {
 struct DescribedCause: Sendable {
     /// The number on the page, from 1.
     let number: Int
-    let cause: FailureCause
+    let cause: ReportedFailure
     let findings: [Finding]
     /// The place of the first failure; nil if it is unknown.
     let place: String?
     /// The reason that it may have in common with others.
     var reason: CauseReason? {
-        CauseReason(findings.first, place: place, message: cause.first.message)
+        CauseReason(findings.first, place: place, message: cause.first.headline)
     }
     /// The description.
     let html: String

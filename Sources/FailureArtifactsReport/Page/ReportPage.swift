@@ -3,7 +3,7 @@ internal import FailureArtifactsBundle
 
 /// The page around the causes: its head, the overview and its end.
 package struct ReportPage {
-    let causes: [FailureCause]
+    let causes: [ReportedFailure]
     /// The bundles of tests that passed.
     let passed: [ReportedBundle]
     /// The parts that could not be read, as full sentences.
@@ -13,11 +13,11 @@ package struct ReportPage {
     let hasShards: Bool
     private let reportedBundles: [ReportedBundle]
 
-    package init(causes: [FailureCause], passed: [ReportedBundle] = [], problems: [String]) {
+    package init(causes: [ReportedFailure], passed: [ReportedBundle] = [], problems: [String]) {
         self.causes = causes
         self.passed = passed
         self.problems = problems
-        reportedBundles = causes.flatMap(\.reportedBundles)
+        reportedBundles = causes.flatMap(\.bundles)
         hasShards = Set(reportedBundles.map(\.container)).count > 1
     }
 
@@ -86,8 +86,8 @@ package struct ReportPage {
     /// A sentence about bundles of tests that passed; empty if there are no such bundles.
     private var passedText: String {
         guard !passed.isEmpty else { return "" }
-        let failed = Set(reportedBundles.map(\.identity))
-        let others = passed.filter { !failed.contains($0.identity) }.count
+        let failed = Set(reportedBundles.map(\.title))
+        let others = passed.filter { !failed.contains($0.title) }.count
         var text = "Also here: " + Counted.items(Int64(passed.count), "bundle") + " of tests that passed"
         text += others < passed.count ? ", beside the failures of the same tests" : ""
         text +=
@@ -128,11 +128,11 @@ package struct ReportPage {
     /// The maximum number of causes that are listed without a description.
     private static let listedCauses = 1800
 
-    private func item(_ cause: FailureCause, _ findings: [Finding], number: Int?) -> String {
+    private func item(_ cause: ReportedFailure, _ findings: [Finding], number: Int?) -> String {
         let first = cause.first
-        let attempts = Set(cause.reportedBundles.map(\.attempt)).count
+        let attempts = Set(cause.bundles.map(\.attempt)).count
         var attributes = [
-            ("suite", first.suite), ("outcome", first.outcome.rawValue),
+            ("suite", first.test.suite), ("outcome", first.outcome.rawValue),
             ("shard", first.shard(areSeveral: hasShards)), ("fingerprint", first.fingerprint),
             ("codes", findings.map(\.code.rawValue).joined(separator: " ")),
         ]
@@ -143,9 +143,9 @@ package struct ReportPage {
         if first.outcome != .failed {
             content += " <span class=\"outcome\">\(first.outcome.label)</span>"
         }
-        let count = cause.reportedBundles.count
+        let count = cause.bundles.count
         if count > 1 { content += " <span class=\"count\">×\(count)</span>" }
-        let line = findings.first.map { $0.title } ?? first.message
+        let line = findings.first.map { $0.title } ?? first.headline
         content += " <span class=\"line\">\(HTMLText.line(line))</span>"
         return "<li\(data)>"
             + (number.map { "<a href=\"#f\($0)\">\(content)</a>" } ?? content) + "</li>\n"

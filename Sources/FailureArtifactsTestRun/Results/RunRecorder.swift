@@ -79,7 +79,7 @@ package final class RunRecorder: Sendable {
     ///
     /// - Parameter bundles: The bundles of the run.
     /// - Returns: The results of all tests that were recorded.
-    package func results(bundles: [ResultBundle]) -> TestResults {
+    package func results(bundles: [ReportedBundle]) -> TestResults {
         var attempts: [TestAttempt] = []
         var report: [TestAttempt] = []
         for log in logs {

@@ -28,7 +28,7 @@ import Testing
 
     init() throws { checkout = try Checkout("Sources/Ledger.swift") }
 
-    private func entries(_ bundles: [ResultBundle], root: String? = nil) throws -> [Entry] {
+    private func entries(_ bundles: [ReportedBundle], root: String? = nil) throws -> [Entry] {
         let text = try CodeQualityText.text(
             for: BundleCause.causes(of: bundles), in: RepositoryFiles(root: root ?? checkout.root))
         return try JSONDecoder().decode([Entry].self, from: Data(text.utf8))

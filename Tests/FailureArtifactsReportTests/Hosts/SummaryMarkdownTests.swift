@@ -128,7 +128,7 @@ import Testing
     private func bundle(
         _ name: String, _ confidence: Finding.Confidence?, line: Int = 42,
         outcome: BundleMetadata.Outcome = .failed, variables: [String: String] = [:]
-    ) throws -> ResultBundle {
+    ) throws -> ReportedBundle {
         var bundle = try Sample.bundle(
             name, "m", outcome: outcome, fingerprint: name, line: name.utf8.count, variables: variables,
             path: "failure-artifacts/\(name)-0000000\(name.utf8.count).zip")

@@ -64,7 +64,9 @@ import Testing
         metadata.failures[0].file = "/w/app/Tests/A.swift"
         metadata.failures[0].line = 3
         let lines = WorkflowCommand.annotations(
-            for: BundleCause.causes(of: [ResultBundle(metadata, path: "a.zip")]),
+            for: BundleCause.causes(of: [
+                ReportedBundle(metadata, location: BundleLocation(path: "a.zip"))
+            ]),
             in: RepositoryFiles(root: nil))
         #expect(lines == ["::error file=Tests/A.swift,line=3,title=PlainTests.a failed::m"])
     }

@@ -193,7 +193,7 @@ struct ReportPartsTests {
             return [found]
         }
         return DescribedCause(
-            number: number, cause: try #require(FailureCause.causes(of: [bundle]).first),
+            number: number, cause: try #require(ReportedFailure.mostFrequentFirst(of: [bundle]).first),
             findings: findings ?? [], place: place, html: "", blocks: "")
     }
 
@@ -227,7 +227,8 @@ struct ReportPartsTests {
                 metadata, location: BundleLocation(path: "/a.zip", inner: nil), bytes: 1)
         }
         let section = FailureSection(
-            number: 1, cause: try #require(FailureCause.causes(of: bundles).first), detail: nil,
+            number: 1, cause: try #require(ReportedFailure.mostFrequentFirst(of: bundles).first),
+            detail: nil,
             problem: nil,
             hasShards: false, folder: PageFolder(ofPage: nil), outline: nil)
         let html = section.html

@@ -56,14 +56,15 @@ struct MergeCommand: Command {
             var counts = merge.counts
             counts.bundles = reportedBundles.count
             if reportedBundles.isEmpty, code != .done { return code }
-            let causes = FailureCause.causes(of: reportedBundles)
+            let causes = ReportedFailure.mostFrequentFirst(of: reportedBundles)
             let problems =
                 code == .done && before == .done
                 ? [] : ["Some bundles could not be read: the tool said which."]
             defer { console.progress.clear() }
             let report = Report(
                 page: ReportPage(
-                    causes: causes, passed: FailureCause.passed(of: reportedBundles), problems: problems),
+                    causes: causes, passed: reportedBundles.filter { $0.outcome == .passed },
+                    problems: problems),
                 limits: ReportLimits(causes: causes.count), scratch: scratch,
                 folder: PageFolder(ofPage: counts.report),
                 progress: { console.progress.show("Describing", done: $0, total: $1) })

@@ -36,12 +36,12 @@ struct RunOutputs {
                 } _: {
                     reportedBundles.append($0)
                 }
-                let causes = FailureCause.causes(of: reportedBundles)
+                let causes = ReportedFailure.mostFrequentFirst(of: reportedBundles)
                 let problems =
                     code == .done ? [] : ["Some bundles could not be read: the tool said which."]
                 let report = Report(
                     page: ReportPage(
-                        causes: causes, passed: FailureCause.passed(of: reportedBundles),
+                        causes: causes, passed: reportedBundles.filter { $0.outcome == .passed },
                         problems: problems),
                     limits: ReportLimits(causes: causes.count), scratch: scratch,
                     folder: PageFolder(ofPage: path))
@@ -128,7 +128,7 @@ struct RunOutputs {
     /// True if any bundle is not from a passed test.
     private var hasFailures: Bool { bundles.contains { $0.metadata?.outcome != .passed } }
 
-    private var resultBundles: [ResultBundle] {
+    private var resultBundles: [ReportedBundle] {
         Self.results(of: bundles, findings, relativeTo: workingDirectory)
     }
 
@@ -136,11 +136,12 @@ struct RunOutputs {
     static func results(
         of bundles: [(path: String, metadata: BundleMetadata?)], _ findings: [String: Finding],
         relativeTo workingDirectory: String
-    ) -> [ResultBundle] {
+    ) -> [ReportedBundle] {
         bundles.compactMap { bundle in
             guard let metadata = bundle.metadata, metadata.outcome != .passed else { return nil }
-            var result = ResultBundle(
-                metadata, path: Path.relative(bundle.path, to: workingDirectory))
+            var result = ReportedBundle(
+                metadata,
+                location: BundleLocation(path: Path.relative(bundle.path, to: workingDirectory)))
             result.finding = findings[bundle.path]
             return result
         }
