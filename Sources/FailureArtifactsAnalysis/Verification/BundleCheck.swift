@@ -8,7 +8,7 @@ internal import FailureArtifactsZip
 package struct BundleCheck: Encodable, Equatable {
     /// The path of the bundle.
     package var bundle: String
-    package var ok: Bool
+    package var ok = true
     /// The problems, as full sentences.
     package var problems: [String] = []
     /// The checks that couldn't be done, as full sentences.
@@ -28,32 +28,24 @@ package struct BundleCheck: Encodable, Equatable {
     ///   - archive: The open archive.
     ///   - scratch: A directory for the stores, which are extracted one at a time.
     ///   - limits: The limits on resources that a store can use.
-    /// - Returns: The bundle's problems.
     /// - Throws: An error that isn't caused by the bundle.
-    package static func check(
+    package init(
         _ location: BundleLocation, archive: ZipArchive, scratch: String,
         limits: UntrustedLimits = .standard
-    ) throws -> BundleCheck {
-        var check = BundleCheck(bundle: location.description, ok: true)
-        try check.read(location, archive: archive, scratch: scratch, limits: limits)
-        return check
-    }
-
-    private init(bundle: String, ok: Bool) {
-        self.bundle = bundle
-        self.ok = ok
+    ) throws {
+        bundle = location.description
+        do {
+            try archive.checkTotalSize()
+            try read(location, archive, scratch, limits)
+        } catch let error as ZipError {
+            problems = [error.description + " " + CommandError.limitsHint]
+        }
+        ok = problems.isEmpty
     }
 
     private mutating func read(
-        _ location: BundleLocation, archive: ZipArchive, scratch: String, limits: UntrustedLimits
+        _ location: BundleLocation, _ archive: ZipArchive, _ scratch: String, _ limits: UntrustedLimits
     ) throws {
-        do {
-            try archive.checkTotalSize()
-        } catch {
-            ok = false
-            problems = [error.description + " " + CommandError.limitsHint]
-            return
-        }
         var reader: BundleReader?
         var metadataError: BundleError?
         do {
@@ -61,88 +53,60 @@ package struct BundleCheck: Encodable, Equatable {
         } catch {
             metadataError = error
         }
-        if case .system(let failure) = metadataError?.reason { throw failure }
-        let findings = try checkEntries(of: archive, reader, scratch: scratch, limits)
-        // A damaged entry is already listed.
-        if let metadataError { try add(metadataError) }
-        if let reader {
-            for choice in reader.metadata.storeChoices
-            where !choice.isCommitted && choice.store.history?.entry != nil {
-                try checkHistory(of: choice, in: reader, scratch: scratch, limits)
-            }
-            for store in reader.metadata.stores {
-                try adding { () throws(BundleError) in _ = try reader.statements(of: store) }
-            }
-            for entry in reader.metadata.entries {
-                try adding { () throws(BundleError) in _ = try reader.entry(named: entry) }
+        let stores = Dictionary(grouping: reader?.metadata.storeChoices ?? [], by: \.entry)
+        var damage: [String] = []
+        var notes: [String] = []
+        for entry in archive.entries where !entry.isDirectory {
+            // Each store is decompressed only once, for both its checksum and SQLite's check.
+            if let reader, let choices = stores[entry.name] {
+                try adding { damage += try Self.check(choices, of: reader, scratch, limits, &notes) }
+            } else {
+                try adding { try archive.read(entry) { (_) throws(SystemError) in } }
             }
         }
-        problems += findings
-        ok = problems.isEmpty
+        // A damaged entry is already listed.
+        if let metadataError { try adding { throw metadataError } }
+        guard let reader else { return }
+        for choice in reader.metadata.storeChoices
+        where !choice.isCommitted && choice.store.history?.entry != nil {
+            try adding { damage += try Self.checkHistory(of: choice, in: reader, scratch, limits) }
+        }
+        for store in reader.metadata.stores {
+            try adding { _ = try reader.statements(of: store) }
+        }
+        for entry in reader.metadata.entries {
+            try adding { _ = try reader.entry(named: entry) }
+        }
+        problems += damage
+        self.notes = notes
     }
 
-    /// Adds an error to the problems, unless it is listed already.
+    /// Runs `body`, and adds its error to the problems, unless it is listed already.
     ///
     /// - Throws: The error of a system call, which the bundle isn't to blame for.
-    private mutating func add(_ error: BundleError) throws {
-        if case .system(let failure) = error.reason { throw failure }
-        let problem = CommandError(error).description
+    private mutating func adding(_ body: () throws -> Void) throws {
+        let problem: String
+        do {
+            return try body()
+        } catch let error as BundleError {
+            if case .system(let failure) = error.reason { throw failure }
+            problem = CommandError(error).description
+        } catch let error as ZipError {
+            if case .system(let failure) = error.reason { throw failure }
+            problem = CommandError(error).description
+        }
         if !problems.contains(problem) { problems.append(problem) }
     }
 
-    /// Runs `body`, and adds its error to the problems.
-    private mutating func adding(_ body: () throws(BundleError) -> Void) throws {
-        do {
-            try body()
-        } catch {
-            try add(error)
-        }
-    }
-
-    /// Decompresses all entries, which verifies their sizes and checksums, and checks the stores with SQLite.
-    ///
-    /// - Returns: SQLite's findings, as full sentences.
-    private mutating func checkEntries(
-        of archive: ZipArchive, _ reader: BundleReader?, scratch: String, _ limits: UntrustedLimits
+    /// Checks a copy with SQLite, under all its names in the metadata, and returns the problems.
+    private static func check(
+        _ choices: [StoreChoice], of bundle: BundleReader, _ scratch: String, _ limits: UntrustedLimits,
+        _ notes: inout [String]
     ) throws -> [String] {
-        // Each store is decompressed only once, for both its checksum and SQLite's check.
-        let stores = Dictionary(grouping: reader?.metadata.storeChoices ?? [], by: \.entry)
-        var findings: [String] = []
-        for entry in archive.entries where !entry.isDirectory {
-            do {
-                if let reader, let choices = stores[entry.name] {
-                    findings += try check(choices, of: reader, scratch: scratch, limits)
-                } else {
-                    try archive.read(entry) { (_) throws(SystemError) in }
-                }
-            } catch let error as BundleError {
-                try add(error)
-            } catch let error as ZipError {
-                if case .system(let failure) = error.reason { throw failure }
-                problems.append(CommandError(error).description)
-            }
-        }
-        return findings
-    }
-
-    /// Checks a copy with SQLite.
-    ///
-    /// - Parameters:
-    ///   - choices: The copy, under all its names in the metadata.
-    ///   - bundle: The bundle.
-    ///   - scratch: A directory for the extracted copy.
-    ///   - limits: The limits on resources that the copy can use.
-    /// - Returns: The problems, as full sentences.
-    /// - Throws: An error if the entry is damaged.
-    private mutating func check(
-        _ choices: [StoreChoice], of bundle: BundleReader, scratch: String,
-        _ limits: UntrustedLimits
-    ) throws(BundleError) -> [String] {
-        guard let first = choices.first else { return [] }
-        let file = try bundle.extract(first, below: scratch)
+        let file = try bundle.extract(choices[0], below: scratch)
         defer { try? FileSystem.remove(Path.directory(of: file)) }
         switch StoreIntegrity.check(
-            storeAt: file, isRedacted: first.store.redactions != nil, limits: limits)
+            storeAt: file, isRedacted: choices[0].store.redactions != nil, limits: limits)
         {
         case .good: return []
         case .bad(let finding):
@@ -155,24 +119,60 @@ package struct BundleCheck: Encodable, Equatable {
         }
     }
 
-    /// Rebuilds and checks the first state of a store's history.
+    /// Rebuilds and checks the first state of a store's history; later states need only part of the same data.
+    private static func checkHistory(
+        of choice: StoreChoice, in bundle: BundleReader, _ scratch: String, _ limits: UntrustedLimits
+    ) throws -> [String] {
+        let history = try bundle.extractHistory(of: choice, below: scratch)
+        defer { try? FileSystem.remove(Path.directory(of: history.copy)) }
+        guard
+            case .bad(let finding) = StoreIntegrity.check(
+                storeAt: try history.rebuild(0), limits: limits)
+        else { return [] }
+        return ["The first state of the history '\(history.entry)' is damaged: \(finding)."]
+    }
+}
+
+/// The result of SQLite's integrity check.
+enum StoreIntegrity: Equatable {
+    case good
+    /// The problem, as a clause.
+    case bad(String)
+    /// The reason why the check couldn't be done, as a clause.
+    case unknown(String)
+
+    /// Checks a copy that no other code uses, with `PRAGMA integrity_check`, or with `PRAGMA quick_check` if the first
+    /// can't run.
     ///
-    /// Later states need only part of the same data.
-    private mutating func checkHistory(
-        of choice: StoreChoice, in bundle: BundleReader, scratch: String, _ limits: UntrustedLimits
-    ) throws {
+    /// If it is redacted, its values may violate the store's `CHECK` constraints.
+    static func check(
+        storeAt path: String, isRedacted: Bool = false, limits: UntrustedLimits = .standard
+    ) -> StoreIntegrity {
         do {
-            let history = try bundle.extractHistory(of: choice, below: scratch)
-            defer { try? FileSystem.remove(Path.directory(of: history.copy)) }
-            let first = try history.rebuild(0)
-            switch StoreIntegrity.check(storeAt: first, limits: limits) {
-            case .good, .unknown: break
-            case .bad(let finding):
-                problems.append(
-                    "The first state of the history '\(history.entry)' is damaged: \(finding).")
+            let connection = try Connection.untrusted(path, limits: limits)
+            if isRedacted { try connection.execute("PRAGMA ignore_check_constraints = 1") }
+            do {
+                return try run("integrity_check", on: connection)
+            } catch  where !error.isDatabaseDamaged {
+                // An index may need a collation or a function that only the application has.
+                let quick = try run("quick_check", on: connection)
+                return quick == .good ? .unknown(reason(error)) : quick
             }
         } catch {
-            try add(error)
+            return error.isDatabaseDamaged ? .bad(error.message) : .unknown(reason(error))
         }
+    }
+
+    private static func reason(_ error: SQLiteError) -> String {
+        error.isInterrupted ? "it took longer than the time limit" : error.message
+    }
+
+    private static func run(
+        _ check: String, on connection: borrowing Connection
+    ) throws(SQLiteError) -> StoreIntegrity {
+        let statement = try connection.prepare("PRAGMA \(check)(3)")
+        var findings: [String] = []
+        while try statement.step() { findings.append(statement.text(at: 0)) }
+        return findings == ["ok"] ? .good : .bad(findings.joined(separator: ", "))
     }
 }

@@ -78,7 +78,7 @@ struct VerifyCommand: Command {
         let archive = try location.openArchive(
             scratchDirectory: scratch, limits: console.limits.archive)
         return try report(
-            BundleCheck.check(
+            BundleCheck(
                 location, archive: archive, scratch: scratch, limits: console.limits.store), console)
     }
 
