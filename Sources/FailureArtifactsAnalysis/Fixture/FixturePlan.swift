@@ -82,7 +82,8 @@ package struct FixturePlan {
             self.store = store.store
             self.culprit = culprit
             // A source file has the same line ends throughout.
-            queries = FixtureCheck(finding: finding, step: culprit.step, store: store).queries()
+            let check = FixtureCheck(finding: finding, step: culprit.step, store: store)
+            queries = [finding.query, try? check.query()].compactMap(\.self)
                 .map { $0.replacing("\r\n", with: "\n") }
             return
         }
@@ -122,22 +123,18 @@ package struct FixturePlan {
         func state(_ number: Int) throws -> String {
             try bundle.extract(seen, at: CommitReference(number), below: directory).path
         }
-        func committed() throws -> String {
+        switch culprit.place {
+        case .transaction(let number): return try (state(number - 1), state(number))
+        case .statement(let number):
+            let path = try state(number)
+            return (path, path)
+        case .openTransaction:
             guard let committed = seen.committed(among: bundle.metadata.storeChoices) else {
                 throw CommandError(.badData, "The bundle has no committed copy of '\(store.name)'.")
             }
-            return try bundle.extract(committed, below: directory)
-        }
-        let before =
-            switch culprit.place {
-            case .transaction(let number): try state(number - 1)
-            case .statement(let number): try state(number)
-            case .openTransaction: try committed()
-            }
-        return switch culprit.place {
-        case .transaction(let number): (before, try state(number))
-        case .statement: (before, before)
-        case .openTransaction: (before, try bundle.extract(seen, below: directory))
+            return try (
+                bundle.extract(committed, below: directory), bundle.extract(seen, below: directory)
+            )
         }
     }
 
@@ -190,5 +187,75 @@ package struct FixturePlan {
         culprit.changes = []
         culprit.statements = StatementRecord.redacted(
             culprit.statements, obeying: rules, keeping: [])
+    }
+}
+
+/// A query for the rows of a finding: it returns rows if the store has what the finding describes.
+private struct FixtureCheck {
+    /// The maximum number of rows that a query names.
+    private static let rowLimit = 5
+    /// The maximum number of columns of a row that a query names.
+    private static let columnLimit = 6
+
+    let finding: Finding
+    /// The transaction that the finding is about; nil if it is unknown.
+    let step: StoreEvidence.Step?
+    let store: StoreEvidence
+
+    /// Returns the query; nil for findings about statements, or about rows of which some are right.
+    func query() throws -> String? {
+        switch finding.code {
+        case .unexpectedDelete: try lostRows() ?? wrongRows()
+        case .checkViolation: try wrongRows()
+        default: nil
+        }
+    }
+
+    /// Returns a query for the rows of the finding that were deleted.
+    private func lostRows() throws -> String? {
+        let deleted = finding.rows.filter { row in
+            row.change == .deleted && store.schema.tables[folded(row.table)] != nil
+        }
+        let queries = try deleted.prefix(Self.rowLimit).compactMap { row -> String? in
+            guard let condition = try condition(row.key.map { ($0.column, $0.value) }) else {
+                return nil
+            }
+            let title = StoredValue(.text(Array(row.title.utf8)))
+            let text = try SQLLiterals(store.connection, encoding: store.schema.encoding).literal(title)
+            return "SELECT \(text) AS missing WHERE NOT EXISTS "
+                + "(SELECT 1 FROM \(quotedIdentifier(row.table)) WHERE \(condition))"
+        }
+        return queries.isEmpty ? nil : queries.joined(separator: "\nUNION ALL ")
+    }
+
+    /// Returns a query for the rows of the finding with the values that they have now.
+    private func wrongRows() throws -> String? {
+        guard let table = finding.rows.first.flatMap({ store.schema.tables[folded($0.table)] }) else {
+            return nil
+        }
+        let key = Set(store.keyColumns(of: table.name).map(folded))
+        let rows = finding.rows.prefix(Self.rowLimit).filter { folded($0.table) == folded(table.name) }
+        let conditions = try rows.compactMap { row -> String? in
+            let cells = row.columns.compactMap { cell in cell.new.map { (cell.column, $0) } }
+                .filter { !key.contains(folded($0.0)) }.prefix(Self.columnLimit)
+            guard !cells.isEmpty else { return nil }
+            // A new row gets another key in a store with fewer rows.
+            let isNew =
+                row.change == .inserted
+                || (step?.table(row.table)?.rows ?? []).contains {
+                    $0.kind == .inserted && $0.key == row.key.map(\.value)
+                }
+            return try condition((isNew ? [] : row.key.map { ($0.column, $0.value) }) + cells)
+        }
+        guard !conditions.isEmpty else { return nil }
+        return "SELECT * FROM \(quotedIdentifier(table.name)) WHERE "
+            + conditions.joined(separator: "\n   OR ")
+    }
+
+    private func condition(_ values: [(column: String, value: StoredValue)]) throws -> String? {
+        let literals = try SQLLiterals(store.connection, encoding: store.schema.encoding)
+        guard !values.isEmpty, !values.contains(where: { $0.value.isCut }) else { return nil }
+        return try values.map { "\(quotedIdentifier($0.column)) IS \(try literals.literal($0.value))" }
+            .joined(separator: " AND ")
     }
 }
