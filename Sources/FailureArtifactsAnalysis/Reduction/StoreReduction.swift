@@ -60,7 +60,7 @@ package final class StoreReduction {
     private let budget: TimeBudget
     private var remainingRows = 0
     private var copies = 0
-    private var ownsBest = false
+    private let original: String
 
     /// Creates a reduction.
     ///
@@ -74,6 +74,7 @@ package final class StoreReduction {
         of path: String, scratch: String, limits: UntrustedLimits, options: Options = Options(),
         check: @escaping Check
     ) {
+        original = path
         best = path
         self.scratch = scratch
         self.limits = limits
@@ -128,19 +129,23 @@ package final class StoreReduction {
         return end
     }
 
-    /// Leaves out the parts of the store that the check doesn't need.
+    /// Runs statements that leave something out, as far as the check doesn't need it.
     ///
     /// - Parameters:
-    ///   - parts: The parts.
-    ///   - leaveOut: Leaves out the given parts. An error of SQLite means that the store can't be changed in this way.
+    ///   - statements: The statements.
+    ///   - uses: Statements that must still be possible afterwards, except on tables and views that were dropped.
     /// - Throws: ``Stop``, or an error of the check.
-    private func leaveOut<Part>(
-        _ parts: [Part], _ leaveOut: (borrowing Connection, [Part]) throws(SQLiteError) -> Void
-    ) throws {
-        _ = try minimized(Array(parts.indices)) { needed in
-            let needed = Set(needed)
-            return try accept { connection throws(SQLiteError) in
-                try leaveOut(connection, parts.indices.filter { !needed.contains($0) }.map { parts[$0] })
+    private func leaveOut(_ statements: [String], keeping uses: Set<String> = []) throws {
+        _ = try minimized(Array(statements.indices)) { needed in
+            try accept { connection throws(SQLiteError) in
+                for index in statements.indices where !needed.contains(index) {
+                    try connection.execute(statements[index])
+                }
+                try connection.enableTriggers()
+                for use in try Self.uses(of: DatabaseSchema("main", of: connection))
+                where uses.contains(use) {
+                    _ = try connection.prepare(use)
+                }
             }
         }
     }
@@ -188,20 +193,14 @@ package final class StoreReduction {
     /// Writes the smallest store anew, without the content of free pages.
     private func compact() throws {
         let copy = try newCopy()
-        do {
-            let connection = try Connection.untrustedForWriting(copy, limits: limits)
-            try FullTextTables.rebuild(in: connection)
-            try connection.vacuumUntrusted()
-        } catch {
-            Self.remove(copy)
-            throw error
-        }
+        let connection = try Connection.untrustedForWriting(copy, limits: limits)
+        try FullTextTables.rebuild(in: connection)
+        try connection.vacuumUntrusted()
         replaceBest(by: copy)
     }
 
     private func replaceBest(by path: String) {
-        if ownsBest { Self.remove(best) }
-        ownsBest = true
+        if best != original { Self.remove(best) }
         best = path
     }
 
@@ -257,61 +256,23 @@ package final class StoreReduction {
 
     // MARK: - Values
 
-    /// A value that could be simpler.
-    private struct Cell {
-        let table: ReducibleRows.Table
-        let key: [Value]
-        let column: TableShape.Column
-        /// NULL, or an empty text or BLOB.
-        let simplest: Value
-    }
-
-    /// The maximum number of values to look at.
-    private static let cellLimit = 2000
-
-    /// Replaces values by NULL, or else by an empty text or BLOB.
+    /// Replaces the values of columns by NULL, or else by empty texts and BLOBs.
     private func reduceValues() throws {
-        try leaveOut(cells()) { connection, cells throws(SQLiteError) in
-            for cell in cells {
-                // Constraints may forbid the value.
-                let statement = try connection.prepare(
-                    "UPDATE OR IGNORE \(cell.table.name) SET \(quotedIdentifier(cell.column.name)) = ? "
-                        + "WHERE \(cell.table.condition)")
-                try statement.bind([cell.simplest] + cell.key)
-                _ = try statement.step()
-            }
-        }
-    }
-
-    /// Returns the values that may be replaced.
-    private func cells() throws -> [Cell] {
         let connection = try Connection.untrusted(best, limits: budget.remaining())
         let rows = try ReducibleRows(DatabaseSchema("main", of: connection), of: connection)
-        let tables = rows.tables.sorted { $0.key < $1.key }
-        let count = tables.reduce(0) { $0 + $1.value.rows.count * $1.value.shape.columns.count }
-        guard count <= Self.cellLimit else { return [] }
-        var cells: [Cell] = []
-        for (name, table) in tables {
-            let fixed = rows.referenced[name] ?? []
-            for column in table.shape.writableColumns
-            where column.keyPosition == 0 && !fixed.contains(folded(column.name)) {
-                let statement = try connection.prepare(
-                    "SELECT \(quotedIdentifier(column.name)), \(table.keyList) FROM \(table.name)")
-                while try statement.step() {
-                    let simplest: Value
-                    switch statement.value(at: 0) {
-                    case .null, .text(""), .blob([]): continue
-                    case _ where !column.isNotNull: simplest = .null
-                    case .text: simplest = .text("")
-                    case .blob: simplest = .blob([])
-                    case .integer, .real: continue
-                    }
-                    let key = table.key.indices.map { statement.value(at: $0 + 1) }
-                    cells.append(Cell(table: table, key: key, column: column, simplest: simplest))
-                }
+        let updates = rows.tables.sorted { $0.key < $1.key }.flatMap { name, table in
+            table.shape.writableColumns.filter { column in
+                column.keyPosition == 0 && rows.referenced[name]?.contains(folded(column.name)) != true
+            }.map { column in
+                let name = quotedIdentifier(column.name)
+                let empty =
+                    "CASE typeof(\(name)) WHEN 'text' THEN '' WHEN 'blob' THEN x'' ELSE \(name) END"
+                // Constraints may forbid the value in some of the rows.
+                return
+                    "UPDATE OR IGNORE \(table.name) SET \(name) = \(column.isNotNull ? empty : "NULL")"
             }
         }
-        return cells
+        try leaveOut(updates)
     }
 
     // MARK: - Schema
@@ -321,39 +282,24 @@ package final class StoreReduction {
         let original = try Connection.untrusted(best, limits: budget.remaining())
         try original.enableTriggers()
         let schema = try DatabaseSchema("main", of: original)
-        let usable = Self.uses(of: schema).filter { (try? original.prepare($0)) != nil }
-        try leaveOut(Self.droppable(in: schema, of: original)) {
-            connection, dropped throws(SQLiteError) in
-            for object in dropped {
-                // With a table, its indexes and triggers have been dropped.
-                try connection.execute(
-                    "DROP \(object.type) IF EXISTS \(quotedIdentifier(object.name))")
-            }
-            // What is left must be usable as before.
-            try connection.enableTriggers()
-            let uses = try Set(Self.uses(of: DatabaseSchema("main", of: connection)))
-            for use in usable where uses.contains(use) { _ = try connection.prepare(use) }
-        }
-    }
-
-    /// Returns the objects that can be dropped, in an order in which each is dropped before what it uses.
-    private static func droppable(
-        in schema: DatabaseSchema, of connection: borrowing Connection
-    ) throws(SQLiteError) -> [DatabaseSchema.Object] {
-        var result: [DatabaseSchema.Object] = []
+        let uses = Self.uses(of: schema).filter { (try? original.prepare($0)) != nil }
+        var drops: [String] = []
+        // Each object is dropped before what it uses. With a table, its indexes and triggers are dropped.
         for type in ["trigger", "view", "index", "table"] {
             for object in schema.objects where object.type == type {
-                let name = folded(object.name)
-                guard !name.hasPrefix("sqlite_"), !ReducibleRows.isBookkeeping(name) else { continue }
-                if type == "table" {
-                    guard let shape = schema.tables[name], !shape.isShadow else { continue }
-                    let hasRow = "SELECT EXISTS (SELECT 1 FROM \(quotedIdentifier(object.name)))"
-                    if shape.kind != .virtual, try connection.integer(of: hasRow) != 0 { continue }
+                let (folded, name) = (folded(object.name), quotedIdentifier(object.name))
+                guard !folded.hasPrefix("sqlite_"), !ReducibleRows.isBookkeeping(folded) else {
+                    continue
                 }
-                result.append(object)
+                if type == "table" {
+                    guard let shape = schema.tables[folded], !shape.isShadow else { continue }
+                    let hasRow = "SELECT EXISTS (SELECT 1 FROM \(name))"
+                    if shape.kind != .virtual, try original.integer(of: hasRow) != 0 { continue }
+                }
+                drops.append("DROP \(type) IF EXISTS \(name)")
             }
         }
-        return result
+        try leaveOut(drops, keeping: Set(uses))
     }
 
     /// Returns statements that read and write the tables and views.
