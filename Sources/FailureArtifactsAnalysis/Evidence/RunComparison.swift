@@ -136,17 +136,17 @@ struct RunComparison: ~Copyable {
                     ? "the rows of a table can't be compared." : "a transaction changed too many rows."
                 return (count, .unknown(reason))
             }
-            let new = differences.rows(of: step.tables)
-            let old = differences.rows(of: other?.tables ?? [])
-            guard new.keys != old.keys || step.changes.schema != other?.changes.schema ?? [] else {
-                continue
-            }
+            let new = differences.changes(of: step.tables)
+            let old = differences.changes(of: other?.tables ?? [])
+            let own = new.removing(old, by: \.identity)
+            let lacking = old.removing(new, by: \.identity)
+            let isEqual =
+                own.isEmpty && lacking.isEmpty && step.changes.schema == other?.changes.schema ?? []
+            if isEqual { continue }
             // An open transaction may lack only what the test didn't reach.
-            if step.number == nil, Set(new.keys).isSubset(of: old.keys) { return (count, .equal) }
+            if step.number == nil, own.isEmpty { return (count, .equal) }
             let difference = Difference(
-                start: start, step: index, own: new.filter { old[$0.key] == nil }.map(\.value).sorted(),
-                passing: old.filter { new[$0.key] == nil }.map(\.value).sorted(),
-                isFurther: other == nil)
+                start: start, step: index, own: own, passing: lacking, isFurther: other == nil)
             return (count, .different(difference))
         }
         return (failing.steps.count - start.failing, .equal)

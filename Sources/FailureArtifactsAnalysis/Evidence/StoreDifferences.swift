@@ -6,15 +6,14 @@ internal import FailureArtifactsSystem
 /// The differences between a passing and a failing run of a test, without values that differ in every run.
 struct StoreDifferences {
     /// A changed row without values that differ in every run.
-    struct Row: Comparable {
+    struct Row {
         let finding: Finding.Row
+        /// A text that is the same for the same row in another run.
+        fileprivate let content: String
         /// A text that is the same for the same change in another run.
-        fileprivate let identity: String
+        var identity: String { "\(finding.change) \(content)" }
         /// The table and the key in this run.
         fileprivate var key: String { "\(folded(finding.table)) \(finding.key.map(\.value.content))" }
-
-        static func < (a: Row, b: Row) -> Bool { a.identity < b.identity }
-        static func == (a: Row, b: Row) -> Bool { a.identity == b.identity }
     }
 
     /// The rows that turn the passing run's store into the failing run's.
@@ -30,7 +29,6 @@ struct StoreDifferences {
         let comparison = try StoreComparison(
             a: .init(path: passing.path, isPrivate: true), b: .init(path: failing.path, isPrivate: true))
         let tables = try comparison.changes(rowLimit: StoreEvidence.rowLimit).tables
-            .filter { !MigrationTables.contains($0.table.name) }
         var varying = VaryingValues(times)
         var wholeColumns: [String] = []
         for table in tables where table.table.presence == .both {
@@ -86,49 +84,23 @@ struct StoreDifferences {
         guard changes.schema.isEmpty, changes.userVersion == nil,
             changes.tables.allSatisfy({ $0.problem == nil }), tables.allSatisfy(\.isComplete)
         else { return false }
-        let compared = tables.filter { !MigrationTables.contains($0.table.name) }
-        return Self.changes(of: compared, varying).isEmpty
+        return Self.changes(of: tables, varying).isEmpty
     }
 
     /// Returns the changed rows without those that differ only in values that differ in every run.
-    private static func changes(of tables: [ChangedTable], _ varying: VaryingValues) -> [Row] {
-        // Rows that differ only in generated keys appear as a deleted and an inserted row.
-        var pairs: [String: [RowChange.Kind: Int]] = [:]
-        let changes = tables.flatMap { table in
-            table.rows.map { (table: table, change: $0, identity: identity($0, in: table, varying)) }
-        }
-        for (_, change, identity) in changes {
-            pairs[identity, default: [:]][change.kind, default: 0] += 1
-        }
-        pairs = pairs.mapValues { counts in
-            let common = min(counts[.inserted] ?? 0, counts[.deleted] ?? 0)
-            return [.inserted: common, .deleted: common]
-        }
-        return changes.compactMap { table, change, identity in
-            if let left = pairs[identity]?[change.kind], left > 0 {
-                pairs[identity]?[change.kind] = left - 1
-                return nil
-            }
-            return row(change, in: table, varying)
-        }
-    }
+    func changes(of tables: [ChangedTable]) -> [Row] { Self.changes(of: tables, varying) }
 
-    /// Returns changed rows by their identities; equal ones have a number appended.
-    func rows(of tables: [ChangedTable]) -> [String: Row] {
-        var rows: [String: Row] = [:]
-        for table in tables {
-            for change in table.rows {
-                guard let row = Self.row(change, in: table, varying) else { continue }
-                var identity = row.identity
-                var number = 2
-                while rows[identity] != nil {
-                    identity = "\(row.identity) #\(number)"
-                    number += 1
-                }
-                rows[identity] = row
-            }
+    private static func changes(of tables: [ChangedTable], _ varying: VaryingValues) -> [Row] {
+        let rows = tables.filter { !MigrationTables.contains($0.table.name) }.flatMap { table in
+            table.rows.compactMap { row($0, in: table, varying) }
         }
-        return rows
+        // Rows that differ only in generated keys appear as a deleted and an inserted row.
+        let inserted = rows.filter { $0.finding.change == .inserted }
+        let deleted = rows.filter { $0.finding.change == .deleted }
+        let all =
+            rows.filter { $0.finding.change == .updated } + inserted.removing(deleted, by: \.content)
+            + deleted.removing(inserted, by: \.content)
+        return all.sorted { $0.identity < $1.identity }
     }
 
     private static func key(_ table: String, _ column: String) -> String {
@@ -145,28 +117,34 @@ struct StoreDifferences {
             return !(varying.form(of: old) != nil && varying.form(of: old) == varying.form(of: new))
         }
         if change.kind == .updated, cells.isEmpty { return nil }
-        let columns = Set(cells.map { folded($0.column) })
-        return Row(
-            finding: StoreEvidence.row(change, in: table, columns: columns),
-            identity: "\(change.kind) " + identity(change, in: table, varying))
-    }
-
-    /// Returns a text that is the same for the same row or change in another run.
-    private static func identity(
-        _ change: RowChange, in table: ChangedTable, _ varying: VaryingValues
-    ) -> String {
         func text(_ value: StoredValue) -> String {
             varying.form(of: value).map { "\($0)" } ?? "\(value.content)"
         }
-        let names = table.table.keyColumns.isEmpty ? ["rowid"] : table.table.keyColumns
         let name = table.table.name
-        let key = zip(names, change.key).filter { !varying.columns.contains(self.key(name, $0.0)) }
+        let names = table.table.keyColumns.isEmpty ? ["rowid"] : table.table.keyColumns
+        let keys = zip(names, change.key).filter { !varying.columns.contains(key(name, $0.0)) }
             .map { text($0.1) }
-        let cells = change.cells.filter { !varying.columns.contains(self.key(name, $0.column)) }
+        let values = change.cells.filter { !varying.columns.contains(key(name, $0.column)) }
             .map { cell in
                 [folded(cell.column)] + [cell.old, cell.new].compactMap { $0.map(text) }
             }
-        return "\(folded(name)) \(key) \(cells)"
+        return Row(
+            finding: StoreEvidence.row(
+                change, in: table, columns: Set(cells.map { folded($0.column) })),
+            content: "\(folded(name)) \(keys) \(values)")
+    }
+}
+
+extension [StoreDifferences.Row] {
+    /// Returns the rows without as many equal ones as there are among others.
+    func removing(_ others: Self, by text: KeyPath<StoreDifferences.Row, String>) -> Self {
+        var left: [String: Int] = [:]
+        for row in others { left[row[keyPath: text], default: 0] += 1 }
+        return filter { row in
+            let count = left[row[keyPath: text]] ?? 0
+            left[row[keyPath: text]] = count - 1
+            return count <= 0
+        }
     }
 }
 

@@ -36,7 +36,7 @@ enum DifferenceFromPass: FindingRule {
         }
         // The passing run's store is copied at the test's end, when a test may have dropped its tables.
         let tables = Set(passing.tables.map { folded($0.name) })
-        let rows = differences.changes.filter { tables.contains(folded($0.finding.table)) }.sorted()
+        let rows = differences.changes.filter { tables.contains(folded($0.finding.table)) }
         let count = Counted.items(Int64(rows.count), "row")
         return finding(
             rows, in: store,
