@@ -10,9 +10,9 @@ enum Busy: FindingRule {
     /// The statement by which another connection kept a statement from the store.
     private struct Obstacle {
         let statement: StoreEvidence.Statement
-        /// True if it changed a state that the transaction of the statement that failed had read.
-        var isChange = false
-        /// False for a query that had the lock only if it wasn't read to its end or reset.
+        /// The effect on a connection, as the end of a sentence.
+        var effect = "held the lock that ? needed"
+        var explanation = "The statement shown took the lock."
         var isKnown = true
     }
 
@@ -47,17 +47,10 @@ enum Busy: FindingRule {
             explanation: "'\(SafeText.line(String(failed.record.sql.prefix(120))))' \(reason)",
             evidence: isNamed ? .error : .loss)
         if let obstacle {
-            let other = "Connection \(obstacle.statement.record.connection)"
             finding.title =
-                obstacle.isChange
-                ? "\(other) committed before \(connection) could write"
-                : "\(other) \(obstacle.isKnown ? "held" : "may have held") the lock that \(connection) needed"
-            finding.explanation +=
-                obstacle.isChange
-                ? " The statement shown changed the store after \(connection) had read it."
-                : obstacle.isKnown
-                    ? " The statement shown took the lock."
-                    : " The query shown kept it if it wasn't read to its end or reset."
+                "Connection \(obstacle.statement.record.connection) "
+                + obstacle.effect.replacing("?", with: connection)
+            finding.explanation += " " + obstacle.explanation
             if !obstacle.isKnown, finding.confidence == .certain { finding.confidence = .likely }
         } else {
             // Another statement may have failed.
@@ -116,28 +109,36 @@ enum Busy: FindingRule {
         if let lock = lock(at: failed, among: locks, in: store) {
             return Obstacle(statement: lock.statement)
         }
+        let connection = failed.record.connection
+        let queries = queries(before: failed, in: store)
         guard store.store.journalMode == "wal" else {
             // A query that wasn't read to its end, or whose transaction is open, keeps others from committing.
-            let queries = queries(before: failed, in: store).filter {
-                $0.record.connection != failed.record.connection
-            }
-            let unfinished = queries.last { query in
+            let others = queries.filter { $0.record.connection != connection }
+            let unfinished = others.last { query in
                 query.record.duration == nil || isOpen(query, at: failed, in: store)
             }
-            return unfinished.map { Obstacle(statement: $0) }
-                ?? queries.last.map { Obstacle(statement: $0, isKnown: false) }
+            if let unfinished { return Obstacle(statement: unfinished) }
+            return others.last.map {
+                Obstacle(
+                    statement: $0, effect: "may have held the lock that ? needed",
+                    explanation: "The query shown kept it if it wasn't read to its end or reset.",
+                    isKnown: false)
+            }
         }
         // A transaction that has read an old state can't write.
-        let read = queries(before: failed, in: store).first { query in
-            query.record.connection == failed.record.connection
-                && isOpen(query, at: failed, in: store)
+        let read = queries.first {
+            $0.record.connection == connection && isOpen($0, at: failed, in: store)
         }
         guard let read else { return nil }
         return store.statements.last { statement in
             statement.order > read.order && statement.order < failed.order && statement.hasChangedRows
-                && statement.record.connection != failed.record.connection
-                && !store.isRolledBack(statement)
-        }.map { Obstacle(statement: $0, isChange: true) }
+                && statement.record.connection != connection && !store.isRolledBack(statement)
+        }.map {
+            Obstacle(
+                statement: $0, effect: "committed before ? could write",
+                explanation:
+                    "The statement shown changed the store after the other connection had read it.")
+        }
     }
 
     /// Returns the queries that had started before a statement and read the store's tables.

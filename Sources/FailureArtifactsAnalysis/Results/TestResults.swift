@@ -110,18 +110,7 @@ package struct TestResults: Sendable {
 
     /// The tests by suite, in order.
     package var suites: [(name: String, tests: [TestResult])] {
-        var suites: [(name: String, tests: [TestResult])] = []
-        var places: [String: Int] = [:]
-        for test in tests {
-            let name = test.test.className
-            if let index = places[name] {
-                suites[index].tests.append(test)
-            } else {
-                places[name] = suites.count
-                suites.append((name: name, tests: [test]))
-            }
-        }
-        return suites
+        tests.grouped { $0.test.className }.map { (name: $0[0].test.className, tests: $0) }
     }
 }
 
