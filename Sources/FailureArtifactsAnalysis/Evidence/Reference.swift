@@ -36,12 +36,6 @@ struct Reference: Hashable {
 
     /// Returns the references between the application's tables: the declared ones, and those that the names of other
     /// columns suggest.
-    ///
-    /// - Parameters:
-    ///   - schema: The schema.
-    ///   - connection: A connection to the database.
-    /// - Returns: The references, in the order of the tables.
-    /// - Throws: An error if SQLite can't read a table's definition.
     static func all(
         in schema: DatabaseSchema, of connection: borrowing Connection
     ) throws(SQLiteError) -> [Reference] {
@@ -132,12 +126,9 @@ struct Reference: Hashable {
 extension DatabaseSchema {
     /// The application's tables that have rows of their own.
     var applicationTables: [TableShape] {
-        objects.compactMap { object in
-            guard object.type == "table", !folded(object.name).hasPrefix("sqlite_"),
-                !MigrationTables.contains(object.name),
-                let shape = tables[folded(object.name)], shape.kind != .virtual, !shape.isShadow
-            else { return nil }
-            return shape
+        objects.filter { $0.type == "table" }.compactMap { tables[folded($0.name)] }.filter { table in
+            table.kind != .virtual && !table.isShadow && !folded(table.name).hasPrefix("sqlite_")
+                && !MigrationTables.contains(table.name)
         }
     }
 

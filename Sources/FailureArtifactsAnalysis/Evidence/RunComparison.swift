@@ -61,10 +61,7 @@ struct RunComparison: ~Copyable {
         first = Start(passing: passing.stateBeforeTest, failing: failing.stateBeforeTest)
     }
 
-    /// Compares the transactions from each state that both runs had.
-    ///
-    /// - Returns: The result with the most equal transactions.
-    /// - Throws: An error if a state can't be rebuilt or read.
+    /// Compares the transactions from each state that both runs had, and returns the result with the most equal ones.
     borrowing func result() throws -> Result {
         var best: (count: Int, result: Result)?
         var isUnique = true

@@ -6,8 +6,6 @@ struct StatementTransactions {
     private(set) var steps: [UInt64: Int] = [:]
     /// The number of the first statement of a statement's transaction, if it has one.
     private(set) var starts: [UInt64: UInt64] = [:]
-    /// The first statements of the transactions that were committed.
-    private(set) var committedStarts: Set<UInt64> = []
     /// The statements whose transactions ended with a rollback.
     private(set) var rolledBack: Set<UInt64> = []
 
@@ -23,7 +21,6 @@ struct StatementTransactions {
         for transaction in transactions {
             let orders = transaction.statements.map { statements[$0].order }
             for order in orders.dropFirst() { starts[order] = orders[0] }
-            if transaction.end == .committed { committedStarts.insert(orders[0]) }
             if transaction.end == .rolledBack { rolledBack.formUnion(orders.dropFirst().dropLast()) }
         }
     }

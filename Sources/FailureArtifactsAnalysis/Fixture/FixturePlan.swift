@@ -62,14 +62,9 @@ package struct FixturePlan {
     /// The queries that may tell, the best one first.
     private var queries: [String]
 
-    /// Finds the transaction that broke a store.
+    /// Finds the transaction that broke the store with a name, or else the store of the best finding.
     ///
     /// The plan is nil if none of the findings with the highest confidence names a transaction of the store that had an effect.
-    ///
-    /// - Parameters:
-    ///   - evidence: The failure.
-    ///   - explanation: The findings about it, best first.
-    ///   - name: The name of the store; nil for the one of the best finding.
     package init?(_ evidence: FailureEvidence, _ explanation: Explanation, store name: String?) {
         let findings = explanation.findings.filter { name == nil || $0.store == name }
         for finding in findings
@@ -109,13 +104,7 @@ package struct FixturePlan {
         return earlier?.number.map { Culprit(statement, after: $0) }
     }
 
-    /// Extracts the state before the culprit and the state after it.
-    ///
-    /// - Parameters:
-    ///   - bundle: The bundle.
-    ///   - directory: An existing directory for the files.
-    /// - Returns: The paths of the files. They are equal if the culprit changed nothing.
-    /// - Throws: An error if a state can't be extracted.
+    /// Extracts the state before the culprit and the state after it; the paths are equal if it changed nothing.
     package func states(
         in bundle: BundleReader, below directory: String
     ) throws -> (before: String, after: String) {
@@ -148,15 +137,9 @@ package struct FixturePlan {
         case changedRows(limit: Int)
     }
 
-    /// Leaves out the rows of a store that the transaction has nothing to do with.
+    /// Leaves out the rows of the state before the transaction that the transaction has nothing to do with.
     ///
-    /// - Parameters:
-    ///   - before: The state before the transaction, which nothing else uses.
-    ///   - after: The state after it.
-    ///   - limits: The resource limits.
-    /// - Returns: The rows that were left out: none if the store is damaged, or if nothing is known about the rows that
-    ///   matter.
-    /// - Throws: An error if the store can't be read.
+    /// It leaves out none if the store is damaged, or if nothing is known about the rows that matter.
     package func slice(
         _ before: String, after: String, limits: UntrustedLimits
     ) throws -> Omission {
@@ -165,12 +148,7 @@ package struct FixturePlan {
             .apply(to: before, after: after)
     }
 
-    /// Removes the queries that don't tell a broken store from a sound one.
-    ///
-    /// - Parameters:
-    ///   - fixture: The store that the test starts with, for which a query must return no row.
-    ///   - broken: The state after the transaction, for which it must return a row.
-    ///   - limits: The resource limits.
+    /// Removes the queries that don't tell the broken state after the transaction from the fixture.
     package mutating func verifyQuery(fixture: String, broken: String, limits: UntrustedLimits) {
         let first = queries.first { query in
             let check = QueryCheck(query, limits: limits)
@@ -180,8 +158,6 @@ package struct FixturePlan {
     }
 
     /// Removes everything that shows values of the store: the query, the changes, and the values in statements.
-    ///
-    /// - Parameter rules: The redaction rules that the statements obey.
     package mutating func removeValues(obeying rules: RedactionRules) {
         queries = []
         culprit.changes = []

@@ -18,16 +18,10 @@ struct FixtureSlice {
     let query: String?
     let limits: UntrustedLimits
 
-    /// Leaves out all other rows.
+    /// Leaves out all other rows of the state before the transaction, which nothing else uses.
     ///
     /// Rows of the finding, rows that the transaction changed, and rows that these refer to stay, and rows that the query
     /// needs to return a row.
-    ///
-    /// - Parameters:
-    ///   - before: The state before the transaction, which nothing else uses.
-    ///   - after: The state after it.
-    /// - Returns: The rows that were left out.
-    /// - Throws: An error if the store can't be read.
     func apply(to before: String, after: String) throws -> FixturePlan.Omission {
         let copy = before + ".slice"
         try FileSystem.copy(before, toNewFile: copy)

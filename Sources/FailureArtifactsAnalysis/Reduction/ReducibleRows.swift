@@ -34,11 +34,6 @@ struct ReducibleRows {
     var all: [Bool] { Array(repeating: true, count: count) }
 
     /// Reads the rows of a store.
-    ///
-    /// - Parameters:
-    ///   - schema: The store's schema.
-    ///   - connection: A connection to the store.
-    /// - Throws: An error if the store can't be read or the time is up.
     init(_ schema: DatabaseSchema, of connection: borrowing Connection) throws(SQLiteError) {
         for shape in Self.shapes(in: schema, of: connection) {
             let key =
@@ -177,13 +172,7 @@ struct ReducibleRows {
         return kept
     }
 
-    /// Deletes rows.
-    ///
-    /// - Parameters:
-    ///   - connection: A connection to a store with the rows `current`.
-    ///   - kept: The rows that stay.
-    ///   - current: The rows that the store has.
-    /// - Throws: An error if SQLite can't delete a row.
+    /// Deletes rows from a store with the rows `current`, except those that are kept.
     func delete(
         from connection: borrowing Connection, keeping kept: [Bool], of current: [Bool]
     ) throws(SQLiteError) {

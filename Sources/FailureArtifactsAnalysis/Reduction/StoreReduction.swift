@@ -62,14 +62,9 @@ package final class StoreReduction {
     private var copies = 0
     private let original: String
 
-    /// Creates a reduction.
+    /// Creates a reduction of a stand-alone database that nothing else uses, and that stays unchanged.
     ///
-    /// - Parameters:
-    ///   - path: A stand-alone database that nothing else uses. It stays unchanged.
-    ///   - scratch: A directory for candidates.
-    ///   - limits: The resource limits. The time limit applies to the whole reduction, without commands.
-    ///   - options: The options.
-    ///   - check: The check.
+    /// The time limit applies to the whole reduction, without commands.
     package init(
         of path: String, scratch: String, limits: UntrustedLimits, options: Options = Options(),
         check: @escaping Check
@@ -83,11 +78,7 @@ package final class StoreReduction {
         budget = TimeBudget(limits)
     }
 
-    /// Runs the check for the smallest store so far.
-    ///
-    /// - Parameter times: The number of runs.
-    /// - Returns: The number of runs in which the check held.
-    /// - Throws: An error of the check.
+    /// Runs the check for the smallest store so far, and returns the number of runs in which it held.
     package func confirm(times: Int) throws -> Int {
         var count = 0
         for _ in 0..<times {
@@ -99,25 +90,25 @@ package final class StoreReduction {
         return count
     }
 
-    /// Reduces the store.
-    ///
-    /// The check must hold for it.
+    /// Reduces the store, for which the check must hold.
     ///
     /// - Returns: The reason why the search ended. ``best`` is the smallest store.
     /// - Throws: An error of the check or the store.
     package func run() throws -> End {
         var end = End.complete
         do {
-            var size: UInt64 = .max
+            var last = (rows: Int.max, bytes: UInt64.max)
             // Simpler values can make rows and tables unnecessary, and fewer tables need fewer rows.
-            while let bytes = FileSystem.regularFile(best)?.size, bytes < size {
-                size = bytes
+            while true {
                 try reduceRows()
                 try reduceValues()
                 if !options.keepsSchema { try reduceSchema() }
                 try compact()
+                let size = try Self.size(of: best, limits: limits)
                 // The second round of a check that takes long rarely finds more.
-                if options.maximumRuns != nil { break }
+                guard options.maximumRuns == nil, size.rowCount < last.rows || size.bytes < last.bytes
+                else { break }
+                last = (size.rowCount, size.bytes)
             }
         } catch let stop as Stop {
             end = stop.end
@@ -131,10 +122,7 @@ package final class StoreReduction {
 
     /// Runs statements that leave something out, as far as the check doesn't need it.
     ///
-    /// - Parameters:
-    ///   - statements: The statements.
-    ///   - uses: Statements that must still be possible afterwards, except on tables and views that were dropped.
-    /// - Throws: ``Stop``, or an error of the check.
+    /// The statements `uses` must still be possible afterwards, except on tables and views that were dropped.
     private func leaveOut(_ statements: [String], keeping uses: Set<String> = []) throws {
         _ = try minimized(Array(statements.indices)) { needed in
             try accept { connection throws(SQLiteError) in
@@ -151,9 +139,6 @@ package final class StoreReduction {
     }
 
     /// Makes a changed copy of the smallest store so far, and replaces the latter if the check holds for the copy.
-    ///
-    /// - Returns: True if the check holds.
-    /// - Throws: ``Stop``, or an error of the check.
     private func accept(
         _ change: (borrowing Connection) throws(SQLiteError) -> Void
     ) throws -> Bool {
@@ -215,13 +200,7 @@ package final class StoreReduction {
         for suffix in ["", "-journal", "-wal", "-shm"] { try? FileSystem.remove(path + suffix) }
     }
 
-    /// Returns the size of a store.
-    ///
-    /// - Parameters:
-    ///   - path: A store that nothing else uses.
-    ///   - limits: The resource limits.
-    /// - Returns: The size.
-    /// - Throws: An error if the store can't be read.
+    /// Returns the size of a store that nothing else uses.
     package static func size(of path: String, limits: UntrustedLimits) throws -> Size {
         let connection = try Connection.untrusted(path, limits: limits)
         let schema = try DatabaseSchema("main", of: connection)
@@ -329,11 +308,8 @@ package final class StoreReduction {
 ///
 /// The algorithm is a simpler relative of delta debugging (Zeller and Hildebrandt, 2002) and of QuickXplain (Junker, 2004).
 ///
-/// - Parameters:
-///   - items: The items; together they are enough. Of several sufficient parts, one with early items is found.
-///   - isEnough: Returns true if the given items, which are in no particular order, are enough. The items of the last
-///     call that returned true include those of all later calls.
-/// - Returns: The needed items.
+/// All items together are enough. Of several sufficient parts, one with early items is found. The items of the last call
+/// that returned true include those of all later calls, in no particular order.
 func minimized<Item>(_ items: [Item], by isEnough: ([Item]) throws -> Bool) rethrows -> [Item] {
     var needed: [Item] = []
     var rest = items[...]
@@ -355,21 +331,15 @@ package struct QueryCheck {
     private let sql: String
     private let budget: TimeBudget
 
-    /// Creates a check.
-    ///
-    /// - Parameters:
-    ///   - sql: A query.
-    ///   - limits: The resource limits. The time limit applies to all stores together.
+    /// Creates a check, whose time limit applies to all stores together.
     package init(_ sql: String, limits: UntrustedLimits) {
         self.sql = sql
         budget = TimeBudget(limits)
     }
 
-    /// Returns true if the query returns a row.
+    /// Returns true if the query returns a row in a store that nothing else uses.
     ///
-    /// - Parameter path: A store that nothing else uses.
-    /// - Returns: True if the query returns a row.
-    /// - Throws: A ``CommandError`` if it isn't a query, or an error of SQLite.
+    /// It throws a ``CommandError`` if it isn't a query.
     package func holds(for path: String) throws -> Bool {
         let connection = try Connection.untrusted(path, limits: budget.remaining())
         let statement = try connection.prepare(sql)

@@ -6,16 +6,12 @@ internal import FailureArtifactsSystem
 package enum StoreScript {
     private struct TooLong: Error {}
 
-    /// Returns the script of a store.
+    /// Returns the script of a stand-alone database that nothing else uses, for the `sqlite3` shell.
     ///
-    /// - Parameters:
-    ///   - path: A stand-alone database that nothing else uses.
-    ///   - limits: The resource limits.
-    ///   - maximum: The maximum size, in bytes.
-    ///   - defersForeignKeys: True if the script leaves foreign keys as they are for the connection that runs it. All rows
-    ///     must obey them.
-    ///   - omissions: A closure that receives a clause for each part of the store that the script leaves out.
-    /// - Returns: The script, for the `sqlite3` shell; nil if it is larger than the maximum.
+    /// If it defers foreign keys, it leaves them as they are for the connection that runs it, and all rows must obey them.
+    /// The closure receives a clause for each part of the store that the script leaves out.
+    ///
+    /// - Returns: The script; nil if it is larger than the maximum, in bytes.
     /// - Throws: An error if the store can't be read, or an error of `omissions`.
     package static func bytes(
         of path: String, limits: UntrustedLimits, maximum: Int, defersForeignKeys: Bool = false,

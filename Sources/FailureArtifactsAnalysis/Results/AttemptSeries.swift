@@ -17,10 +17,7 @@ package struct AttemptSeries: Sendable {
 
     /// Returns the attempts of tests that have several and failed at least once, by the index of the cause.
     ///
-    /// - Parameters:
-    ///   - causes: The failures.
-    ///   - passed: The bundles of passed attempts.
-    /// - Returns: The attempts for each cause. A test that failed for several causes has the same attempts in each.
+    /// A test that failed for several causes has the same attempts in each.
     package static func series(
         of causes: [ReportedFailure], passed: [ReportedBundle] = []
     ) -> [Int: AttemptSeries] {

@@ -41,13 +41,7 @@ package struct ReportedBundle: Sendable {
     /// The best finding; nil without one, or if the search was skipped.
     package var finding: Finding?
 
-    /// Creates a bundle's entry.
-    ///
-    /// - Parameters:
-    ///   - metadata: The bundle's metadata.
-    ///   - location: The location of the bundle.
-    ///   - container: The original container of the bundle; nil for the current one.
-    ///   - bytes: The bundle's size, in bytes.
+    /// Creates a bundle's entry, with its current container unless the original one is given.
     package init(
         _ metadata: BundleMetadata, location: BundleLocation, container: String? = nil,
         bytes: UInt64 = 0
@@ -110,11 +104,10 @@ package struct ReportedBundle: Sendable {
         names.lazy.compactMap { variables[$0] }.first
     }
 
-    /// Returns the part of the run that the bundle comes from.
+    /// Returns the displayed name of the part of the run that the bundle comes from.
     ///
-    /// - Parameter areSeveral: True if the bundles come from several places. Then the places distinguish the parts,
-    ///   because the jobs of a matrix usually share one name.
-    /// - Returns: A displayed name.
+    /// If the bundles come from several places, the places distinguish the parts, because the jobs of a matrix usually
+    /// share one name.
     package func shard(areSeveral: Bool) -> String {
         let job = variable(
             "BUILDKITE_PARALLEL_JOB", "CIRCLE_NODE_INDEX", "GITHUB_JOB", "CI_JOB_NAME", "CI_JOB_ID",
@@ -228,10 +221,7 @@ package struct CauseReason {
 }
 
 extension Sequence {
-    /// Groups elements that have the same key, in the order of the first ones.
-    ///
-    /// - Parameter key: Returns the key of an element; nil for an element that is a group of its own.
-    /// - Returns: The groups.
+    /// Groups elements that have the same key, in the order of the first ones; without a key, each is a group of its own.
     package func grouped<Key: Hashable>(by key: (Element) -> Key?) -> [[Element]] {
         var groups: [[Element]] = []
         var places: [Key: Int] = [:]

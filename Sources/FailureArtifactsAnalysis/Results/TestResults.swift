@@ -61,12 +61,9 @@ package struct TestResults: Sendable {
     /// The indices of the tests, by identity without the module.
     private var places: [TestIdentity: [Int]] = [:]
 
-    /// Combines logs, event streams and bundles.
+    /// Combines the attempts from logs and event streams, in order, with the bundles of failed tests.
     ///
-    /// - Parameters:
-    ///   - attempts: The attempts from logs and event streams, in order.
-    ///   - report: SwiftPM's report on tests that ran in parallel. It is used only for tests without other attempts.
-    ///   - bundles: The bundles of failed tests.
+    /// SwiftPM's report on tests that ran in parallel is used only for tests without other attempts.
     package init(
         attempts: [TestAttempt], report: [TestAttempt] = [], bundles: [ReportedBundle]
     ) {
@@ -94,8 +91,6 @@ package struct TestResults: Sendable {
         tests.append(TestResult(test: test, runs: []))
         return tests.count - 1
     }
-
-    var failures: [TestResult] { tests.filter(\.isFailure) }
 
     /// The tests of Swift Testing that failed and left no bundle, such as tests without the trait.
     ///

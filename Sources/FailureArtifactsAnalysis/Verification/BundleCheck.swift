@@ -23,12 +23,7 @@ package struct BundleCheck: Encodable, Equatable {
 
     /// Checks all content of a bundle.
     ///
-    /// - Parameters:
-    ///   - location: The location of the bundle.
-    ///   - archive: The open archive.
-    ///   - scratch: A directory for the stores, which are extracted one at a time.
-    ///   - limits: The limits on resources that a store can use.
-    /// - Throws: An error that isn't caused by the bundle.
+    /// The stores are extracted one at a time. It throws errors that aren't caused by the bundle.
     package init(
         _ location: BundleLocation, archive: ZipArchive, scratch: String,
         limits: UntrustedLimits = .standard

@@ -44,7 +44,7 @@ import Testing
             results.tests[2].runs.map { $0.bundles.map(\.path) } == [
                 ["failure-artifacts/broken-2.zip"], ["failure-artifacts/broken-1.zip"],
             ])
-        #expect(results.failures.map(\.test.name) == ["broken"])
+        #expect(results.tests.filter(\.isFailure).map(\.test.name) == ["broken"])
     }
 
     /// Each failed argument has a bundle, but the event stream has only one test.
