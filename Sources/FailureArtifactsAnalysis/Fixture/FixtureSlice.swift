@@ -1,3 +1,4 @@
+internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
@@ -30,7 +31,9 @@ struct FixtureSlice {
             let connection = try Connection.untrustedForWriting(copy, limits: limits)
             let rows = try ReducibleRows(DatabaseSchema("main", of: connection), of: connection)
             let violations = try Self.violations(of: connection)
-            let kept = try kept(among: rows, connection, after: after)
+            guard let kept = try kept(among: rows, connection, of: before, after: after) else {
+                return .none
+            }
             try rows.delete(from: connection, keeping: kept, of: rows.all)
             // An index without texts can show those of rows that are left out.
             guard try FullTextTables.rebuild(in: connection) else { return .none }
@@ -51,42 +54,79 @@ struct FixtureSlice {
         try connection.integer(of: "SELECT count(*) FROM pragma_foreign_key_check")
     }
 
-    /// Returns the rows that stay.
+    /// Returns the rows that stay; nil if they are unknown.
     private func kept(
-        among rows: ReducibleRows, _ connection: borrowing Connection, after path: String
-    ) throws(SQLiteError) -> [Bool] {
-        let later = try Connection.untrusted(path, limits: limits)
+        among rows: ReducibleRows, _ connection: borrowing Connection, of before: String, after: String
+    ) throws(SQLiteError) -> [Bool]? {
+        let later = try Connection.untrusted(after, limits: limits)
         let laterRows = try ReducibleRows(DatabaseSchema("main", of: later), of: later)
         // What a new row refers to was there before.
-        let changed = try changed(among: laterRows, later)
-        let needed = needed(after: path, beside: changed, among: laterRows)
-        let found = rows.numbers(of: laterRows.closure(of: changed + needed), in: laterRows)
-        return try rows.closure(of: self.changed(among: rows, connection) + found)
+        let laterChanged = try changed(among: laterRows, later)
+        let found = rows.numbers(of: laterRows.closure(of: laterChanged), in: laterRows)
+        let wanted = try changed(among: rows, connection) + found
+        // A statement can read rows that it doesn't change.
+        let repetitions = [true, false].map { Attempt(path: before, rows: rows, foreignKeys: $0) }
+        if let needed = repetitions.lazy.compactMap({ needed(in: $0, beside: wanted) }).first {
+            return rows.closure(of: wanted + needed)
+        }
+        // A migration may read any row.
+        guard step.changes.schema.isEmpty else { return nil }
+        let state = Attempt(path: after, rows: laterRows)
+        // Duplicates, for example, need the older row.
+        let duplicates = needed(in: state, beside: laterChanged) ?? []
+        return rows.closure(
+            of: wanted + rows.numbers(of: laterRows.closure(of: duplicates), in: laterRows))
     }
 
-    /// Returns the rows that the query needs to return a row after the transaction, besides those that stay anyway.
-    ///
-    /// Duplicates, for example, need the older row.
-    private func needed(after path: String, beside wanted: [Int], among rows: ReducibleRows) -> [Int] {
-        guard let query, isBroken(path, keeping: rows.all, of: rows, query) else { return [] }
-        let needed = minimized(Array(0..<rows.count)) { more in
-            isBroken(path, keeping: rows.closure(of: wanted + more), of: rows, query)
+    /// A state with a part of its rows.
+    private struct Attempt {
+        let path: String
+        let rows: ReducibleRows
+        /// Whether foreign keys are enforced while the transaction's statements are run again, which isn't recorded; nil for
+        /// the state after them.
+        var foreignKeys: Bool?
+    }
+
+    /// Returns the rows that the query needs to return a row, besides those that stay anyway; nil if it returns none.
+    private func needed(in attempt: Attempt, beside wanted: [Int]) -> [Int]? {
+        guard isBroken(attempt, keeping: attempt.rows.all) else { return nil }
+        let needed = minimized(Array(0..<attempt.rows.count)) { more in
+            isBroken(attempt, keeping: attempt.rows.closure(of: wanted + more))
         }
         return needed.count <= Self.neededLimit ? needed : []
     }
 
-    private func isBroken(
-        _ path: String, keeping kept: [Bool], of rows: ReducibleRows, _ query: String
-    ) -> Bool {
-        let copy = path + ".try"
+    private func isBroken(_ attempt: Attempt, keeping kept: [Bool]) -> Bool {
+        guard let query else { return false }
+        let copy = attempt.path + ".try"
         defer { try? FileSystem.remove(copy) }
         do {
-            try FileSystem.copy(path, toNewFile: copy)
-            try rows.delete(
-                from: Connection.untrustedForWriting(copy, limits: limits), keeping: kept, of: rows.all)
-            return try QueryCheck(query, limits: limits).holds(for: copy)
+            try FileSystem.copy(attempt.path, toNewFile: copy)
+            let connection = try Connection.untrustedForWriting(copy, limits: limits)
+            try attempt.rows.delete(from: connection, keeping: kept, of: attempt.rows.all)
+            if let foreignKeys = attempt.foreignKeys {
+                try connection.enableTriggers(foreignKeys: foreignKeys)
+                try repeatStatements(in: connection)
+            }
+            let statement = try connection.prepare(query)
+            return statement.isReadOnly ? try statement.step() : false
         } catch {
             return false
+        }
+    }
+
+    /// A statement that can't be run again.
+    private struct Obstacle: Error {}
+
+    /// Runs the transaction's statements that write, if they have no parameters.
+    private func repeatStatements(in connection: borrowing Connection) throws {
+        try connection.execute("BEGIN; PRAGMA defer_foreign_keys = ON")
+        for logged in step.statements where logged.writes && logged.record.error == nil {
+            if let table = logged.outline.table, ReducibleRows.isBookkeeping(table) { continue }
+            guard logged.record.cut != true, !logged.outline.isElsewhere else { throw Obstacle() }
+            let statement = try connection.prepare(logged.record.sql)
+            guard statement.parameterCount == 0 else { throw Obstacle() }
+            while try statement.step() {}
         }
     }
 
