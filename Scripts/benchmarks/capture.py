@@ -24,11 +24,11 @@ class Capture:
     ended: Ended
 
 
-def capture(store, keep=None, wal=False, lines=True, transactions=0):
+def capture(store, keep=None, wal=False, lines=True, transactions=0, query=None):
     """Runs the test, and moves its bundle to `keep`.
 
     With `wal`, the store is in WAL mode and the test writes to it first; with `transactions`, so many small
-    transactions. With `lines`, statements get source lines.
+    transactions. With `lines`, statements get source lines. The assertion compares the result of `query`.
     """
     with scratch() as directory:
         if wal:
@@ -41,6 +41,7 @@ def capture(store, keep=None, wal=False, lines=True, transactions=0):
             [SUITE, "BenchmarkSuite.CaptureTests/testFailWithStore"], directory=directory, environment={
                 "BENCHMARK_STORE": store, "BENCHMARK_WRITES": int(wal and not transactions),
                 "BENCHMARK_TRANSACTIONS": transactions, "BENCHMARK_REPORT": report, "FAILURE_ARTIFACTS_DIR": artifacts,
+                **({"BENCHMARK_QUERY": query} if query else {}),
                 "FAILURE_ARTIFACTS_SOURCE_LINES": "on" if lines else "off",
                 "FAILURE_ARTIFACTS_MAX_STORE_BYTES": 1 << 40, "FAILURE_ARTIFACTS_MAX_TOTAL_BYTES": 1 << 40})
         bundles = list(artifacts.glob("*.zip"))
@@ -58,14 +59,16 @@ def capture(store, keep=None, wal=False, lines=True, transactions=0):
             size, metadata, (times["left"] - times["reached"]) / 1e9, ended.at - times["reached"] / 1e9, ended)
 
 
-def bundle(size, transactions=0):
+def bundle(size, transactions=0, query=None):
     """The path of a bundle with a store of about `size` bytes. Each run that needs it creates it anew.
 
-    With `transactions`, the store has a history of so many transactions.
+    With `transactions`, the store has a history of so many transactions. The assertion compares the result of `query`.
     """
-    path = KEPT / f"bundle-{size}-{transactions}.zip"
+    name = "".join(filter(str.isalnum, query or ""))
+    path = KEPT / f"bundle-{size}-{transactions}-{name}.zip"
     if path not in made:
-        capture(workloads.store(size), keep=path, wal=transactions > 0, transactions=transactions)
+        capture(
+            workloads.store(size), keep=path, wal=transactions > 0, transactions=transactions, query=query)
         made.add(path)
     return path
 

@@ -1,4 +1,4 @@
-"""`explain`, and `bisect` and `blame` over the history of a large store."""
+"""`explain` with a question, and `bisect` and `blame` over the history of a large store."""
 
 import json
 import subprocess
@@ -40,10 +40,17 @@ def measure(bench):
 
 
 def explain(bench):
-    for kibibytes, count, seconds in [(100, 20, 0.1), (bench.pick(1024, 65 * 1024), bench.pick(30, 200), 2)]:
-        path = bundle(kibibytes * 1024, transactions=count)
+    small, large = (100, bench.pick(20, 50)), (bench.pick(1024, 65 * 1024), bench.pick(30, 200))
+    for (kibibytes, count), query, seconds in [
+        (small, "SELECT sum(score) FROM note", 0.1), (large, "SELECT sum(n) FROM tally", 2),
+        (large, "SELECT sum(score) FROM note", 2),
+    ]:
+        path = bundle(kibibytes * 1024, transactions=count, query=query)
         command = [TOOL, "explain", path]
+        document = json.loads(subprocess.run(command + ["--json"], capture_output=True).stdout)
+        assert document["question"]["sql"] == query, document
+        assert any(finding.get("undone") for finding in document["findings"]), document
         found = bench.interleave(bench.pick(0, 5), ours=lambda: timed(command))
-        label = f"explain {count} transactions, {kibibytes} KiB"
+        label = f"explain {count} transactions, {kibibytes} KiB, {query.split()[-1]}"
         bench.absolute(label, found["ours"], goal=seconds)
         bench.absolute(f"{label}, memory", run(command).peak, goal=128 * MEBIBYTE, unit="bytes")

@@ -38,14 +38,23 @@ final class CaptureTests: XCTestCase {
             }
         }
 
+        // The number that the assertion compares.
+        let number = try variables["BENCHMARK_QUERY"].map { try integer(of: $0, handle) } ?? 0
         let reached = now()
-        XCTFail("a failure")
+        XCTAssertEqual(number, -1)
         let left = now()
 
         let report = try JSONEncoder().encode(["reached": reached, "left": left])
         try report.write(to: URL(fileURLWithPath: try XCTUnwrap(variables["BENCHMARK_REPORT"])))
     }
 
+    private func integer(of sql: String, _ handle: OpaquePointer?) throws -> Int64 {
+        var statement: OpaquePointer?
+        defer { sqlite3_finalize(statement) }
+        let code = sqlite3_prepare_v2(handle, sql, -1, &statement, nil)
+        guard code == SQLITE_OK, sqlite3_step(statement) == SQLITE_ROW else { fatalError(sql) }
+        return sqlite3_column_int64(statement, 0)
+    }
 }
 
 /// Failing tests, one after the other, each with the store at `BENCHMARK_STORE` open.
