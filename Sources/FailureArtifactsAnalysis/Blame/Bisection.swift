@@ -61,7 +61,7 @@ package struct Bisection: Sendable {
     }
 }
 
-extension StoreStates {
+extension Timeline {
     /// Finds the states in which a query returns a row or, if `onChange` is true, another result than in the first
     /// state.
     ///
@@ -74,10 +74,11 @@ extension StoreStates {
     /// - Returns: The states.
     /// - Throws: The query's error if it fails in every state, or fails for another reason than a missing name. A
     ///   ``CommandError`` if it isn't a query.
-    package borrowing func bisect(_ sql: String, onChange: Bool) throws -> Bisection {
-        var bisection = Bisection(transactions: transactionCount, hasOpenTransaction: open != nil)
+    package func bisect(_ sql: String, onChange: Bool) throws -> Bisection {
+        var bisection = Bisection(
+            transactions: transactionCount, hasOpenTransaction: hasUncommittedState)
         var query = StateQuery(
-            sql, isWhole: onChange, pageSize: history.reader.pageSize, limits)
+            sql, isWhole: onChange, pageSize: pageSize ?? 4096, limits)
         var previous = Bisection.Result()
         // The hashes of the first result and of the previous one.
         var original: Int?

@@ -1,6 +1,6 @@
 package import FailureArtifactsBundle
 package import FailureArtifactsReading
-package import FailureArtifactsSQLite
+internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 /// The transactions that touched certain rows of a table, in order.
@@ -30,6 +30,8 @@ package struct Blame: Sendable {
 
     /// The maximum number of rows that are followed.
     static let rowLimit = 1000
+    /// The steps that SQLite may use to run transactions again.
+    private static let steps = 1_000_000_000
     /// The maximum number of bytes that are compared and shown of a text or a blob.
     static let valueLimit = 4096
 
@@ -53,219 +55,91 @@ package struct Blame: Sendable {
 }
 
 extension Blame {
-    /// Follows rows through the history of a store.
+    /// Follows rows through the states of a store.
     ///
-    /// A row is followed by its key if it matches the address in any state.
+    /// A row is followed by its key if it matches the address in any state. Without a history, only the changes that were
+    /// not committed are known.
     ///
     /// - Parameters:
     ///   - address: The rows.
-    ///   - states: The store's states.
+    ///   - store: The store.
     ///   - isOver: Returns true when the time is up.
     /// - Throws: A ``CommandError`` if there is no such table or row, or an error if a state can't be read.
-    package init(
-        _ address: RowAddress, in states: borrowing StoreStates, isOver: () -> Bool
-    ) throws {
-        func check() throws {
-            if isOver() {
-                throw CommandError(
-                    .inputOutput, "The history took too long. " + CommandError.limitsHint)
-            }
-        }
-        let pageSize = states.history.reader.pageSize
-        var search = RowSearch(address, states.limits)
+    package init(_ address: RowAddress, in store: Timeline, isOver: () -> Bool) throws {
+        var search = RowSearch(address, store.limits)
         var reads = StateReads(
-            pageSize: pageSize, seesHeader: folded(address.condition ?? "").contains("pragma"))
-        try states.forEachState { number, path in
-            try check()
-            if try reads.begin(in: path, changed: states.changedPages(number)) {
-                try search.find(in: path, vfs: reads.vfs())
+            pageSize: store.pageSize ?? 4096,
+            seesHeader: folded(address.condition ?? "").contains("pragma"))
+        func visit(_ body: (_ number: Int?, _ path: String, _ vfs: String?) throws -> Void) throws {
+            if let error = store.historyError {
+                guard case .noHistory = error.reason else { throw error }
+                for path in [store.committedPath, store.path].compactMap(\.self) {
+                    try body(path == store.path ? nil : 0, path, nil)
+                }
+                return
             }
-            return true
+            try store.forEachState { number, path in
+                if isOver() {
+                    throw CommandError(
+                        .inputOutput, "The history took too long. " + CommandError.limitsHint)
+                }
+                if try reads.begin(in: path, changed: store.changedPages(number)) {
+                    try body(number, path, reads.vfs())
+                }
+                return true
+            }
         }
+        try visit { try search.find(in: $1, vfs: $2) }
         table = try search.tableName()
         var touches: [(number: Int?, rows: [Finding.Row])] = []
-        reads = StateReads(pageSize: pageSize)
-        try states.forEachState { number, path in
-            try check()
-            guard try reads.begin(in: path, changed: states.changedPages(number)) else { return true }
-            let rows = try search.follow(in: path, vfs: reads.vfs())
-            if number != 0, !rows.isEmpty { touches.append((number, rows)) }
-            return true
+        reads = StateReads(pageSize: store.pageSize ?? 4096)
+        // Without a history and without a committed copy, nothing is known about the changes.
+        let isCompared = store.historyError == nil || store.committedPath != nil
+        try visit { number, path, vfs in
+            let rows = try search.follow(in: path, vfs: vfs)
+            if number != 0, !rows.isEmpty, isCompared { touches.append((number, rows)) }
         }
-        let statements = try states.statements(of: touches.map(\.number))
-        store = states.store.name
-        reason = states.store.history?.reason
-        transactionCount = states.transactionCount
-        isRolledBack = states.store.isBeforeRollback
-        logNote = states.store.olderStatements
-        isCut = search.isCut
-        rows = search.rows
+        let changes = touches.compactMap { touch in
+            try? store.readSteps(isOver: isOver).first { $0.number == touch.number }.map {
+                Timeline.ChangedRows(step: $0, rows: touch.rows)
+            }
+        }
+        let found = store.writers(of: changes, StepBudget(steps: Self.steps))
+        let writers = Dictionary(
+            zip(changes.map(\.step.number), found).map { ($0, $1) },
+            uniquingKeysWith: { first, _ in first })
+        var transactions = touches.map {
+            Transaction(number: $0.number, rows: $0.rows, statements: writers[$0.number] ?? [])
+        }
         let name = folded(table)
-        transactions = zip(touches, statements).map { touch, statements in
-            Transaction(
-                number: touch.number, rows: touch.rows,
-                statements: Self.statements(
-                    statements, changing: name, Set(touch.rows.map(\.change)), of: touch.rows,
-                    columns: Self.updatedColumns(of: touch.rows), among: search.linked))
-        }
-    }
-
-    /// Describes rows of a store without a history.
-    ///
-    /// If a transaction was open at the failure, its changes of the rows are known.
-    ///
-    /// - Parameters:
-    ///   - address: The rows.
-    ///   - path: The copy at the failure, with the changes of the open transaction.
-    ///   - committed: The copy without these changes; nil without one.
-    ///   - choice: The store.
-    ///   - reason: The reason why there is no history, as a full sentence.
-    ///   - log: The store's statements.
-    ///   - limits: The limits on resources that the store can use.
-    /// - Throws: A ``CommandError`` if there is no such table or row, or an error if a copy can't be read.
-    package init(
-        _ address: RowAddress, inCopy path: String, committed: String?, of choice: StoreChoice,
-        reason: String, log: [StatementRecord], limits: UntrustedLimits
-    ) throws {
-        var search = RowSearch(address, limits)
-        for state in [committed, path].compactMap(\.self) { try search.find(in: state) }
-        table = try search.tableName()
-        if let committed { _ = try search.follow(in: committed) }
-        let touched = try search.follow(in: path)
-        let outlined = log.map { (record: $0, outline: StatementOutline($0.sql)) }
-        let isRolledBack = choice.store.isBeforeRollback
         // A log without some statements may lack the COMMIT.
-        let mayBeOpen = choice.store.transactionOpen ?? (choice.store.statements?.reason == nil)
-        let open =
-            mayBeOpen || isRolledBack
-            ? UncommittedTransaction(in: outlined).statements(beforeRollback: isRolledBack) : []
-        let name = folded(table)
-        store = choice.store.name
-        self.reason = reason
-        self.isRolledBack = isRolledBack
-        transactionCount = nil
+        let mayBeOpen =
+            store.store.transactionOpen ?? (store.store.statements?.reason == nil)
+            || store.store.isBeforeRollback
+        if !isCompared, mayBeOpen {
+            // The statements are known, but not their effect.
+            let own = store.uncommittedStatements.filter { $0.outline.table == name }
+            if !own.isEmpty {
+                transactions = [
+                    Transaction(number: nil, rows: [], statements: Timeline.distinct(own))
+                ]
+            }
+        }
+        self.transactions = transactions
+        self.store = store.name
+        reason = store.historyError?.description ?? store.store.history?.reason
+        transactionCount = store.historyError == nil ? store.transactionCount : nil
+        isRolledBack = store.store.isBeforeRollback
+        logNote = store.store.olderStatements
         isCut = search.isCut
         rows = search.rows
-        logNote = choice.store.olderStatements
-        let all: Set<Finding.Row.Change> = [.inserted, .updated, .deleted]
-        let isKnown = committed != nil && !touched.isEmpty
-        let changes = isKnown ? Set(touched.map(\.change)) : all
-        let own = Self.statements(
-            open.map { log[$0] }, changing: name, changes, of: isKnown ? touched : [],
-            among: search.linked, isOnly: !isKnown)
-        // Without the committed copy, the statements of the transaction are known, but not their effect.
-        transactions =
-            isKnown || committed == nil && !own.isEmpty
-            ? [Transaction(number: nil, rows: isKnown ? touched : [], statements: own)] : []
-        let shown = Set(transactions.isEmpty ? [] : open)
-        otherStatements = Self.statements(
-            log.indices.filter { !shown.contains($0) }.map { log[$0] }, changing: name, all, isOnly: true
-        )
-    }
-
-    /// Returns the statements that can have changed rows of a table, each text and line once.
-    ///
-    /// A row that was inserted is the outcome of its `INSERT` and of later `UPDATE`s.
-    ///
-    /// - Parameters:
-    ///   - statements: The statements of one transaction.
-    ///   - table: The folded name of the table.
-    ///   - changes: The changes.
-    ///   - rows: The changed rows with all that is known of them; empty if they are unknown.
-    ///   - columns: The folded names of the columns that matter; empty for all.
-    ///   - linked: The tables whose statements can change rows of other tables; nil if they are unknown.
-    ///   - isOnly: True to leave out statements on other tables, which may have changed the rows.
-    /// - Returns: The statements on the table that fit the changes; without such ones, those that may have caused them.
-    static func statements(
-        _ statements: [StatementRecord], changing table: String, _ changes: Set<Finding.Row.Change>,
-        of rows: [Finding.Row] = [], columns: Set<String> = [], among linked: LinkedTables? = nil,
-        isOnly: Bool = false
-    ) -> [StatementRecord] {
-        let outlined = statements.map { (record: $0, outline: StatementOutline($0.sql)) }
-            .filter {
-                // SQLite counts no rows of a table that is dropped or gets another name.
-                $0.record.error == nil && ($0.record.changes != 0 || $0.outline.kind == .definition)
-            }
-        let own = outlined.filter { $0.outline.table == table && $0.outline.isWrite }
-        let firstInsert = own.firstIndex { $0.outline.kind == .insert } ?? own.endIndex
-        func fits(_ index: Int, _ changes: Set<Finding.Row.Change>) -> Bool {
-            switch own[index].outline.kind {
-            // REPLACE and ON CONFLICT update and delete rows.
-            case .insert: changes.contains(.inserted) || own[index].outline.mayHaveNoEffect
-            case .update:
-                changes.contains(.updated) || changes.contains(.inserted) && index > firstInsert
-            case .delete: changes.contains(.deleted)
-            default: false
-            }
+        if transactionCount == nil {
+            let listed = Set(transactions.flatMap(\.statements).map(\.order))
+            otherStatements = Timeline.distinct(
+                store.statements.filter {
+                    $0.hasChangedRows && $0.outline.table == name && !listed.contains($0.order)
+                })
         }
-        let fitting = own.indices.filter { fits($0, changes) }
-        var choices = [fitting.map { own[$0] }, own]
-        // A trigger or a foreign key may have set other columns than the statement, or other values.
-        if let linked, linked.isSetDirectly(table) {
-            let writes = TableWrites(own, columns: linked.columns(of: table))
-            let possible = fitting.filter { index in
-                (columns.isEmpty || mayUpdate(columns, own[index].record, own[index].outline))
-                    && (rows.isEmpty
-                        || rows.contains {
-                            fits(index, [$0.change]) && writes.mayHaveChanged($0, at: index)
-                        })
-            }
-            let last = possible.last { index in
-                !rows.isEmpty && rows.allSatisfy { writes.hasSet(columns, of: $0, at: index) }
-            }
-            choices.insert(possible.drop { $0 < last ?? 0 }.map { own[$0] }, at: 0)
-        }
-        if !isOnly {
-            let renamed = Set(outlined.map(\.outline).filter(\.alters).map(\.table))
-            let writing = outlined.filter(\.outline.isWrite)
-            choices += [
-                writing.filter { statement in
-                    linked?.mayChangeOthers(statement.outline) ?? true
-                        || renamed.contains(statement.outline.table)
-                },
-                writing, outlined.filter { !$0.outline.isQuery },
-            ]
-        }
-        var seen: Set<String> = []
-        return (choices.first { !$0.isEmpty } ?? []).map(\.record).filter {
-            seen.insert($0.textAndPlace).inserted
-        }
-    }
-
-    /// True unless the statement is an `UPDATE` that sets other columns only.
-    private static func mayUpdate(
-        _ columns: Set<String>, _ record: StatementRecord, _ outline: StatementOutline
-    ) -> Bool {
-        guard outline.kind == .update, record.cut != true,
-            record.sql.utf8.count <= StatementOutline.maximumLength
-        else { return true }
-        let parts = StatementOutline.Parts(record.sql)
-        // `SET (a, b) = (1, 2)` isn't taken apart.
-        guard !parts.assigned.isEmpty, parts.words.count < StatementOutline.Parts.maximumWords,
-            !parts.hasRowAssignment
-        else { return true }
-        return !columns.isDisjoint(with: parts.assigned)
-    }
-
-    /// True unless the statement is an `UPDATE` or an `INSERT` that names other columns only.
-    static func mayWrite(
-        _ columns: Set<String>, _ record: StatementRecord, _ outline: StatementOutline
-    ) -> Bool {
-        guard outline.kind == .insert, !outline.mayHaveNoEffect, record.cut != true,
-            record.sql.utf8.count <= StatementOutline.maximumLength
-        else { return outline.kind == .delete ? false : mayUpdate(columns, record, outline) }
-        let words = StatementOutline.Parts(record.sql).words
-        guard let table = outline.table, let name = words.firstIndex(of: table),
-            name + 1 < words.count, words[name + 1] == "(",
-            let end = words[name...].firstIndex(of: ")")
-        else { return true }
-        return !columns.isDisjoint(with: words[(name + 2)..<end])
-    }
-
-    /// Returns the folded names of the columns of updated rows; empty if rows were also changed in other ways.
-    static func updatedColumns(of rows: [Finding.Row]) -> Set<String> {
-        guard rows.allSatisfy({ $0.change == .updated }) else { return [] }
-        return Set(rows.flatMap(\.columns).map { folded($0.column) })
     }
 }
 
@@ -295,8 +169,6 @@ private struct RowSearch {
     /// The names of all tables.
     private var names: [String] = []
     private var views: Set<String> = []
-    /// The tables whose statements can change rows of other tables.
-    private(set) var linked = LinkedTables()
     /// The reason why the rows can't be searched for in a state.
     private var failure: (any Error)?
     private var hasRun = false
@@ -324,7 +196,6 @@ private struct RowSearch {
     /// - Throws: An error if the state can't be read.
     mutating func find(in path: String, vfs: String? = nil) throws {
         let connection = try open(path, vfs: vfs)
-        if let schema { linked.add(schema) }
         for object in schema?.objects ?? [] {
             if object.type == "view" { views.insert(folded(object.name)) }
             if object.type == "table", !names.contains(object.name) { names.append(object.name) }

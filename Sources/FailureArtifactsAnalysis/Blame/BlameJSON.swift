@@ -77,15 +77,18 @@ package struct BisectionReport: Encodable {
         case healedBy, changedAfter, query, changes, rows, rowCount, statements
     }
 
+    /// The maximum number of changed rows.
+    private static let maximumRows = 100
+
     private let store: String
     private let sql: String
     private let isComparison: Bool
     private let bisection: Bisection
-    private let transaction: StoreStates.Transaction?
+    private let transaction: Timeline.Step?
 
     package init(
         store: String, sql: String, isComparison: Bool, _ bisection: Bisection,
-        _ transaction: StoreStates.Transaction?
+        _ transaction: Timeline.Step?
     ) {
         self.store = store
         self.sql = sql
@@ -125,10 +128,10 @@ package struct BisectionReport: Encodable {
             forKey: .query)
         guard let transaction else { return }
         try container.encode(transaction.changes, forKey: .changes)
-        try container.encode(transaction.rows, forKey: .rows)
+        try container.encode(Array(transaction.rows.prefix(Self.maximumRows)), forKey: .rows)
         try container.encode(
             transaction.tables.reduce(0) { $0 + $1.counts.total }, forKey: .rowCount)
-        try container.encode(transaction.statements, forKey: .statements)
+        try container.encode(transaction.statements.map(\.record), forKey: .statements)
     }
 
     private static func name(of place: Bisection.Place?) -> String {
@@ -138,12 +141,5 @@ package struct BisectionReport: Encodable {
         case .openTransaction: "open-transaction"
         case nil: "none"
         }
-    }
-}
-
-extension StoreStates.Transaction {
-    /// The changed rows, as findings show them.
-    package var rows: [Finding.Row] {
-        tables.flatMap { table in table.rows.map { StoreEvidence.row($0, in: table) } }
     }
 }

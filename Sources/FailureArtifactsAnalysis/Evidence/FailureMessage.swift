@@ -9,8 +9,7 @@ internal import FailureArtifactsReading
 /// The values in the message of a failed assertion.
 ///
 /// The messages of XCTest name both operands: `("44") is not equal to ("49")`. Those of Swift Testing show the
-/// value of each expression: `(balance → 44) == 49`. Those of the package swift-custom-dump list the lines that differ:
-/// `− score: 44` and `+ score: 49`.
+/// value of each expression: `(balance → 44) == 49`.
 package struct FailureMessage: Sendable {
     /// A value in the message.
     struct Value: Hashable, Sendable {
@@ -38,12 +37,8 @@ package struct FailureMessage: Sendable {
     let text: String
     /// The text without backslashes, and with one space in place of white space.
     private let plainText: String
-    /// The values of the first operand.
-    private(set) var left: [Value] = []
-    /// The values of the second operand.
-    private(set) var right: [Value] = []
     /// True if the second operand is the tested one: only it is an expression, as in `#expect(49 == balance)`.
-    private(set) var isReversed: Bool
+    let isReversed: Bool
     /// True if the message tells which operand is the tested one; otherwise it is the first one by convention.
     let isOrderKnown: Bool
 
@@ -54,45 +49,7 @@ package struct FailureMessage: Sendable {
         let areExpressions = sides.map { ($0.left.contains("→"), $0.right.contains("→")) }
         isReversed = areExpressions.map { !$0 && $1 } ?? false
         isOrderKnown = areExpressions.map { $0 != $1 } ?? false
-        if let lines = Self.differingLines(of: text) {
-            left = lines.first.flatMap(Self.values(ofLine:))
-            right = lines.second.flatMap(Self.values(ofLine:))
-            return
-        }
-        guard let operands = Self.operands(of: text) else {
-            left = Self.values(ofFatalError: text)
-            return
-        }
-        left = Self.values(of: operands.left)
-        right = operands.right.map { Self.values(of: $0) } ?? []
     }
-
-    /// The message with the second operand as the tested one, as in `XCTAssertEqual(49, balance)`.
-    ///
-    /// Nil if the message tells which operand is the tested one, or if it has only one.
-    var inOtherOrder: FailureMessage? {
-        guard !isOrderKnown, !right.isEmpty else { return nil }
-        var message = self
-        message.isReversed = true
-        return message
-    }
-
-    /// The values that only one operand has, or all values if there is one operand.
-    var differing: [Value] { isReversed ? expected + actual : actual + expected }
-
-    /// The values that only the tested operand has, which is the first one by convention.
-    var actual: [Value] { isReversed ? Self.difference(right, left) : Self.difference(left, right) }
-
-    /// The values that only the other operand has.
-    var expected: [Value] { isReversed ? Self.difference(left, right) : Self.difference(right, left) }
-
-    private static func difference(_ values: [Value], _ others: [Value]) -> [Value] {
-        let others = Set(others)
-        return values.filter { !others.contains($0) }
-    }
-
-    /// The values of both operands.
-    var values: [Value] { left + right }
 
     // MARK: - Errors
 
@@ -175,58 +132,6 @@ package struct FailureMessage: Sendable {
             return (body[..<place.lowerBound], body[place.upperBound...])
         }
         return nil
-    }
-
-    /// Returns the values in the message of a crash such as `Fatal error: Unknown currency 34900`: quoted texts and
-    /// numbers that are large enough to be rare.
-    private static func values(ofFatalError text: String) -> [Value] {
-        guard let start = text.firstRange(of: "Fatal error: ")?.upperBound else { return [] }
-        let line = text[start...].prefix { !$0.isNewline }
-        var quoted: [Substring] = []
-        var words: [Substring] = []
-        for (index, part) in line.split(separator: "\"", omittingEmptySubsequences: false).enumerated() {
-            if index % 2 == 1 { quoted.append(part) } else { words += part.split(separator: " ") }
-        }
-        let numbers = words.map { word in
-            word.drop { "('".contains($0) }.prefix { $0.isASCII && ($0.isNumber || "-.".contains($0)) }
-        }.map { $0.last == "." ? $0.dropLast() : $0 }
-        let values = (quoted + numbers.filter { abs(Double($0) ?? 0) >= 1000 }).map {
-            Value(text: String($0))
-        }
-        return values.filter { !$0.isCommon }
-    }
-
-    /// Returns the lines that only one of the values has, from the messages of `XCTAssertNoDifference` and
-    /// `expectNoDifference`; nil for other messages.
-    ///
-    /// The lines are indented by spaces, and each begins with a sign or with a figure space.
-    private static func differingLines(of text: String) -> (first: [Substring], second: [Substring])? {
-        guard let start = text.firstRange(of: ": …\n\n")?.upperBound,
-            let end = text[start...].firstRange(of: "\n\n(First: ")?.lowerBound
-        else { return nil }
-        var lines: (first: [Substring], second: [Substring]) = ([], [])
-        for line in text[start..<end].split(separator: "\n") {
-            let line = line.drop { $0 == " " }
-            let content = line.dropFirst().drop(while: \.isWhitespace)
-            switch line.first {
-            // A minus sign, or a hyphen in the documented form.
-            case "\u{2212}", "-": lines.first.append(content)
-            case "+": lines.second.append(content)
-            default: break
-            }
-        }
-        return lines
-    }
-
-    /// Returns the values in a line such as `score: 44,` or `[0]: "a",`; none for a line with the start or the end of a
-    /// structure.
-    private static func values(ofLine line: Substring) -> [Value] {
-        var line = line
-        if line.last == "," { line.removeLast() }
-        if line.first == "[", let end = line.firstRange(of: "]: ") { line = line[end.upperBound...] }
-        guard let last = line.last, !"([{".contains(last), line.contains(where: { !")]}".contains($0) })
-        else { return [] }
-        return labelled(line, nil, 0)
     }
 
     /// Returns the value in `(expression → value)`, or the text itself, which is then a literal.

@@ -140,23 +140,3 @@ extension DatabaseSchema {
         return [shape.rowidName ?? "rowid"]
     }
 }
-
-extension StoreEvidence {
-    /// True if a foreign key can make a statement fail, which SQLite doesn't log.
-    func mayReject(_ statement: Statement) -> Bool {
-        guard let table = statement.outline.table else { return false }
-        let assigned = statement.parts.assigned
-        return references.contains { reference in
-            let isOwn = folded(reference.table) == table
-            let isParent = folded(reference.parent) == table
-            guard reference.isDeclared else { return false }
-            return switch statement.outline.kind {
-            case .delete: isParent
-            case .update:
-                isOwn && reference.columns.contains { assigned.contains(folded($0)) }
-                    || isParent && reference.parentColumns.contains { assigned.contains(folded($0)) }
-            default: isOwn
-            }
-        }
-    }
-}

@@ -12,11 +12,11 @@ struct Experiment {
     private(set) lazy var periods = question.periods()
     private var rowsLeft: Int
 
-    private var store: StoreEvidence { question.store }
+    private var store: Timeline { question.store }
 
     /// A transaction that was undone, or only looked at.
     struct Trial {
-        let step: StoreEvidence.Step
+        let step: Timeline.Step
         var effect: Effect
         /// The result without the transaction; nil if it wasn't undone.
         var result: QueryResult?
@@ -76,7 +76,7 @@ struct Experiment {
     mutating func run(in scratch: ScratchStore, _ budget: StepBudget) {
         let canAsk = question.known != nil && question.ask(scratch.connection) == question.known
         let keys = question.reads.keys.flatMap { store.keyColumns(of: $0) }.map(folded)
-        let relaxed = QueryText(question.record.sql).relaxed(keys: Set(keys)).prefix(8).compactMap {
+        let relaxed = SQLText(question.record.sql).relaxed(keys: Set(keys)).prefix(8).compactMap {
             relaxed -> Relaxed? in
             guard canAsk, let result = question.ask(scratch.connection, relaxed.sql) else { return nil }
             return Relaxed(
@@ -113,7 +113,7 @@ struct Experiment {
     // MARK: - Undoing
 
     private mutating func trial(
-        of step: StoreEvidence.Step, _ relaxed: [Relaxed]?,
+        of step: Timeline.Step, _ relaxed: [Relaxed]?,
         in scratch: ScratchStore
     ) -> Trial {
         let changes = step.tables.filter { !$0.table.isShadow }.flatMap { table in
@@ -212,9 +212,10 @@ struct Experiment {
         var found: [(effect: Effect, change: ScratchStore.Change)] = []
         for change in trial.changes.prefix(40) where rowsLeft > 0 {
             rowsLeft -= 1
+            let known = trial.changes.count == 1 ? trial.result : nil
             guard
-                let result = (try? scratch.undoing([change]) { question.ask(scratch.connection) })
-                    ?? nil,
+                let result = known
+                    ?? (try? scratch.undoing([change]) { question.ask(scratch.connection) }) ?? nil,
                 result != question.result
             else { continue }
             var best = (effect: effect(of: result), change: change)
@@ -249,19 +250,19 @@ struct Experiment {
 
     /// Returns the statements of a transaction that changed existing rows of a table that the query reads, as parts of a
     /// change of the schema.
-    func migrated(in step: StoreEvidence.Step) -> [StatementRecord] {
+    func migrated(in step: Timeline.Step) -> [StatementRecord] {
         guard !step.changes.schema.isEmpty else { return [] }
         let renamed = Set(step.statements.map(\.outline).filter(\.alters).compactMap(\.table))
         return step.statements.filter { statement in
             guard statement.hasChangedRows, let table = statement.outline.table,
                 question.reads[table] != nil || renamed.contains(table), !MigrationTables.contains(table)
             else { return false }
-            return statement.outline.kind != .insert || statement.parts.words.contains("select")
+            return statement.outline.kind != .insert || statement.outline.words.contains("select")
         }.map(\.record)
     }
 
     private func row(_ change: ScratchStore.Change) -> Finding.Row {
-        StoreEvidence.row(change.row, in: change.table, columns: change.columns)
+        Timeline.row(change.row, in: change.table, columns: change.columns)
     }
 
     /// True if a changed row has a value that the query or the assertion names.
@@ -320,14 +321,14 @@ struct Experiment {
     }
 }
 
-extension StoreEvidence {
+extension Timeline {
     /// Returns the conditions without parameters that the test's other statements have, by the folded name of the table.
     func conditions(besides sql: String) -> [String: [String]] {
         var result: [String: [String]] = [:]
         var seen: Set<String> = [sql]
         for statement in testStatements
         where seen.insert(statement.record.sql).inserted && seen.count < 60 {
-            let text = QueryText(statement.record.sql)
+            let text = SQLText(statement.record.sql)
             let tables = text.sources.map(\.table) + [statement.outline.table].compactMap(\.self)
             guard Set(tables).count == 1, let table = tables.first else { continue }
             for condition in text.conditions {

@@ -7,7 +7,7 @@ struct ExperimentFindings {
     let experiment: Experiment
 
     private var question: Question { experiment.question }
-    private var store: StoreEvidence { question.store }
+    private var store: Timeline { question.store }
 
     /// The findings, in no order.
     var all: [Finding] {
@@ -101,26 +101,17 @@ struct ExperimentFindings {
         }
         if trial.effect == .fixes { finding.query = check }
         if trial.effect == .migrates {
-            finding.take(experiment.migrated(in: trial.step).suffix(StoreEvidence.maximumCandidates))
+            finding.take(experiment.migrated(in: trial.step).suffix(Timeline.maximumCandidates))
             return finding
         }
-        let first = trial.rows.first.map { [$0] } ?? []
-        let matching = trial.changes.filter { change in
-            first.contains {
-                $0.table == change.table.table.name && $0.key.map(\.value) == change.row.key
-            }
-        }
-        let found = store.statements(
-            of: trial.step, changing: matching.map { StoreEvidence.row($0.row, in: $0.table) },
-            columns: Self.columns(of: first))
-        finding.take(found.isEmpty ? writers(in: trial.step) : found)
+        finding.take(writers(in: trial.step))
         return finding
     }
 
     /// A query that returns a row as long as the question has another value than the expected one; nil if it can't be stated.
     private var check: String? {
         guard case .cell(let column, "", "")? = question.parts.first,
-            question.statement.parts.words.first == "select",
+            question.statement.outline.words.first == "select",
             let name = question.result.columns[safe: column],
             let value = question.claim.expected?.values.first,
             value.text != "nil",
@@ -134,21 +125,11 @@ struct ExperimentFindings {
     }
 
     /// The statements of a transaction that wrote to the tables that the query reads.
-    private func writers(in step: StoreEvidence.Step) -> [StatementRecord] {
+    private func writers(in step: Timeline.Step) -> [StatementRecord] {
         step.statements.filter {
             $0.record.error == nil && ($0.outline.table.map { question.reads[$0] != nil } ?? false)
                 && !$0.outline.isQuery
         }.map(\.record)
-    }
-
-    /// The changed columns of rows, by table; no columns for all.
-    private static func columns(of rows: [Finding.Row]) -> [String: Set<String>] {
-        var columns: [String: Set<String>] = [:]
-        for (table, rows) in Dictionary(grouping: rows, by: { folded($0.table) }) {
-            let isAny = rows.contains { $0.change != .updated }
-            columns[table] = isAny ? [] : Set(rows.flatMap(\.columns).map { folded($0.column) })
-        }
-        return columns
     }
 
     /// True if an expected result is no coincidence.
@@ -270,7 +251,7 @@ struct ExperimentFindings {
     /// The rows that the query names by their key, and those with a value that only one of the operands has.
     private var namedRows: [Finding.Row] {
         var rows: [Finding.Row] = []
-        let words = Set(QueryText(question.record.sql).tokens.map(\.text))
+        let words = Set(SQLText(question.record.sql).tokens.map(\.text))
         for table in store.tables where question.reads[folded(table.name)] != nil {
             let key = store.keyColumns(of: table.name)
             guard key.count == 1 else { continue }
@@ -337,7 +318,7 @@ extension Finding {
         guard let last = found.last else { return }
         if found.allSatisfy({ $0.sql == last.sql && $0.source == last.source }) {
             statement = last
-        } else if found.count <= StoreEvidence.maximumCandidates {
+        } else if found.count <= Timeline.maximumCandidates {
             statements = Array(found)
         }
     }

@@ -4,7 +4,7 @@ internal import FailureArtifactsSQLite
 
 /// The last changes of a store whose queries are unknown, for example because its library reports no statements.
 struct LastChanges {
-    let store: StoreEvidence
+    let store: Timeline
     let claims: [Claim]
 
     /// The maximum number of findings.
@@ -19,7 +19,7 @@ struct LastChanges {
                 table.rows.compactMap { row -> Finding.Row? in
                     let columns = row.cells.filter(isNamed).map { folded($0.column) }
                     return columns.isEmpty
-                        ? nil : StoreEvidence.row(row, in: table, columns: Set(columns))
+                        ? nil : Timeline.row(row, in: table, columns: Set(columns))
                 }
             }
             if !rows.isEmpty { found.append(finding(step, rows, .named)) }
@@ -29,7 +29,7 @@ struct LastChanges {
         let changing = steps.filter { !$0.tables.allSatisfy(\.rows.isEmpty) }
         return changing.prefix(Self.limit).map { step in
             let rows = step.tables.flatMap { table in
-                table.rows.prefix(5).map { StoreEvidence.row($0, in: table) }
+                table.rows.prefix(5).map { Timeline.row($0, in: table) }
             }
             return finding(step, rows, .last)
         }
@@ -47,7 +47,7 @@ struct LastChanges {
         }
     }
 
-    private func finding(_ step: StoreEvidence.Step, _ rows: [Finding.Row], _ evidence: Finding.Evidence)
+    private func finding(_ step: Timeline.Step, _ rows: [Finding.Row], _ evidence: Finding.Evidence)
         -> Finding
     {
         let tables = Set(rows.map(\.table)).sorted()
@@ -62,8 +62,7 @@ struct LastChanges {
                 "The log has no query of the test on this store, so the question of the assertion is unknown."
         )
         finding.evidence = evidence
-        let found = store.statements(of: step, changing: Array(rows.prefix(1)), columns: [:])
-        finding.take(found.isEmpty ? step.statements.filter(\.hasChangedRows).map(\.record) : found)
+        finding.take(step.statements.filter(\.hasChangedRows).map(\.record))
         return finding
     }
 
@@ -78,7 +77,7 @@ struct LastChanges {
     }
 }
 
-extension StoreEvidence {
+extension Timeline {
     /// The number of the test's last statement on the store; 0 without one.
     var lastOrder: UInt64 {
         testStatements.last.map { $0.record.lastOrder ?? $0.order } ?? 0

@@ -24,7 +24,7 @@ struct QueryVariants {
         case others
     }
 
-    private let query: QueryText
+    private let query: SQLText
     private var family = Family.form
     private(set) var all: [Variant] = []
 
@@ -40,7 +40,7 @@ struct QueryVariants {
         of sql: String, in schema: DatabaseSchema, terms: [String: [String]],
         values: (_ table: TableShape, _ column: TableShape.Column) -> [String]
     ) {
-        query = QueryText(sql)
+        query = SQLText(sql)
         for index in query.tokens.indices { change(index) }
         for condition in query.conditions { change(condition) }
         family = .others
@@ -57,7 +57,7 @@ struct QueryVariants {
 
     // MARK: - Conditions
 
-    private mutating func change(_ condition: QueryText.Condition) {
+    private mutating func change(_ condition: SQLText.Condition) {
         for term in condition.terms {
             let text = query.text(term)
             family = .lessTerms

@@ -4,8 +4,8 @@ internal import FailureArtifactsSQLite
 
 /// The query whose result a failed assertion compared, as far as the log and the message tell.
 struct Question {
-    let store: StoreEvidence
-    let statement: StoreEvidence.Statement
+    let store: Timeline
+    let statement: Timeline.Statement
     /// The file with the state of the store in which the query ran.
     let path: String
     let values: [Value]
@@ -29,7 +29,7 @@ struct Question {
 
     /// The folded names of the tables that it reads with `LEFT JOIN`.
     var optionalTables: [String] {
-        let tokens = QueryText(record.sql).tokens.filter { !$0.isWord("outer") }
+        let tokens = SQLText(record.sql).tokens.filter { !$0.isWord("outer") }
         return tokens.indices.dropLast(2).compactMap { index in
             tokens[index].isWord("left") && tokens[index + 1].isWord("join")
                 ? tokens[index + 2].text : nil
@@ -102,8 +102,8 @@ struct Question {
 
     /// A query that may be the question.
     private struct Candidate {
-        let store: StoreEvidence
-        let statement: StoreEvidence.Statement
+        let store: Timeline
+        let statement: Timeline.Statement
         let path: String
         let values: [Value]
         let reads: [String: Set<String>]
@@ -210,7 +210,7 @@ struct Question {
 
     /// Returns the queries that a transaction ran before its last write.
     private static func queries(
-        of step: StoreEvidence.Step, in store: StoreEvidence, among candidates: [Candidate]
+        of step: Timeline.Step, in store: Timeline, among candidates: [Candidate]
     ) -> [Candidate] {
         guard let write = step.statements.last(where: \.writes) else { return [] }
         let start = store.transactionStart(of: write)
@@ -276,10 +276,10 @@ struct Question {
         let line = first?.line
         // The compiler gives the closure of an assertion no line.
         var mayBeInAssertion = true
-        var all: [(store: StoreEvidence, statement: StoreEvidence.Statement, order: UInt64)] = []
+        var all: [(store: Timeline, statement: Timeline.Statement, order: UInt64)] = []
         for store in failure.stores {
             for statement in store.testStatements
-            where statement.parts.isSelect && statement.record.error == nil
+            where statement.outline.isSelect && statement.record.error == nil
                 && statement.record.cut != true
             {
                 all.append((store, statement, statement.record.lastOrder ?? statement.order))
@@ -299,7 +299,7 @@ struct Question {
             }
             budget.limit(connection)
             let access = try? StatementAccess(of: record.sql, on: connection)
-            let named = QueryText(record.sql).sources.map { ($0.table, Set<String>()) }
+            let named = SQLText(record.sql).sources.map { ($0.table, Set<String>()) }
             let reads = access?.reads ?? Dictionary(named, uniquingKeysWith: { first, _ in first })
             guard
                 reads.keys.contains(where: {
@@ -355,9 +355,9 @@ extension ResultPart {
     }
 }
 
-extension [StoreEvidence] {
+extension [Timeline] {
     /// The stores, each once.
-    fileprivate func uniqued() -> [StoreEvidence] {
+    fileprivate func uniqued() -> [Timeline] {
         reduce(into: []) { stores, store in
             if !stores.contains(where: { $0 === store }) { stores.append(store) }
         }

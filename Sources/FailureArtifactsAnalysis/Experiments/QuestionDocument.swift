@@ -75,7 +75,7 @@ extension Question {
     }
 
     private func states() throws -> [QuestionDocument.Period] {
-        let budget = StepBudget(steps: 200_000_000)
+        let budget = StepBudget(steps: 100_000_000)
         var periods: [QuestionDocument.Period] = []
         func add(_ number: Int?, _ result: QueryResult) {
             let text = text(of: result)
@@ -83,11 +83,12 @@ extension Question {
             periods.append(
                 .init(transaction: number, result: text, isExpected: isExpected(result) ? true : nil))
         }
-        guard store.transactionCount > 0 else { return [] }
-        let history = try store.extractHistory()
-        var reads = StateReads(pageSize: history.reader.pageSize)
-        try history.forEachState { number, path in
-            guard try reads.begin(in: path, changed: history.changedPages(number)) else { return true }
+        guard store.transactionCount > 0, let pageSize = store.pageSize else { return [] }
+        var reads = StateReads(pageSize: pageSize)
+        try store.forEachState { number, path in
+            guard let number, try reads.begin(in: path, changed: store.changedPages(number)) else {
+                return true
+            }
             let connection = try Connection.untrusted(path, vfs: reads.vfs(), limits: store.limits)
             budget.limit(connection)
             // Before a migration, the table need not exist.

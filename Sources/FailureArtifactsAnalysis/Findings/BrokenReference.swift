@@ -8,13 +8,13 @@ enum BrokenReference: FindingRule {
     /// The maximum number of rows to look at.
     private static let limit = 200
 
-    static func findings(in store: StoreEvidence, of failure: FailureEvidence) throws -> [Finding] {
+    static func findings(in store: Timeline, of failure: FailureEvidence) throws -> [Finding] {
         // A foreign key may name a missing column.
         store.references.flatMap { (try? findings(of: $0, in: store, failure)) ?? [] }
     }
 
     private static func findings(
-        of reference: Reference, in store: StoreEvidence, _ failure: FailureEvidence
+        of reference: Reference, in store: Timeline, _ failure: FailureEvidence
     ) throws -> [Finding] {
         let table = "\(quotedIdentifier(reference.table)) c WHERE "
         let total = try store.count("SELECT count(*) FROM \(table)\(reference.presence)")
@@ -76,7 +76,7 @@ enum BrokenReference: FindingRule {
     }
 
     /// Finds the rows of a reference that lead nowhere, by the transaction that broke them, the last one first.
-    private static func breaks(of reference: Reference, in store: StoreEvidence) throws -> [Break] {
+    private static func breaks(of reference: Reference, in store: Timeline) throws -> [Break] {
         let key = store.keyColumns(of: reference.table)
         let names = (store.schema.tables[folded(reference.table)]?.columns ?? []).map(\.name)
             .filter { !Reference.isName($0) }
@@ -116,7 +116,7 @@ enum BrokenReference: FindingRule {
             guard let index else { continue }
             found[index].rows.append(row)
             if isParent, let parent, let table = store.steps[parent.index].table(reference.parent) {
-                let removed = StoreEvidence.row(parent.row, in: table, columns: [])
+                let removed = Timeline.row(parent.row, in: table, columns: [])
                 if !found[index].parents.contains(removed) { found[index].parents.append(removed) }
                 found[index].isCopy =
                     found[index].isCopy
@@ -131,7 +131,7 @@ enum BrokenReference: FindingRule {
 
 extension BrokenReference.Break {
     /// Returns the finding, which is only possible.
-    fileprivate func finding(in store: StoreEvidence) -> Finding {
+    fileprivate func finding(in store: Timeline) -> Finding {
         let origin = origin(in: store)
         return Finding(
             code: .foreignKeyViolation, title: title, confidence: .possible, store: store.name,
@@ -141,7 +141,7 @@ extension BrokenReference.Break {
     }
 
     /// Returns the statement and the transaction that broke the reference.
-    private func origin(in store: StoreEvidence) -> StoreEvidence.Origin {
+    private func origin(in store: Timeline) -> Timeline.Origin {
         guard isParentRemoved else {
             return store.origin(inStep: step, of: reference.table, by: [.insert, .update])
         }
@@ -161,7 +161,7 @@ extension BrokenReference.Break {
     }
 
     /// Returns a sentence about the event that broke the reference.
-    private func explanation(_ origin: StoreEvidence.Origin, in store: StoreEvidence) -> String {
+    private func explanation(_ origin: Timeline.Origin, in store: Timeline) -> String {
         let columns = "\(reference.table).\(reference.columns.joined(separator: ", "))"
         guard step != nil else { return "\(columns) has no matching row in \(reference.parent)." }
         let when = store.title(ofTransaction: origin.transaction)
@@ -177,11 +177,11 @@ extension BrokenReference.Break {
     }
 }
 
-extension StoreEvidence {
+extension Timeline {
     /// True if a connection is known to enforce foreign keys, so that rows that violate one aren't meant to.
     fileprivate var enforcesForeignKeys: Bool {
         statements.contains { statement in
-            let words = statement.parts.words
+            let words = statement.outline.words
             return words.first == "pragma" && words.contains("foreign_keys")
                 && words.contains { ["on", "1", "true", "yes"].contains($0) }
         }

@@ -9,7 +9,7 @@ enum Busy: FindingRule {
 
     /// The statement by which another connection kept a statement from the store.
     private struct Obstacle {
-        let statement: StoreEvidence.Statement
+        let statement: Timeline.Statement
         /// The effect on a connection, as the end of a sentence.
         var effect = "held the lock that ? needed"
         var explanation = "The statement shown took the lock."
@@ -19,7 +19,7 @@ enum Busy: FindingRule {
     /// A lock for writing.
     private struct Lock {
         /// The statement that took it.
-        let statement: StoreEvidence.Statement
+        let statement: Timeline.Statement
         /// The number of a later statement that started after it had been taken.
         let taken: UInt64
         /// The number of the statement that released it; nil if it was held until the log's end.
@@ -29,7 +29,7 @@ enum Busy: FindingRule {
     /// The maximum number of statements that may have failed.
     private static let candidateLimit = 100
 
-    static func findings(in store: StoreEvidence, of failure: FailureEvidence) throws -> [Finding] {
+    static func findings(in store: Timeline, of failure: FailureEvidence) throws -> [Finding] {
         let text = failure.message.text
         let isInProcess = ["database table is locked", "SQLITE_LOCKED"].contains(where: text.contains)
         let isNamed =
@@ -67,8 +67,8 @@ enum Busy: FindingRule {
 
     /// Returns the statement that failed, and the reason to take it for that, as the end of a sentence.
     private static func failed(
-        in store: StoreEvidence, _ message: FailureMessage, _ locks: [Lock], isNamed: Bool
-    ) -> (statement: StoreEvidence.Statement, reason: String)? {
+        in store: Timeline, _ message: FailureMessage, _ locks: [Lock], isNamed: Bool
+    ) -> (statement: Timeline.Statement, reason: String)? {
         for statement in store.testStatements.reversed() {
             if let error = statement.record.error, [5, 6].contains(error.code & 0xff) {
                 return (
@@ -104,7 +104,7 @@ enum Busy: FindingRule {
     }
 
     private static func obstacle(
-        to failed: StoreEvidence.Statement, _ locks: [Lock], in store: StoreEvidence
+        to failed: Timeline.Statement, _ locks: [Lock], in store: Timeline
     ) -> Obstacle? {
         if let lock = lock(at: failed, among: locks, in: store) {
             return Obstacle(statement: lock.statement)
@@ -143,28 +143,28 @@ enum Busy: FindingRule {
 
     /// Returns the queries that had started before a statement and read the store's tables.
     private static func queries(
-        before failed: StoreEvidence.Statement, in store: StoreEvidence
-    ) -> [StoreEvidence.Statement] {
+        before failed: Timeline.Statement, in store: Timeline
+    ) -> [Timeline.Statement] {
         let names = Set(store.tables.map { folded($0.name) })
         return store.testStatements.filter { statement in
             statement.order < failed.order && statement.outline.isQuery
-                && !names.isDisjoint(with: statement.parts.words)
+                && !names.isDisjoint(with: statement.outline.words)
         }
     }
 
     /// True if a statement is part of a transaction that was open when another one started.
     private static func isOpen(
-        _ statement: StoreEvidence.Statement, at later: StoreEvidence.Statement, in store: StoreEvidence
+        _ statement: Timeline.Statement, at later: Timeline.Statement, in store: Timeline
     ) -> Bool {
-        store.connectionTransactions.contains { transaction in
+        store.transactions.contains { transaction in
             transaction.end(in: store).map { $0 >= later.order } ?? true
                 && transaction.statements.contains { store.statements[$0].order == statement.order }
         }
     }
 
     /// Returns the locks that transactions are known to have had, in the order in which they were taken.
-    private static func locks(in store: StoreEvidence) -> [Lock] {
-        store.connectionTransactions.compactMap { transaction in
+    private static func locks(in store: Timeline) -> [Lock] {
+        store.transactions.filter { $0.statements.count > 1 }.compactMap { transaction in
             let statements = transaction.statements.map { store.statements[$0] }
             // A `BEGIN IMMEDIATE` may have failed, too, and is tried again then.
             guard statements.contains(where: \.hasChangedRows),
@@ -187,7 +187,7 @@ enum Busy: FindingRule {
 
     /// Returns the lock that another connection had when a statement started.
     private static func lock(
-        at failed: StoreEvidence.Statement, among locks: [Lock], in store: StoreEvidence
+        at failed: Timeline.Statement, among locks: [Lock], in store: Timeline
     ) -> Lock? {
         // Only one connection can have it at a time.
         let last = locks.last { lock in
@@ -205,9 +205,9 @@ enum Busy: FindingRule {
     }
 }
 
-extension ConnectionTransaction {
+extension LoggedTransaction {
     /// The number of the statement that ended the transaction; nil if it is open.
-    fileprivate func end(in store: StoreEvidence) -> UInt64? {
+    fileprivate func end(in store: Timeline) -> UInt64? {
         end == .open ? nil : statements.last.map { store.statements[$0].order }
     }
 }

@@ -9,7 +9,7 @@ enum DifferenceFromPass: FindingRule {
     static let code = Finding.Code.differenceFromPass
     private static let maximumRows = 20
 
-    static func findings(in store: StoreEvidence, of failure: FailureEvidence) throws -> [Finding] {
+    static func findings(in store: Timeline, of failure: FailureEvidence) throws -> [Finding] {
         guard let run = failure.passing,
             let name = StoreCounterpart.name(
                 of: store.name, among: failure.stores.map(\.name), in: run.stores.map(\.name)),
@@ -21,7 +21,7 @@ enum DifferenceFromPass: FindingRule {
     }
 
     private static func findings(
-        _ differences: StoreDifferences, of passing: StoreEvidence, in store: StoreEvidence,
+        _ differences: StoreDifferences, of passing: Timeline, in store: Timeline,
         _ failure: FailureEvidence
     ) throws -> [Finding] {
         var reason = gap(in: passing, of: "passing") ?? gap(in: store, of: "failed")
@@ -53,7 +53,7 @@ enum DifferenceFromPass: FindingRule {
 
     /// Returns the reason why the transactions of a run's history are unknown, as a clause and further sentences; nil if
     /// they are known.
-    private static func gap(in store: StoreEvidence, of run: String) -> String? {
+    private static func gap(in store: Timeline, of run: String) -> String? {
         guard let history = store.store.history, history.entry != nil else {
             let reason = store.store.missingHistory.map { " " + $0 } ?? ""
             return "the \(run) run has no history of the store.\(reason)"
@@ -66,7 +66,7 @@ enum DifferenceFromPass: FindingRule {
 
     private static func finding(
         _ difference: RunComparison.Difference, from first: RunComparison.Start,
-        _ differences: StoreDifferences, in store: StoreEvidence
+        _ differences: StoreDifferences, in store: Timeline
     ) -> Finding {
         let step = store.steps[difference.step]
         let (own, passing) = (difference.own, difference.passing)
@@ -135,7 +135,7 @@ enum DifferenceFromPass: FindingRule {
     }
 
     private static func finding(
-        _ rows: [StoreDifferences.Row], in store: StoreEvidence, title: String, explanation: String,
+        _ rows: [StoreDifferences.Row], in store: Timeline, title: String, explanation: String,
         confidence: Finding.Confidence = .possible
     ) -> [Finding] {
         guard !rows.isEmpty else { return [] }

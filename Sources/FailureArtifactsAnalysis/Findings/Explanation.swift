@@ -15,7 +15,7 @@ protocol FindingRule {
     /// - Returns: The findings, with their evidence.
     /// - Throws: An error if a query fails.
     static func findings(
-        in store: StoreEvidence, of failure: FailureEvidence
+        in store: Timeline, of failure: FailureEvidence
     ) throws -> [Finding]
 }
 
@@ -123,21 +123,19 @@ package struct Explanation: Encodable {
             }
         }
         let function = metadata.test.name.prefix { $0 != "(" }.filter { $0 != "`" }
+        for store in evidence.stores {
+            store.addStatements(to: &found, StepBudget(steps: evidence.effort.steps))
+        }
         for index in found.indices {
             found[index].findArrangement(of: function)
             guard let store = evidence.stores.first(where: { $0.name == found[index].store }) else {
                 continue
             }
-            store.checkStatement(of: &found[index])
             found[index].isOneOfSeveralStores = metadata.stores.count > 1
             found[index].countRows(in: store)
             found[index].weaken()
         }
         findings = Self.ordered(found)
-        for index in findings.indices {
-            let store = evidence.stores.first { $0.name == findings[index].store }
-            store?.addCandidates(to: &findings[index])
-        }
         for store in evidence.stores where store.store.olderStatements != nil {
             let isUnexplained = findings.contains {
                 $0.store == store.name && $0.transaction != nil && $0.statement == nil
@@ -222,7 +220,7 @@ extension Finding {
     }
 
     /// True if the finding is about the effect of a transaction on the question.
-    private var isExperiment: Bool { [.resultChanged, .unexpectedDelete].contains(code) }
+    var isExperiment: Bool { [.resultChanged, .unexpectedDelete].contains(code) }
 
     /// True if another finding would say the same again.
     fileprivate func says(_ other: Finding) -> Bool {
@@ -258,7 +256,7 @@ extension Finding {
     static let smallestRowLimit = 5
 
     /// Counts the rows that the transaction changed if the finding may have only the first ones.
-    fileprivate mutating func countRows(in store: StoreEvidence) {
+    fileprivate mutating func countRows(in store: Timeline) {
         guard rows.count >= Self.smallestRowLimit, let transaction,
             let step = store.steps.first(where: { $0.number == transaction }),
             rows.allSatisfy({ $0.table == rows[0].table && $0.change == rows[0].change }),

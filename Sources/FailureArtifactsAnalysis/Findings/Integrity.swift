@@ -12,7 +12,7 @@ enum Integrity: FindingRule {
     /// The maximum number of rows of a finding.
     private static let rowLimit = 20
 
-    static func findings(in store: StoreEvidence, of failure: FailureEvidence) throws -> [Finding] {
+    static func findings(in store: Timeline, of failure: FailureEvidence) throws -> [Finding] {
         let size = try store.count("PRAGMA page_count") * store.count("PRAGMA page_size")
         guard size <= maximumBytes else {
             return damage(
@@ -40,7 +40,7 @@ enum Integrity: FindingRule {
     }
 
     /// Returns the finding for damage.
-    private static func damage(_ lines: [String], in store: StoreEvidence) -> [Finding] {
+    private static func damage(_ lines: [String], in store: Timeline) -> [Finding] {
         let signs = [
             "malformed", "not a database", "*** in database", "missing from index", "wrong # of entries",
             "Tree ", "Page ", "non-unique entry", "out of order", "row not in PRIMARY KEY",
@@ -61,11 +61,11 @@ enum Integrity: FindingRule {
     /// Returns the last statement that can damage a store or switch constraints off, according to SQLite's documentation
     /// (<https://www.sqlite.org/howtocorrupt.html>).
     private static func dangerousStatement(
-        in store: StoreEvidence, after order: UInt64 = 0
-    ) -> StoreEvidence.Statement? {
+        in store: Timeline, after order: UInt64 = 0
+    ) -> Timeline.Statement? {
         let dangerous = store.statements.filter { statement in
             guard statement.order > order, statement.record.error == nil else { return false }
-            let words = statement.parts.words.prefix(12)
+            let words = statement.outline.words.prefix(12)
             return ["sqlite_master", "sqlite_schema"].contains(statement.outline.table)
                 || words.first == "pragma" && words.contains("journal_mode") && words.last == "off"
         }
@@ -122,7 +122,7 @@ enum Integrity: FindingRule {
     }
 
     private static func finding(
-        _ violation: Violation, of table: TableShape, in store: StoreEvidence
+        _ violation: Violation, of table: TableShape, in store: Timeline
     ) throws -> Finding {
         let name = quotedIdentifier(table.name)
         let isNull = violation.message.hasPrefix("NOT NULL")
@@ -131,7 +131,7 @@ enum Integrity: FindingRule {
             violation.message.ranges(of: "failed: ").first.map {
                 String(violation.message[$0.upperBound...])
             } ?? ""
-        let words = Set(StatementOutline.words(of: rule, limit: 200))
+        let words = Set(SQLText(rule).words)
         let named = table.columns.map(\.name).filter { words.contains(folded($0)) }
         let columns = named.isEmpty ? table.writableColumns.map(\.name) : named
         let key = store.keyColumns(of: table.name)

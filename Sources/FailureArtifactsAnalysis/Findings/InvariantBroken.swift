@@ -6,13 +6,13 @@ internal import FailureArtifactsSQLite
 enum InvariantBroken: FindingRule {
     static let code = Finding.Code.invariantBroken
 
-    static func findings(in store: StoreEvidence, of failure: FailureEvidence) throws -> [Finding] {
+    static func findings(in store: Timeline, of failure: FailureEvidence) throws -> [Finding] {
         failure.invariants[store.name, default: []].compactMap { evidence in
             evidence.count > 0 ? broken(evidence, in: store) : restored(evidence, in: store)
         }
     }
 
-    private static func broken(_ evidence: InvariantEvidence, in store: StoreEvidence) -> Finding {
+    private static func broken(_ evidence: InvariantEvidence, in store: Timeline) -> Finding {
         let invariant = evidence.invariant
         let isMany = evidence.count == InvariantEvidence.countLimit
         let count = (isMany ? "at least " : "") + Counted.items(Int64(evidence.count), "row")
@@ -47,7 +47,7 @@ enum InvariantBroken: FindingRule {
     }
 
     /// Returns a finding for an invariant that holds at the failure.
-    private static func restored(_ evidence: InvariantEvidence, in store: StoreEvidence) -> Finding? {
+    private static func restored(_ evidence: InvariantEvidence, in store: Timeline) -> Finding? {
         guard let last = evidence.history.lastIndex(of: true) else { return nil }
         // The open transaction may have restored it.
         let start = evidence.history[...last].lastIndex(of: false).map { $0 + 1 } ?? 0
@@ -68,10 +68,10 @@ enum InvariantBroken: FindingRule {
 
     /// Adds the statement of the step, and its rows if the finding has none.
     private static func add(
-        _ step: Int?, to finding: inout Finding, of invariant: Invariant, in store: StoreEvidence
+        _ step: Int?, to finding: inout Finding, of invariant: Invariant, in store: Timeline
     ) {
         guard let step else { return }
-        let words = StatementOutline.words(of: invariant.sql, limit: 2000)
+        let words = SQLText(invariant.sql).words
         let tables = store.steps[step].tables.filter { words.contains(folded($0.table.name)) }
         // A change of the returned rows themselves is closest to the cause.
         var changed: [ChangedTable] = []
@@ -79,12 +79,12 @@ enum InvariantBroken: FindingRule {
             guard let table = tables.first(where: { folded($0.table.name) == folded(row.table) }),
                 let change = table.rows.first(where: { $0.key == row.key.map(\.value) })
             else { continue }
-            finding.rows[index] = StoreEvidence.row(change, in: table)
+            finding.rows[index] = Timeline.row(change, in: table)
             changed.append(table)
         }
         if finding.rows.isEmpty {
             finding.rows = tables.flatMap { table in
-                table.rows.prefix(5).map { StoreEvidence.row($0, in: table) }
+                table.rows.prefix(5).map { Timeline.row($0, in: table) }
             }
         }
         for table in changed.prefix(1) + tables where finding.statement == nil {
@@ -110,9 +110,9 @@ enum InvariantBroken: FindingRule {
     ///
     /// Several tables may have a key with the same name. The rows are those of the table that has most of the columns.
     private static func keyedRows(
-        _ evidence: InvariantEvidence, in store: StoreEvidence
+        _ evidence: InvariantEvidence, in store: Timeline
     ) -> [Finding.Row] {
-        let words = Set(StatementOutline.words(of: evidence.invariant.sql, limit: 2000))
+        let words = Set(SQLText(evidence.invariant.sql).words)
         let candidates = store.tables.filter { words.contains(folded($0.name)) }
             .map { rows(of: $0, evidence, in: store) }.filter {
                 !$0.isEmpty && $0.count == evidence.rows.count
@@ -125,7 +125,7 @@ enum InvariantBroken: FindingRule {
 
     /// Returns the query's rows as rows of a table; empty if the table doesn't have all of them.
     private static func rows(
-        of table: TableShape, _ evidence: InvariantEvidence, in store: StoreEvidence
+        of table: TableShape, _ evidence: InvariantEvidence, in store: Timeline
     ) -> [Finding.Row] {
         let names = evidence.columns.map(folded)
         let key = store.keyColumns(of: table.name).map { names.firstIndex(of: folded($0)) }

@@ -5,7 +5,7 @@ internal import FailureArtifactsBundle
 enum OpenTransaction: FindingRule {
     static let code = Finding.Code.openTransaction
 
-    static func findings(in store: StoreEvidence, of failure: FailureEvidence) throws -> [Finding] {
+    static func findings(in store: Timeline, of failure: FailureEvidence) throws -> [Finding] {
         let open = store.openTransactions.map { (start: $0[0], writes: $0.filter(\.hasChangedRows)) }
         return open.sorted { $0.writes[0].order < $1.writes[0].order }
             .compactMap { finding($0.writes, begunBy: $0.start, in: store, failure) }
@@ -20,8 +20,8 @@ enum OpenTransaction: FindingRule {
     ///   - failure: The failure.
     /// - Returns: Nil if the test wrote nothing.
     private static func finding(
-        _ writes: [StoreEvidence.Statement], begunBy start: StoreEvidence.Statement,
-        in store: StoreEvidence, _ failure: FailureEvidence
+        _ writes: [Timeline.Statement], begunBy start: Timeline.Statement,
+        in store: Timeline, _ failure: FailureEvidence
     ) -> Finding? {
         guard let last = writes.last, last.record.phase == .test else { return nil }
         let connection = last.record.connection
@@ -30,11 +30,11 @@ enum OpenTransaction: FindingRule {
         let reader = store.testStatements.last { statement in
             statement.record.connection != connection && statement.order > last.order
                 && statement.outline.isQuery
-                && !tables.isDisjoint(with: statement.parts.words)
+                && !tables.isDisjoint(with: statement.outline.words)
         }
         let step = store.steps.last.flatMap { $0.number == nil ? $0 : nil }
         let rows = step?.tables.flatMap { table in
-            table.rows.prefix(5).map { StoreEvidence.row($0, in: table) }
+            table.rows.prefix(5).map { Timeline.row($0, in: table) }
         }
         var counts: [String] = []
         for (kind, verb) in [
@@ -68,7 +68,7 @@ enum OpenTransaction: FindingRule {
     }
 
     /// Returns a sentence about the start of the transaction; empty if its line is unknown.
-    private static func beginning(_ start: StoreEvidence.Statement) -> String {
+    private static func beginning(_ start: Timeline.Statement) -> String {
         guard let source = start.record.source else { return "" }
         let word = start.outline.kind == .savepoint ? "SAVEPOINT" : "BEGIN"
         let function = source.function.map { " in " + SafeText.line($0) } ?? ""

@@ -5,12 +5,12 @@ internal import FailureArtifactsBundle
 enum RolledBack: FindingRule {
     static let code = Finding.Code.rolledBack
 
-    static func findings(in store: StoreEvidence, of failure: FailureEvidence) throws -> [Finding] {
+    static func findings(in store: Timeline, of failure: FailureEvidence) throws -> [Finding] {
         Array(store.rolledBackTransactions().compactMap { finding($0, in: store, failure) }.suffix(3))
     }
 
     private static func finding(
-        _ attempt: StoreEvidence.RolledBackTransaction, in store: StoreEvidence,
+        _ attempt: Timeline.RolledBackTransaction, in store: Timeline,
         _ failure: FailureEvidence
     ) -> Finding? {
         let writes = attempt.writes
@@ -26,7 +26,7 @@ enum RolledBack: FindingRule {
             attempt.statements.contains(where: { $0.order == first.order })
         {
             lost = step.tables.flatMap { table in
-                table.rows.prefix(5).map { StoreEvidence.row($0, in: table) }
+                table.rows.prefix(5).map { Timeline.row($0, in: table) }
             }
         }
         let isRead = !store.asked.tables.isDisjoint(with: tables.map(folded))
@@ -45,7 +45,7 @@ enum RolledBack: FindingRule {
     }
 
     private static func confidence(
-        _ attempt: StoreEvidence.RolledBackTransaction, _ message: FailureMessage
+        _ attempt: Timeline.RolledBackTransaction, _ message: FailureMessage
     ) -> Finding.Confidence {
         guard let error = attempt.error else { return .possible }
         if error.outline.kind == .commit {
@@ -55,7 +55,7 @@ enum RolledBack: FindingRule {
         return error.record.error.map(message.names) == true ? .certain : .possible
     }
 
-    private static func explanation(_ attempt: StoreEvidence.RolledBackTransaction) -> String {
+    private static func explanation(_ attempt: Timeline.RolledBackTransaction) -> String {
         guard let error = attempt.error else {
             return attempt.isWhole
                 ? "The transaction ended with ROLLBACK. The log has no error of its statements."

@@ -31,11 +31,11 @@ enum StatementFailed: FindingRule {
     /// The maximum number of errors that the message doesn't name.
     private static let maximumOthers = 3
 
-    static func findings(in store: StoreEvidence, of failure: FailureEvidence) throws -> [Finding] {
+    static func findings(in store: Timeline, of failure: FailureEvidence) throws -> [Finding] {
         let message = failure.message
         let quoted = store.statement(namedIn: message)
-        var named: [(statement: StoreEvidence.Statement, error: Failure, evidence: Evidence)] = []
-        var others: [(statement: StoreEvidence.Statement, error: Failure)] = []
+        var named: [(statement: Timeline.Statement, error: Failure, evidence: Evidence)] = []
+        var others: [(statement: Timeline.Statement, error: Failure)] = []
         for statement in store.testStatements.reversed() {
             guard let error = statement.record.error, !error.isLock else { continue }
             // The row that made a COMMIT fail is another finding, and tells more.
@@ -64,10 +64,9 @@ enum StatementFailed: FindingRule {
 
     /// Returns the finding for an error that only the message names.
     ///
-    /// SQLite doesn't report to its error log that a statement would have broken a foreign key. Code that isn't in the test's
-    /// image may have run it. An application may have an error log of its own.
+    /// Code that isn't in the test's image may have run the statement, or SQLite didn't compile it.
     private static func unlogged(
-        _ quoted: StoreEvidence.Statement?, in store: StoreEvidence, _ failure: FailureEvidence
+        _ quoted: Timeline.Statement?, in store: Timeline, _ failure: FailureEvidence
     ) throws -> Finding? {
         let text = failure.message.text
         let isElsewhere = failure.stores.contains { other in
@@ -84,29 +83,16 @@ enum StatementFailed: FindingRule {
             Failure(code: 19, message: "\($0) constraint failed")
         }
         let general = [8, 11, 13, 18, 20].map { Failure(code: $0, message: SQLiteError.message(of: $0)) }
-        guard let error = (kinds + general).first(where: { text.contains($0.message) }) else {
-            return nil
-        }
-        if let quoted, quoted.writes || error.code != 19 {
-            return try finding(error, quoted, .named, in: store, failure)
-        }
-        // See above for a COMMIT.
-        guard error.code == 19, quoted == nil else { return nil }
-        let isReference = error.message.hasPrefix("FOREIGN")
-        let candidates = store.testStatements.filter {
-            $0.writes && $0.record.error == nil && $0.record.changes ?? 0 == 0
-                && (!isReference || store.mayReject($0))
-        }
-        let isOne = isReference && candidates.count == 1 && store.hasWholeLog
-        return try candidates.last.map {
-            try finding(error, $0, isOne ? .named : .similar, in: store, failure)
-        }
+        guard let quoted, let error = (kinds + general).first(where: { text.contains($0.message) }),
+            quoted.writes || error.code != 19
+        else { return nil }
+        return try finding(error, quoted, .named, in: store, failure)
     }
 
     /// Returns the finding about an error of a statement.
     private static func finding(
-        _ error: Failure, _ statement: StoreEvidence.Statement, _ evidence: Evidence,
-        in store: StoreEvidence, _ failure: FailureEvidence
+        _ error: Failure, _ statement: Timeline.Statement, _ evidence: Evidence,
+        in store: Timeline, _ failure: FailureEvidence
     ) throws -> Finding {
         let missing = error.code & 0xff == 1 ? MissingName(in: error.message) : nil
         if let missing, let finding = try finding(missing, statement, evidence, in: store) {
@@ -135,7 +121,7 @@ enum StatementFailed: FindingRule {
             code: isConstraint ? .constraintFailed : code,
             title: table.map { "\(text) in a statement on \($0)" } ?? "A statement failed: \(text)",
             confidence: evidence.confidence, store: store.name,
-            rows: isConstraint ? try existingRows(error, statement, in: store, failure) : [],
+            rows: isConstraint ? existingRows(error, statement, in: store, failure.effort) : [],
             statement: statement.record, explanation: explanation,
             evidence: evidence != .none ? .error : isHandled || !isRead ? .other : .loss)
     }
@@ -144,7 +130,7 @@ enum StatementFailed: FindingRule {
 
     /// True if the connection's next write is an `UPDATE` of the same table, as when a row is inserted or else updated.
     private static func isFollowedByUpdate(
-        _ statement: StoreEvidence.Statement, in store: StoreEvidence
+        _ statement: Timeline.Statement, in store: Timeline
     ) -> Bool {
         let next = store.testStatements.first {
             $0.order > statement.order && $0.record.connection == statement.record.connection
@@ -154,46 +140,27 @@ enum StatementFailed: FindingRule {
             && next?.hasChangedRows == true
     }
 
-    /// Returns the row that already has the values that must be unique, if the statement or the message names them.
+    /// Returns the row that already has the values that must be unique.
     private static func existingRows(
-        _ error: Failure, _ statement: StoreEvidence.Statement, in store: StoreEvidence,
-        _ failure: FailureEvidence
-    ) throws -> [Finding.Row] {
+        _ error: Failure, _ statement: Timeline.Statement, in store: Timeline,
+        _ effort: Effort
+    ) -> [Finding.Row] {
         guard let start = error.message.firstRange(of: "UNIQUE constraint failed: ")?.upperBound else {
             return []
         }
-        let names = error.message[start...].split(separator: ",").map {
-            $0.split(separator: ".").last.map { $0.trimmed } ?? ""
+        let names = error.message[start...].split(separator: ",").compactMap {
+            $0.split(separator: ".").last.map { String($0.filter { $0 != " " }) }
         }
-        guard let table = error.message[start...].split(separator: ".").first.map(String.init),
-            let shape = store.schema.tables[folded(table)], !names.isEmpty,
-            names.allSatisfy({ name in shape.columns.contains { folded($0.name) == folded(name) } })
-        else { return [] }
-        let key = store.keyColumns(of: table)
-        let selected = (key + names).map(quotedIdentifier).joined(separator: ", ")
-        let columns = names.map(quotedIdentifier)
-        let found = columns.map { "(instr(?1, \($0)) > 0 OR instr(?2, \($0)) > 0)" }
-        // Texts have short values by chance.
-        let long = columns.map { "length(\($0)) > 1" }
-        let texts = [statement.record.sql, failure.message.text]
-        let rows = try store.rows(
-            "SELECT \(selected) FROM \(quotedIdentifier(table)) WHERE (\(long.joined(separator: " OR "))) AND "
-                + found.joined(separator: " AND "), texts.map { .text($0) }, limit: 2)
-        guard rows.count == 1 else { return [] }
-        return rows.map { values in
-            Finding.Row(
-                table: shape.name, key: Finding.Row.key(key, values),
-                change: .present,
-                columns: zip(names, values[key.count...]).map { .init(column: $0, old: nil, new: $1) })
-        }
+        let row = store.rowInTheWay(of: statement, showing: names, StepBudget(steps: effort.steps))
+        return row.map { [$0] } ?? []
     }
 
     // MARK: - Missing names
 
     /// Returns the finding about a table or a column that a statement names; nil if the store has it.
     private static func finding(
-        _ missing: MissingName, _ statement: StoreEvidence.Statement?, _ evidence: Evidence,
-        in store: StoreEvidence
+        _ missing: MissingName, _ statement: Timeline.Statement?, _ evidence: Evidence,
+        in store: Timeline
     ) throws -> Finding? {
         let names: [String]
         switch missing.kind {
@@ -218,7 +185,7 @@ enum StatementFailed: FindingRule {
     }
 
     /// Returns a sentence about the migrations that the store has seen.
-    private static func appliedMigrations(in store: StoreEvidence) throws -> String {
+    private static func appliedMigrations(in store: Timeline) throws -> String {
         if store.schema.tables["grdb_migrations"] != nil {
             let rows = try store.rows(
                 "SELECT identifier FROM grdb_migrations ORDER BY rowid DESC", limit: 1)
@@ -265,12 +232,5 @@ extension StatementRecord.Failure {
     /// True if the message is only the general text of several kinds of errors.
     fileprivate var isGeneral: Bool {
         [1, 19].contains(code & 0xff) && message == SQLiteError.message(of: code)
-    }
-}
-
-extension Substring {
-    /// The text without spaces at its ends.
-    fileprivate var trimmed: String {
-        String(drop { $0 == " " }.reversed().drop { $0 == " " }.reversed())
     }
 }

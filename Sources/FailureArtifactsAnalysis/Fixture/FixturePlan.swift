@@ -29,14 +29,14 @@ package struct FixturePlan {
         /// The number of all rows that the transaction changed.
         package let changeCount: Int
         /// The transaction's changes; nil for a statement that changed nothing.
-        let step: StoreEvidence.Step?
+        let step: Timeline.Step?
 
-        fileprivate init(_ place: Place, _ step: StoreEvidence.Step) {
+        fileprivate init(_ place: Place, _ step: Timeline.Step) {
             self.place = place
             self.step = step
             statements = step.statements.filter { $0.writes && $0.record.error == nil }.map(\.record)
             let changed = step.tables.lazy.flatMap { table in
-                table.rows.lazy.map { StoreEvidence.row($0, in: table).text }
+                table.rows.lazy.map { Timeline.row($0, in: table).text }
             }
             changes = Array(changed.prefix(Self.changeLimit))
             changeCount = step.tables.reduce(0) { $0 + Int($1.counts.total) }
@@ -86,7 +86,7 @@ package struct FixturePlan {
     }
 
     /// Returns the transaction or statement of a finding; nil if it is unknown.
-    private static func culprit(of finding: Finding, in store: StoreEvidence) -> Culprit? {
+    private static func culprit(of finding: Finding, in store: Timeline) -> Culprit? {
         if let number = finding.transaction {
             guard let index = store.steps.firstIndex(where: { $0.number == number }) else { return nil }
             return Culprit(.transaction(number), store.steps[index])
@@ -175,8 +175,8 @@ private struct FixtureCheck {
 
     let finding: Finding
     /// The transaction that the finding is about; nil if it is unknown.
-    let step: StoreEvidence.Step?
-    let store: StoreEvidence
+    let step: Timeline.Step?
+    let store: Timeline
 
     /// Returns the query; nil for findings about statements, or about rows of which some are right.
     func query() throws -> String? {

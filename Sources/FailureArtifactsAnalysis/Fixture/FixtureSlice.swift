@@ -14,7 +14,7 @@ struct FixtureSlice {
 
     let finding: Finding
     /// The transaction.
-    let step: StoreEvidence.Step
+    let step: Timeline.Step
     /// A query that returns a row after the transaction; nil if no query can tell.
     let query: String?
     let limits: UntrustedLimits

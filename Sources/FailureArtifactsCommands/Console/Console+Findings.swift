@@ -7,12 +7,10 @@ internal import FailureArtifactsSystem
 enum FindingSearch {
     /// The maximum number of bundles that are searched.
     static let bundles = 20
-    /// The seconds after which no further bundle is searched.
-    static let seconds = 10.0
     /// The maximum number of stores of a bundle.
     static let stores = 8
     /// The maximum size of a bundle's stores, in bytes.
-    static let storeBytes: UInt64 = 64 << 20
+    static let storeBytes: UInt64 = 16 << 20
 }
 
 extension Console {
@@ -25,9 +23,8 @@ extension Console {
     ///   - comparesPasses: True to compare each bundle with one of the same test that passed and lies beside it.
     /// - Returns: The findings, by path.
     func bestFindings(of paths: [String], comparesPasses: Bool = false) -> [String: Finding] {
-        let deadline = Instant.now.advanced(bySeconds: FindingSearch.seconds)
         var findings: [String: Finding] = [:]
-        for path in paths.prefix(FindingSearch.bundles) where Instant.now < deadline {
+        for path in paths.prefix(FindingSearch.bundles) {
             findings[path] = try? bestFinding(of: path, comparesPasses)
         }
         return findings

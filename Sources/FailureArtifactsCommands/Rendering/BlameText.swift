@@ -110,7 +110,7 @@ struct BlameText {
     ///   - reason: The reason why the history is short; nil if it isn't.
     /// - Returns: The lines.
     func lines(
-        _ bisection: Bisection, _ transaction: StoreStates.Transaction?, isComparison: Bool,
+        _ bisection: Bisection, _ transaction: Timeline.Step?, isComparison: Bool,
         reason: String?
     ) -> [String] {
         let effect = isComparison ? "the result differs" : "the query returns a row"
@@ -145,7 +145,8 @@ struct BlameText {
         if let transaction {
             lines += schema(transaction.changes)
             lines += self.lines(
-                nil, transaction.rows.map { Self.text(of: $0, isNamed: true) }, transaction.statements,
+                nil, transaction.rows.map { Self.text(of: $0, isNamed: true) },
+                transaction.statements.map(\.record),
                 of: transaction.tables.reduce(0) { $0 + Int($1.counts.total) })
         }
         return lines + healing(bisection, isComparison)

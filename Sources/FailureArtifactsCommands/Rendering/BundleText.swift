@@ -12,6 +12,7 @@ struct BundleText {
         var metadata: BundleMetadata
         /// The first findings, best first; nil without findings.
         var findings: [Finding]?
+        /// The changes of the open transactions.
         var uncommitted: [String: UncommittedChanges] = [:]
         var lastTransaction: [String: LastTransaction] = [:]
         var coreData: [String: CoreDataStore] = [:]
@@ -335,4 +336,12 @@ struct BundleText {
         }
         return [lines[0]] + lines.dropFirst().map(SafeText.line)
     }
+}
+
+/// The last transaction of a store before the failure.
+struct LastTransaction: Encodable, Equatable {
+    /// The changes that the transaction made.
+    var changes: UncommittedChanges
+    /// The transaction's statements, if they are known; otherwise empty.
+    var statements: [StatementRecord]
 }

@@ -56,21 +56,20 @@ struct BisectCommand: Command {
     func run(_ console: Console) throws -> ExitCode {
         try console.withBundle(at: path) { bundle, scratch in
             let choice = try bundle.store(named: store)
-            let states = try StoreStates(
-                of: choice, log: try console.statements(of: choice.store, in: bundle), in: bundle,
-                scratch: scratch, limits: console.limits.store)
+            let states = try Timeline(
+                choice, of: bundle, scratch: scratch, limits: console.limits.store)
             let bisection: Bisection
             do {
                 bisection = try states.bisect(sql, onChange: isComparison)
             } catch let error as SQLiteError {
                 throw CommandError(
-                    error, sql: sql, store: choice, path: states.lastCopy, isLast: true,
+                    error, sql: sql, store: choice, path: states.path, isLast: true,
                     bundle: bundle.location)
             }
-            let transaction: StoreStates.Transaction? =
+            let transaction: Timeline.Step? =
                 switch bisection.first {
-                case .transaction(let number): try states.transaction(number)
-                case .openTransaction: try states.transaction(nil)
+                case .transaction(let number): try states.readSteps().first { $0.number == number }
+                case .openTransaction: try states.readSteps().last
                 case .start, nil: nil
                 }
             if isJSON {

@@ -29,8 +29,8 @@ struct BlameCommand: Command {
             each by its key, whether it still matches or not. If the transaction that was open at the failure touched \
             a row, it is listed last.
 
-            Each transaction has the statements that can have made the change. If there are several, the log doesn't \
-            show which of them did.
+            Each transaction has the statements that made the change. If several can have done so, the transaction runs \
+            again on a copy to tell which of them did; where a statement can't run, all are listed.
 
             Text in single quotes is always text: 'a=b', '31'. A condition can be a single argument: \
             failure-artifacts blame BUNDLE posting 'WHERE transferID = 9'
@@ -56,10 +56,11 @@ struct BlameCommand: Command {
 
     func run(_ console: Console) throws -> ExitCode {
         try console.withBundle(at: path) { bundle, scratch in
-            let choice = try bundle.store(named: store)
+            let store = try Timeline(
+                bundle.store(named: store), of: bundle, scratch: scratch, limits: console.limits.store)
             let blame: Blame
             do {
-                blame = try self.blame(choice, in: bundle, scratch, console)
+                blame = try Blame(address, in: store) { console.time.isOver }
             } catch let error as SQLiteError where !error.isDatabaseDamaged && !error.isOverLimit {
                 throw CommandError(.usage, "The rows cannot be selected: \(error.message).")
             }
@@ -70,24 +71,6 @@ struct BlameCommand: Command {
                 for line in text.lines(blame, title: title) { try console.output.writeLine(line) }
             }
             return .done
-        }
-    }
-
-    private func blame(
-        _ choice: StoreChoice, in bundle: BundleReader, _ scratch: String, _ console: Console
-    ) throws -> Blame {
-        let log = try console.statements(of: choice.store, in: bundle)
-        do {
-            let states = try StoreStates(
-                of: choice, log: log, in: bundle, scratch: scratch, limits: console.limits.store)
-            return try Blame(address, in: states) { console.time.isOver }
-        } catch let error as BundleError {
-            guard case .noHistory = error.reason else { throw error }
-            let committed = choice.committed(among: bundle.metadata.storeChoices)
-            return try Blame(
-                address, inCopy: bundle.extract(choice, below: scratch),
-                committed: committed.map { try bundle.extract($0, below: scratch) }, of: choice,
-                reason: error.description, log: log, limits: console.limits.store)
         }
     }
 }

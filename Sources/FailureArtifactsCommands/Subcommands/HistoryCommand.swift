@@ -39,56 +39,32 @@ struct HistoryCommand: Command {
 
     func run(_ console: Console) throws -> ExitCode {
         try console.withBundle(at: path) { bundle, scratch in
-            let choice = try bundle.store(named: store)
-            let history = try bundle.extractHistory(of: choice, below: scratch)
-            var report = Report(
-                store: choice.store.name, reason: choice.store.history?.reason, transactions: [])
-            let text = HistoryText(output: console.output)
-            let log = try console.statements(of: choice.store, in: bundle)
-            if !isJSON {
-                let heading = text.heading(
-                    store: report.store, count: history.reader.transactions.count, reason: report.reason)
-                for line in heading { try console.output.writeLine(line) }
-            }
-            var number = 0
-            try history.forEachTransaction(limits: console.limits.store) { changes in
-                number = changes.number
-                let known = choice.store.history
-                let transaction = HistoryText.Transaction(
-                    number: changes.number, pages: changes.pages, size: changes.size,
-                    changes: changes.changes,
-                    isMerged: known?.merged?.contains(number) == true ? true : nil,
-                    isForeign: known?.foreign?.contains(number) == true ? true : nil)
-                // Statements are assigned to transactions only after all transactions are known.
-                if isJSON || !log.isEmpty {
-                    report.transactions.append(transaction)
-                } else {
-                    for line in text.lines(transaction) { try console.output.writeLine(line) }
-                }
-                return !console.time.isOver
-            }
-            guard number == history.reader.transactions.count else {
-                throw CommandError(
-                    .inputOutput,
-                    "The history took too long: transactions from \(number + 1) on are not shown. "
-                        + CommandError.limitsHint)
-            }
-            let found = LoggedTransactions(log, of: choice.store).statements(
-                of: report.transactions.map {
-                    .init(number: $0.number, pages: $0.pages, changes: $0.changes)
-                },
-                isWhole: choice.store.history?.reason == nil)
-            for (index, statements) in found.enumerated() where !statements.isEmpty {
-                report.transactions[index].statements = statements
-            }
+            let store = try Timeline(
+                bundle.store(named: store), of: bundle, scratch: scratch, limits: console.limits.store)
+            if let error = store.historyError { throw error }
+            let known = store.store.history
+            let steps = try store.readSteps { console.time.isOver }.filter { $0.number != nil }
+            let report = Report(
+                store: store.name, reason: known?.reason,
+                transactions: steps.map { step in
+                    let number = step.number ?? 0
+                    return HistoryText.Transaction(
+                        number: number, pages: step.pages, size: step.size, changes: step.changes,
+                        isMerged: known?.merged?.contains(number) == true ? true : nil,
+                        isForeign: known?.foreign?.contains(number) == true ? true : nil,
+                        statements: step.statements.isEmpty ? nil : step.statements.map(\.record))
+                })
             if isJSON {
                 try console.output.writeLine(JSONText.pretty(report))
             } else {
-                for line in report.transactions.flatMap(text.lines) {
+                let text = HistoryText(output: console.output)
+                let heading = text.heading(
+                    store: report.store, count: steps.count, reason: report.reason)
+                for line in heading + report.transactions.flatMap(text.lines) {
                     try console.output.writeLine(line)
                 }
                 let isMissing = report.transactions.contains { $0.statements == nil }
-                if isMissing, let note = choice.store.olderStatements {
+                if isMissing, let note = store.store.olderStatements {
                     try console.output.writeLine(console.output.styled(note, .yellow))
                 }
             }

@@ -69,24 +69,38 @@ struct ShowCommand: Command {
     private func content(
         of bundle: BundleReader, scratch: String, _ console: Console
     ) throws -> BundleText.Content {
+        let evidence = FailureEvidence(bundle, scratch: scratch, limits: console.limits.store)
         var content = BundleText.Content(
             bundle: bundle.location.description,
             metadata: try withSchemas(bundle, scratch: scratch, console),
-            packageRoot: PackageRoot(bundle.metadata))
-        let choices = bundle.metadata.storeChoices
-        let copies = Dictionary(
-            choices.filter { !$0.isCommitted }.map { ($0.name, $0) },
-            uniquingKeysWith: { first, _ in first })
-        for store in bundle.metadata.stores {
+            packageRoot: evidence.packageRoot)
+        for store in evidence.stores {
             try checkTime(console)
-            let log = try statements(of: store, in: bundle, console)
-            if !log.isEmpty { content.statements[store.name] = log }
-            content.sqlite[store.name] = bundle.writerVersion(of: store)
-            content.lastTransaction[store.name] = try lastTransaction(
-                of: store, copy: copies[store.name], log, in: bundle, scratch, console)
+            if let error = store.logError {
+                try console.warn(
+                    "The statements of store '\(store.name)' are not shown: \(CommandError(error))")
+            }
+            if !store.statements.isEmpty {
+                content.statements[store.name] = store.statements.map(\.record)
+            }
+            var steps: [Timeline.Step] = []
+            do {
+                steps = try store.readSteps { console.time.isOver }
+            } catch {
+                try console.warn(
+                    "The transactions of store '\(store.name)' are not shown: \(CommandError(error))")
+            }
+            content.lastTransaction[store.name] = steps.last { $0.number != nil }.map {
+                LastTransaction(
+                    changes: UncommittedChanges($0), statements: $0.statements.map(\.record))
+            }
+            content.uncommitted[store.name] = steps.last.flatMap {
+                $0.number == nil ? UncommittedChanges($0) : nil
+            }
         }
         for store in bundle.metadata.stores {
             try checkTime(console)
+            content.sqlite[store.name] = bundle.writerVersion(of: store)
             content.coreData[store.name] = try coreData(in: store, of: bundle, scratch, console)
         }
         for attachment in bundle.metadata.attachments {
@@ -97,48 +111,13 @@ struct ShowCommand: Command {
             content.attachedLines[entry] = TextTail(
                 of: attachment, in: bundle, lines: Self.shownLines)
         }
-        for choice in choices where choice.name == choice.store.name {
-            try checkTime(console)
-            content.uncommitted[choice.name] = try uncommitted(
-                in: choice, among: choices, of: bundle, scratch, console)
-        }
         if bundle.metadata.outcome != .passed {
             try checkTime(console)
-            let evidence = FailureEvidence(bundle, scratch: scratch, limits: console.limits.store)
-            content.packageRoot = evidence.packageRoot
             let explanation = Explanation(evidence, bundle: bundle.location.description)
             if !explanation.findings.isEmpty { content.findings = explanation.findings }
             content.changedFiles = explanation.files
         }
         return content
-    }
-
-    /// Reads what a store's last transaction changed; if that can't be read, warns and returns nil.
-    private func lastTransaction(
-        of store: BundleMetadata.Store, copy: StoreChoice?, _ log: [StatementRecord],
-        in bundle: BundleReader, _ scratch: String, _ console: Console
-    ) throws -> LastTransaction? {
-        do {
-            return try LastTransaction.read(
-                of: store, copy: copy, log: log, in: bundle, scratch: scratch)
-        } catch {
-            try console.warn(
-                "The last transaction of store '\(store.name)' is not shown: \(CommandError(error))")
-            return nil
-        }
-    }
-
-    /// Reads a store's log of statements; if it is damaged, warns and returns no statements.
-    private func statements(
-        of store: BundleMetadata.Store, in bundle: BundleReader, _ console: Console
-    ) throws -> [StatementRecord] {
-        do {
-            return StatementLines.applied(to: try bundle.statements(of: store))
-        } catch {
-            try console.warn(
-                "The statements of store '\(store.name)' are not shown: \(CommandError(error))")
-            return []
-        }
     }
 
     private func checkTime(_ console: Console) throws(CommandError) {
@@ -173,28 +152,6 @@ struct ShowCommand: Command {
             }
         }
         return metadata
-    }
-
-    /// Returns the changes of the open transaction; nil if there was none or the changes can't be determined.
-    private func uncommitted(
-        in choice: StoreChoice, among choices: [StoreChoice], of bundle: BundleReader,
-        _ scratch: String, _ console: Console
-    ) throws -> UncommittedChanges? {
-        // The stores of snapshots, of which there may be many, are named in the text but not described.
-        guard choice.store.committedEntry != nil, let committed = choice.committed(among: choices) else {
-            return nil
-        }
-        do {
-            let file = try bundle.extract(choice, below: scratch)
-            defer { try? FileSystem.remove(Path.directory(of: file)) }
-            let other = try bundle.extract(committed, below: scratch)
-            defer { try? FileSystem.remove(Path.directory(of: other)) }
-            return try UncommittedChanges.compare(committed: other, seen: file, timeLimit: 1)
-        } catch {
-            try console.warn(
-                "What was not committed in store '\(choice.name)' is not shown: \(CommandError(error))")
-            return nil
-        }
     }
 
     /// Returns the Core Data description of a store; nil for other stores.

@@ -153,7 +153,7 @@ extension StoreDetail {
     }
 
     /// Reads the tables of a copy, after the steps if they are known.
-    fileprivate mutating func read(_ path: String, _ evidence: StoreEvidence?, _ budget: ReadingBudget) {
+    fileprivate mutating func read(_ path: String, _ evidence: Timeline?, _ budget: ReadingBudget) {
         do {
             // SQLite stores a database without tables as an empty file.
             let isEmpty = FileSystem.regularFile(path)?.size == 0

@@ -47,7 +47,7 @@ extension ChangeDetail {
     /// - Parameters:
     ///   - step: The step.
     ///   - coreData: The names of entities; nil unless Core Data created the store.
-    init(_ step: StoreEvidence.Step, _ coreData: CoreDataChanges?) {
+    init(_ step: Timeline.Step, _ coreData: CoreDataChanges?) {
         schema = step.changes.schema.map { object in
             let change =
                 switch object.change {
@@ -103,7 +103,7 @@ extension StoredValue {
 
 extension StoreDetail {
     /// Takes the steps of a store.
-    mutating func addSteps(of evidence: StoreEvidence) {
+    mutating func addSteps(of evidence: Timeline) {
         statements = evidence.statements.map(\.record)
         let indices = Dictionary(
             statements.enumerated().map { ($1.order, $0) }, uniquingKeysWith: { first, _ in first })

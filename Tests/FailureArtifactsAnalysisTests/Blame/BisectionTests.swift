@@ -11,12 +11,11 @@ import Testing
 @Suite struct BisectionTests {
     private func states(
         of path: String, in fixture: borrowing Fixture
-    ) throws -> StoreStates {
+    ) throws -> Timeline {
         let bundle = try BundleReader(
             try BundleLocator.single(at: path), scratchDirectory: fixture.directory, limits: .standard)
-        return try StoreStates(
-            of: try bundle.store(named: nil), log: [], in: bundle, scratch: fixture.directory,
-            limits: .standard)
+        return try Timeline(
+            bundle.store(named: nil), of: bundle, scratch: fixture.directory, limits: .standard)
     }
 
     private static let tables = """

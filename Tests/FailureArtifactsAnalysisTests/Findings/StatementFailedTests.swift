@@ -136,28 +136,28 @@ import Testing
         #expect(try found("UNIQUE constraint failed: player.name: \(insert)") == [.certain])
     }
 
-    // MARK: - Errors that the log lacks
-
-    /// SQLite doesn't log that a statement would have broken a foreign key.
-    @Test func theOnlyStatementThatCanHaveBrokenAForeignKey() throws {
-        let insert = "INSERT INTO player (name, team) VALUES ('Bea', 9)"
-        let update = "UPDATE player SET name = 'Cy' WHERE id = 7"
-        let message = "FOREIGN KEY constraint failed"
-        func found(_ log: Log, statements: String? = nil, message: String = message) throws -> [Finding]
-        {
-            try findings(log, [:], statements: statements, message: message)
-        }
-        let one = try found([(insert, 0), (update, 0)])
-        #expect(one.map(\.title) == ["FOREIGN KEY constraint failed in a statement on player"])
-        #expect(one.map(\.confidence) == [.certain] && one.first?.statement?.sql == insert)
-        // An older statement may have failed, or the first of two.
-        #expect(try found([(insert, 0)], statements: #""limit": 1000"#).map(\.confidence) == [.likely])
-        #expect(try found([(insert, 0), (insert, 0)]).map(\.confidence) == [.likely])
-        #expect(try found([(update, 0)]).isEmpty)
-        let quoted = try found(
-            [(insert, 0), (insert, 1), (update, 0)], message: message + ": " + update)
-        #expect(quoted.map(\.statement?.sql) == [update] && quoted[0].confidence == .certain)
+    /// The row that a statement would replace, if it were allowed to.
+    @Test func theRowInTheWay() throws {
+        let text = "UNIQUE constraint failed: player.name"
+        let failed = try error(2067, text)
+        let ann = try findings(
+            [("INSERT INTO player (id, name) VALUES (2, ?)", 0)],
+            [0: failed + #","values":["Ann"]"#], message: text)
+        #expect(ann.map { $0.rows.map(\.title) } == [["player id = 1"]])
+        // A statement of the same transaction inserted it, and was rolled back.
+        let bea = try findings(
+            [
+                ("BEGIN", 0), ("INSERT INTO player (id, name) VALUES (7, 'Bea')", 1),
+                ("INSERT OR ABORT INTO player (name) VALUES ('Bea')", 0), ("ROLLBACK", 0),
+            ], [2: failed], message: text)
+        #expect(bea.first?.rows.map(\.title) == ["player id = 7"])
+        #expect(bea.first?.rows.first?.change == .missing)
+        let other = try findings(
+            [("INSERT INTO player (id, name) VALUES (2, 'Cy')", 0)], [0: failed], message: text)
+        #expect(other.map { $0.rows.isEmpty } == [true])
     }
+
+    // MARK: - Errors that the log lacks
 
     /// An application may have an error log of its own.
     @Test func anErrorOfAStatementThatTheMessageQuotes() throws {

@@ -6,18 +6,17 @@ import Testing
 /// The statements that can have changed a row without naming its table.
 @Suite struct BlamedStatementTests {
     /// Returns the output for account 1, after a transaction that begins with an INSERT into another table.
-    private func output(_ statements: [(sql: String, changes: Int)], preparing setUp: String = "") throws
+    private func output(_ statements: [(sql: String, changes: Int)], preparing setUp: [String] = [])
+        throws
         -> String
     {
         let fixture = try Fixture()
         let first =
-            "CREATE TABLE applied(id TEXT); CREATE TABLE other(id INTEGER PRIMARY KEY, balance)" + setUp
+            ["CREATE TABLE applied(id TEXT)", "CREATE TABLE other(id INTEGER PRIMARY KEY, balance)"]
+            + setUp
         let path = try fixture.walBundle(
-            [first, statements.map(\.sql).joined(separator: "; ")],
-            log: [("BEGIN", nil), ("CREATE TABLE applied(id TEXT)", 0)]
-                + first.split(separator: ";").dropFirst().map { (String($0), 0) } + [
-                    ("COMMIT", nil), ("BEGIN", nil),
-                ]
+            [first.joined(separator: "; "), statements.map(\.sql).joined(separator: "; ")],
+            log: [("BEGIN", nil)] + first.map { ($0, 0) } + [("COMMIT", nil), ("BEGIN", nil)]
                 + statements.map { ($0.sql, $0.changes) } + [("COMMIT", nil)])
         return run("blame", path, "account", "1").output
     }
@@ -49,8 +48,9 @@ import Testing
     @Test func aTrigger() throws {
         let output = try output(
             [("INSERT INTO other VALUES (1, 2)", 2), ("INSERT INTO applied VALUES ('v2')", 1)],
-            preparing:
-                "; CREATE TRIGGER t AFTER INSERT ON other BEGIN UPDATE account SET balance = NEW.balance WHERE id = NEW.id; END"
+            preparing: [
+                "CREATE TRIGGER t AFTER INSERT ON other BEGIN UPDATE account SET balance = NEW.balance WHERE id = NEW.id; END"
+            ]
         )
         #expect(
             output.contains("2  id = 1 updated: balance 10 → 2\n     INSERT INTO other"), "\(output)")

@@ -64,8 +64,7 @@ extension StatementRecord {
         case .begin, .commit, .savepoint, .release, .walMode: return true
         default: break
         }
-        let words = StatementOutline.tokens(of: sql, limit: StatementOutline.Parts.maximumWords)
-            .map { $0.isText ? "" : $0.text }
+        let words = outline.words
         if words.first == "pragma" { return true }
         // A subquery begins with a parenthesis, and has a FROM of its own.
         let sources = zip(words, words.dropFirst()).filter {

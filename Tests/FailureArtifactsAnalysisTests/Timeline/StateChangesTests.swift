@@ -1,3 +1,4 @@
+import FailureArtifactsReading
 import FailureArtifactsTestFixtures
 import Testing
 
@@ -51,17 +52,8 @@ import Testing
         #expect(result.tables == [.init(name: "c", inserted: 2)])
     }
 
-    @Test func tablesWithSideEffectsAreNoted() throws {
-        let result = try changes(
-            """
-            CREATE TABLE "Parent"(id INTEGER PRIMARY KEY); CREATE TABLE other(id INTEGER PRIMARY KEY);
-            CREATE TABLE child(a REFERENCES PARENT ON DELETE SET NULL, b REFERENCES other ON DELETE RESTRICT);
-            CREATE TABLE noted(a); CREATE TABLE single(a UNIQUE ON CONFLICT REPLACE); CREATE VIEW seen AS SELECT 1 AS a;
-            CREATE TRIGGER t INSTEAD OF INSERT ON seen BEGIN INSERT INTO other VALUES (new.a); END
-            """, "CREATE TRIGGER u AFTER INSERT ON noted BEGIN SELECT 1; END")
-        #expect(result.withSideEffects == ["parent", "seen", "noted", "single"])
-        #expect(!result.isEmpty && StateChanges().isEmpty)
-        #expect(try changes("CREATE TABLE t(x)", "").isEmpty)
+    @Test func noChangeIsEmpty() throws {
+        #expect(try changes("CREATE TABLE t(x)", "").isEmpty && StateChanges().isEmpty)
     }
 
     /// `Scripts/fuzz` found this with a view that had infinitely many rows.
@@ -80,5 +72,24 @@ import Testing
             DELETE FROM t WHERE k = 'a'
             """, "VACUUM")
         #expect(result == StateChanges())
+    }
+}
+
+extension StateChanges {
+    /// Counts the changes between two files.
+    ///
+    /// - Parameters:
+    ///   - old: The earlier state.
+    ///   - new: The later state.
+    ///   - pages: The pages that may differ, if known.
+    /// - Returns: The changes.
+    /// - Throws: An error if a file can't be read.
+    static func count(from old: String, to new: String, pages: Set<UInt32>? = nil) throws -> StateChanges
+    {
+        let comparison = try StoreComparison(
+            a: .init(path: old, isPrivate: true), b: .init(path: new, isPrivate: true))
+        var trees: ChangedRows.Trees?
+        let changed = pages.map { comparison.changedRows(pages: $0, &trees) }
+        return try comparison.changes(changed, rowLimit: 0).changes
     }
 }

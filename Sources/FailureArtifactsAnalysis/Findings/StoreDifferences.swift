@@ -25,10 +25,10 @@ struct StoreDifferences {
     private let incompleteTables: Set<String>
 
     /// Compares the stores at the end of both runs, which were captured at certain times.
-    init(from passing: StoreEvidence, to failing: StoreEvidence, at times: [String]) throws {
+    init(from passing: Timeline, to failing: Timeline, at times: [String]) throws {
         let comparison = try StoreComparison(
             a: .init(path: passing.path, isPrivate: true), b: .init(path: failing.path, isPrivate: true))
-        let tables = try comparison.changes(rowLimit: StoreEvidence.rowLimit).tables
+        let tables = try comparison.changes(rowLimit: Timeline.rowLimit).tables
         var varying = VaryingValues(times)
         var wholeColumns: [String] = []
         for table in tables where table.table.presence == .both {
@@ -129,7 +129,7 @@ struct StoreDifferences {
                 [folded(cell.column)] + [cell.old, cell.new].compactMap { $0.map(text) }
             }
         return Row(
-            finding: StoreEvidence.row(
+            finding: Timeline.row(
                 change, in: table, columns: Set(cells.map { folded($0.column) })),
             content: "\(folded(name)) \(keys) \(values)")
     }

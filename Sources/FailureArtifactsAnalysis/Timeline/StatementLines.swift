@@ -22,7 +22,7 @@ package struct StatementLines {
             if let table = outline.table {
                 self.table = table
             } else {
-                let words = StatementOutline.words(of: sql, limit: 200)
+                let words = outline.words
                 let from = words.firstIndex(of: "from").map { $0 + 1 }
                 table = from.flatMap { words.indices.contains($0) ? words[$0] : nil }
                 if kind == .other, table == nil { return nil }

@@ -41,7 +41,7 @@ final class RecordedStore: Sendable {
     fileprivate func add(_ commit: Commit) { log.withLock { $0.commits.append(commit) } }
 
     /// Returns the transactions of the store's history.
-    func history() throws -> [LoggedTransactions.Transaction] {
+    func history() throws -> [Timeline.Step] {
         let files = directory + "/files"
         let history = directory + "/history"
         for suffix in ["", "-wal"] { try FileSystem.copy(path + suffix, toNewFile: files + suffix) }
@@ -59,13 +59,14 @@ final class RecordedStore: Sendable {
         let reader = try HistoryReader(path: history)
         let (old, new) = (directory + "/old", directory + "/new")
         for path in [old, new] { try reader.rebuild(at: 0, from: directory + "/copy", to: path) }
-        var result: [LoggedTransactions.Transaction] = []
+        var result: [Timeline.Step] = []
         for (index, transaction) in reader.transactions.enumerated() {
             try reader.advance(new, from: index)
             result.append(
                 .init(
-                    pages: transaction.pages.count,
-                    changes: try StateChanges.count(from: old, to: new, pages: Set(transaction.pages))))
+                    number: index + 1, pages: transaction.pages.count,
+                    changes: try StateChanges.count(from: old, to: new, pages: Set(transaction.pages)),
+                    tables: []))
             try reader.advance(old, from: index)
         }
         return result

@@ -6,7 +6,7 @@ import Testing
 @testable import FailureArtifactsAnalysis
 
 /// The terms and tables of queries, and their variants.
-@Suite struct QueryTextTests {
+@Suite struct SQLTextTests {
     @Test(arguments: [
         ("SELECT * FROM t WHERE a = 1 AND b = 'x AND y'", ["a = 1", "b = 'x AND y'"]),
         (
@@ -23,7 +23,7 @@ import Testing
         ("SELECT 1", []),
     ])
     func terms(sql: String, terms: [String]) {
-        let query = QueryText(sql)
+        let query = SQLText(sql)
         #expect(query.conditions.flatMap { $0.terms.map(query.text) } == terms)
     }
 
@@ -32,11 +32,11 @@ import Testing
         ("SELECT * FROM (SELECT * FROM inner1) x LEFT JOIN b USING (id)", ["inner1 inner1", "b b"]),
     ])
     func sources(sql: String, sources: [String]) {
-        #expect(QueryText(sql).sources.map { "\($0.table) \($0.name)" } == sources)
+        #expect(SQLText(sql).sources.map { "\($0.table) \($0.name)" } == sources)
     }
 
     @Test func theNameOfARowIsNotRelaxed() {
-        let query = QueryText(
+        let query = SQLText(
             "SELECT * FROM t JOIN u ON u.t = t.id WHERE t.id = ? AND t.owner = ? AND t.done = 0")
         let relaxed = query.relaxed(keys: ["id"])
         #expect(relaxed.map(\.term) == ["u.t = t.id", "t.owner = ?", "t.done = 0", "JOIN u"])

@@ -6,7 +6,7 @@ package import FailureArtifactsSQLite
 package final class FailureEvidence {
     let metadata: BundleMetadata
     let message: FailureMessage
-    package private(set) var stores: [StoreEvidence] = []
+    package private(set) var stores: [Timeline] = []
     /// The changes of watched files.
     package let files: [FileTree]
     /// The reasons why stores are left out, as full sentences.
@@ -40,7 +40,7 @@ package final class FailureEvidence {
         for choice in metadata.storeChoices where !choice.isCommitted && choice.name == choice.store.name
         {
             do {
-                let store = try StoreEvidence(
+                let store = try Timeline(
                     choice, of: bundle, scratch: scratch, limits: limits, transactions: effort.history)
                 stores.append(store)
                 self.invariants[store.name] = invariants.compactMap {
@@ -74,7 +74,7 @@ package struct Effort: Sendable {
     var rows: Int
 
     package static let standard = Effort(
-        history: 1000, steps: 1_000_000_000, transactions: 60, rows: 120)
+        history: 1000, steps: 150_000_000, transactions: 60, rows: 120)
     /// For commands that read many bundles.
     package static let small = Effort(history: 200, steps: 50_000_000, transactions: 30, rows: 30)
 }

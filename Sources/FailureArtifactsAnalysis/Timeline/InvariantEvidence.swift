@@ -22,7 +22,7 @@ struct InvariantEvidence {
 
     /// Checks an invariant in a store and in its history; nil if it holds in all states, or can't be checked.
     init?(
-        _ invariant: Invariant, in store: StoreEvidence, _ effort: Effort,
+        _ invariant: Invariant, in store: Timeline, _ effort: Effort,
         _ results: inout InvariantResults
     ) {
         self.invariant = invariant
@@ -40,7 +40,7 @@ struct InvariantEvidence {
         guard count > 0 || history.contains(true) else { return nil }
     }
 
-    private mutating func check(in store: StoreEvidence, _ budget: StepBudget) -> Invariant.Result {
+    private mutating func check(in store: Timeline, _ budget: StepBudget) -> Invariant.Result {
         guard let connection = try? Connection.untrusted(store.path, limits: store.limits) else {
             return .failed("the store can't be read")
         }
@@ -53,7 +53,7 @@ struct InvariantEvidence {
         }
     }
 
-    private func states(in store: StoreEvidence, _ budget: StepBudget) throws -> [Bool] {
+    private func states(in store: Timeline, _ budget: StepBudget) throws -> [Bool] {
         guard store.transactionCount > 0 else { return [] }
         var states: [Bool] = []
         var isKnown = true

@@ -37,10 +37,10 @@ struct RunComparison: ~Copyable {
 
     /// A run's store with its history.
     private struct Run: ~Copyable {
-        let store: StoreEvidence
+        let store: Timeline
         let history: ExtractedHistory
 
-        var steps: [StoreEvidence.Step] { store.steps }
+        var steps: [Timeline.Step] { store.steps }
         /// The reason why the history isn't complete, as a full sentence.
         var reason: String? { store.store.history?.reason }
     }
@@ -52,7 +52,7 @@ struct RunComparison: ~Copyable {
     let first: Start
 
     /// Opens the histories.
-    init(_ passing: StoreEvidence, _ failing: StoreEvidence, _ differences: StoreDifferences) throws {
+    init(_ passing: Timeline, _ failing: Timeline, _ differences: StoreDifferences) throws {
         let passingHistory = try passing.extractHistory()
         let failingHistory = try failing.extractHistory()
         self.passing = Run(store: passing, history: passingHistory)
@@ -159,7 +159,7 @@ struct RunComparison: ~Copyable {
     }
 }
 
-extension StoreEvidence {
+extension Timeline {
     /// The state in which the test began, or the first one, as the number of the history's transactions before it.
     fileprivate var stateBeforeTest: Int { (steps.lastIndex(where: \.isEarlier) ?? -1) + 1 }
 }

@@ -1,7 +1,7 @@
 internal import FailureArtifactsSQLite
 
-/// The tokens of a query, and the terms of its conditions.
-struct QueryText {
+/// The tokens of a statement, and the terms of a query's conditions.
+struct SQLText {
     struct Token {
         enum Kind {
             case name, text, number, parameter, sign
@@ -31,10 +31,18 @@ struct QueryText {
     let bytes: [UInt8]
     private(set) var tokens: [Token] = []
 
-    init(_ sql: String) {
+    /// Splits a statement.
+    ///
+    /// - Parameters:
+    ///   - sql: The statement.
+    ///   - limit: The maximum number of tokens, the first ones.
+    init(_ sql: String, limit: Int = .max) {
         bytes = Array(sql.utf8)
-        tokens = Self.tokens(of: bytes)
+        tokens = Self.tokens(of: bytes, limit)
     }
+
+    /// The tokens in lower case and without quotes; empty strings for texts.
+    var words: [String] { tokens.map { $0.kind == .text ? "" : $0.text } }
 
     /// Returns the text with a token, or a range of tokens, replaced.
     func replacing(_ range: Range<Int>, with text: String) -> String {
@@ -175,7 +183,7 @@ struct QueryText {
 
     // MARK: - Tokens
 
-    private static func tokens(of bytes: [UInt8]) -> [Token] {
+    private static func tokens(of bytes: [UInt8], _ limit: Int) -> [Token] {
         var tokens: [Token] = []
         var position = 0
         var depth = 0
@@ -189,7 +197,7 @@ struct QueryText {
             default: false
             }
         }
-        while position < bytes.count {
+        while position < bytes.count, tokens.count < limit {
             let start = position
             var kind = Token.Kind.sign
             var text: String?

@@ -1,0 +1,381 @@
+internal import FailureArtifactsBundle
+internal import FailureArtifactsReading
+internal import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
+
+// The statements that wrote a row. If a transaction has several that can have done so, it runs again on a copy of the
+// state before it, with the values of the log, to see after which statement the row differs.
+extension Timeline {
+    /// Rows that a transaction changed.
+    struct ChangedRows {
+        let step: Step
+        /// The rows, with the columns that matter; no columns for all.
+        let rows: [Finding.Row]
+    }
+
+    /// The maximum number of statements that are listed.
+    static let maximumCandidates = 5
+    /// The maximum number of rows of a transaction that are watched while it runs again.
+    private static let watchedRows = 20
+
+    /// Returns the statements that wrote rows.
+    ///
+    /// - Parameters:
+    ///   - changes: The rows.
+    ///   - budget: The steps that SQLite may use.
+    /// - Returns: The statements of each element, in the order in which they ran, each text of a line once. If it is
+    ///   unknown which one wrote a row, they are those that can have done so.
+    func writers(of changes: [ChangedRows], _ budget: StepBudget) -> [[StatementRecord]] {
+        var found = changes.map { Self.distinct(Self.candidates(for: $0.rows, in: $0.step)) }
+        let doubtful = changes.indices.filter { found[$0].count > 1 }
+        forEachState(before: doubtful.map { changes[$0].step }) { index, path in
+            let index = doubtful[index]
+            let rows = Array(changes[index].rows.prefix(Self.watchedRows))
+            let writers = try? Rerun(
+                changes[index].step.statements, hasForeignKeys, on: path, limits, budget
+            ).writers(of: rows)
+            guard let writers, !writers.isEmpty else { return }
+            found[index] = Self.distinct(writers)
+        }
+        return found
+    }
+
+    /// True if the log shows that foreign keys were enforced.
+    fileprivate var hasForeignKeys: Bool {
+        let last = statements.last {
+            $0.outline.words.starts(with: ["pragma", "foreign_keys"]) && $0.outline.words.count > 3
+        }
+        return last.map { ["on", "1", "true", "yes"].contains($0.outline.words[3]) } ?? false
+    }
+
+    /// Returns the statements of a step that name the table of a row; without such ones, all that wrote something.
+    private static func candidates(for rows: [Finding.Row], in step: Step) -> [Statement] {
+        let tables = Set(rows.map { folded($0.table) })
+        let kinds = Set(rows.map(\.change))
+        let writing = step.statements.filter { $0.record.error == nil && !$0.outline.isQuery }
+        let changing = writing.filter(\.hasChangedRows)
+        let own = changing.filter { $0.outline.table.map(tables.contains) ?? false }
+        let deleting = own.filter { $0.outline.kind == .delete }
+        if kinds == [.deleted], !deleting.isEmpty { return deleting }
+        let setting = own.filter { $0.outline.kind != .delete }
+        if !kinds.contains(.deleted), !setting.isEmpty { return setting }
+        return [own, changing].first { !$0.isEmpty } ?? writing
+    }
+
+    static func distinct(_ statements: [Statement]) -> [StatementRecord] {
+        var seen: Set<String> = []
+        return statements.map(\.record).filter { seen.insert($0.textAndPlace).inserted }
+    }
+}
+
+/// A transaction that runs again.
+private final class Rerun {
+    private let statements: [Timeline.Statement]
+    private let connection: Connection
+
+    /// - Parameters:
+    ///   - statements: The statements.
+    ///   - hasForeignKeys: True to enforce foreign keys.
+    ///   - path: A file with the state before it, which stays as it is.
+    ///   - limits: The limits on resources that the store can use.
+    ///   - budget: The steps that SQLite may use.
+    /// - Throws: An error if the state can't be opened.
+    init(
+        _ statements: [Timeline.Statement], _ hasForeignKeys: Bool, on path: String,
+        _ limits: UntrustedLimits, _ budget: StepBudget
+    ) throws {
+        self.statements = statements
+        connection = try Connection.untrustedForWriting(path, limits: limits)
+        try connection.enableTriggers(foreignKeys: hasForeignKeys)
+        budget.limit(connection)
+    }
+
+    /// The last statements that changed the columns of a row, as indices.
+    private typealias Writers = [String: Int]
+
+    /// Returns the statements after which the rows differ, without those whose changes a later one replaced.
+    ///
+    /// - Parameter rows: The rows.
+    /// - Returns: The statements, in the order in which they ran; empty if a row isn't changed.
+    /// - Throws: An error if the transaction can't begin.
+    func writers(of rows: [Finding.Row]) throws -> [Timeline.Statement] {
+        try connection.execute("BEGIN")
+        defer { try? connection.execute("ROLLBACK") }
+        // A table that gets the name of another one later has its rows before.
+        let names = statements.map(\.outline).filter(\.alters).compactMap(\.table)
+        let watched = rows.map { row in
+            [row]
+                + Set(names).subtracting([folded(row.table)]).sorted().map { name in
+                    Finding.Row(table: name, key: row.key, change: row.change)
+                }
+        }
+        var cells = watched.map { $0.map { self.cells(of: $0) } }
+        var last = watched.map { $0.map { _ in Writers() } }
+        var unknown: [Int] = []
+        for (index, statement) in statements.enumerated() {
+            do throws(SQLiteError) {
+                try run(statement)
+            } catch {
+                if statement.hasChangedRows { unknown.append(index) }
+            }
+            for (row, tables) in watched.enumerated() {
+                let new = tables.map { self.cells(of: $0) }
+                guard new != cells[row] else { continue }
+                let before = (cells: cells[row], writers: last[row])
+                for table in tables.indices where new[table] != before.cells[table] {
+                    let source = statement.outline.alters ? before.cells.firstIndex(of: new[table]) : nil
+                    last[row][table] =
+                        source.map { before.writers[$0] }
+                        ?? Self.writers(
+                            index, of: new[table], before.cells[table], before.writers[table])
+                }
+                cells[row] = new
+            }
+        }
+        var found: Set<Int> = []
+        for (row, last) in zip(rows, last.map { $0[0] }) {
+            let named = Set(row.columns.map { folded($0.column) })
+            let relevant = last.filter { named.isEmpty || named.contains($0.key) }
+            guard let newest = (relevant.isEmpty ? last : relevant).values.max() else { return [] }
+            found.formUnion(row.change == .deleted || relevant.isEmpty ? [newest] : Set(relevant.values))
+        }
+        let tables = Set(rows.map { folded($0.table) })
+        found.formUnion(
+            unknown.filter { statements[$0].outline.table.map(tables.contains) ?? true })
+        return found.sorted().map { statements[$0] }
+    }
+
+    /// Returns the writers of a row after a statement that changed it.
+    private static func writers(
+        _ index: Int, of new: [String: StoredValue]?, _ old: [String: StoredValue]?, _ last: Writers
+    ) -> Writers {
+        guard let new, let old else {
+            return Writers((new ?? old ?? [:]).keys.map { ($0, index) }, uniquingKeysWith: { $1 })
+        }
+        return new.reduce(into: last) { if old[$1.key] != $1.value { $0[$1.key] = index } }
+    }
+
+    /// Returns the key of the row because of which a statement broke a constraint: the one that it replaces if it may.
+    ///
+    /// - Parameters:
+    ///   - statement: An `INSERT` or an `UPDATE` that runs after the others.
+    ///   - table: Its table.
+    ///   - key: The columns that identify a row.
+    /// - Returns: The values of these columns; nil if the statement replaces no row or several ones.
+    /// - Throws: An error if a statement can't run.
+    func rowInTheWay(
+        of statement: Timeline.Statement, table: TableShape, key: [String]
+    ) throws -> [StoredValue]? {
+        let verb = statement.outline.kind == .insert ? "INSERT" : "UPDATE"
+        guard let regex = try? Regex("^\\s*(INSERT|UPDATE)(\\s+OR\\s+\\w+)?\\s").ignoresCase(),
+            let start = statement.record.sql.firstMatch(of: regex)
+        else { return nil }
+        for earlier in statements { try run(earlier) }
+        let columns = key.map(quotedIdentifier)
+        // Triggers see the rows that REPLACE deletes only if they are recursive.
+        try connection.execute(
+            "PRAGMA recursive_triggers = ON; CREATE TEMP TABLE replaced(\(columns.joined(separator: ", "))); "
+                + "CREATE TEMP TRIGGER note_replaced BEFORE DELETE ON main.\(quotedIdentifier(table.name)) "
+                + "BEGIN INSERT INTO replaced VALUES (\(columns.map { "OLD." + $0 }.joined(separator: ", "))); END"
+        )
+        var replacing = statement
+        replacing.record.sql.replaceSubrange(start.range, with: "\(verb) OR REPLACE ")
+        try run(replacing)
+        let query = try connection.prepare("SELECT * FROM temp.replaced")
+        guard try query.step() else { return nil }
+        let values = key.indices.map { query.storedValue(at: $0, limit: 256) }
+        return try query.step() ? nil : values
+    }
+
+    /// Runs a statement that changes rows or the schema; does nothing for others.
+    private func run(_ statement: Timeline.Statement) throws(SQLiteError) {
+        let record = statement.record
+        let isWith = statement.outline.words.first == "with"
+        guard statement.writes || statement.outline.kind == .definition || isWith else { return }
+        let hasValues =
+            record.values != nil || StatementParameter.all(in: Array(record.sql.utf8)).isEmpty
+        guard record.cut != true, hasValues else { throw SQLiteError("bind", code: 1) }
+        let prepared = try connection.prepare(record.sql)
+        try prepared.bind((record.values ?? []).map(\.value))
+        while try prepared.step() {}
+    }
+
+    /// Returns the values of a row by the folded names of its columns; nil if it doesn't exist.
+    private func cells(of row: Finding.Row) -> [String: StoredValue]? {
+        let condition = row.key.map { "\(quotedIdentifier($0.column)) IS ?" }.joined(separator: " AND ")
+        do throws(SQLiteError) {
+            let query = try connection.prepare(
+                "SELECT * FROM \(quotedIdentifier(row.table)) WHERE \(condition)")
+            try query.bind(row.key.compactMap(\.value.bindable))
+            guard try query.step() else { return nil }
+            return Dictionary(
+                query.columnNames.enumerated().map {
+                    (folded($1), query.storedValue(at: $0, limit: 4096))
+                },
+                uniquingKeysWith: { first, _ in first })
+        } catch {
+            // The table doesn't exist yet.
+            return nil
+        }
+    }
+}
+
+extension Timeline {
+    /// Returns the row because of which a statement broke a `UNIQUE` constraint.
+    ///
+    /// - Parameters:
+    ///   - statement: The statement that failed.
+    ///   - columns: The columns to show.
+    ///   - budget: The steps that SQLite may use.
+    /// - Returns: The row; nil if it is unknown.
+    func rowInTheWay(
+        of statement: Statement, showing columns: [String], _ budget: StepBudget
+    ) -> Finding.Row? {
+        guard let shape = statement.outline.table.flatMap({ schema.tables[$0] }) else { return nil }
+        let transaction = transaction(of: statement)
+        let earlier = transaction?.statements.map { statements[$0] }.filter {
+            $0.order < statement.order && $0.hasChangedRows
+        }
+        let copy = Path.join(scratch, "failed.sqlite")
+        let first = transaction.map { statements[$0.statements[0]] } ?? statement
+        guard (try? FileSystem.copy(path(at: first), toNewFile: copy)) != nil else { return nil }
+        defer { try? FileSystem.remove(copy) }
+        let key = keyColumns(of: shape.name)
+        let found = try? Rerun(earlier ?? [], hasForeignKeys, on: copy, limits, budget)
+            .rowInTheWay(of: statement, table: shape, key: key)
+        guard let found = found ?? nil else { return nil }
+        let condition = key.map { "\(quotedIdentifier($0)) IS ?" }.joined(separator: " AND ")
+        let shown = columns.map(quotedIdentifier).joined(separator: ", ")
+        let values = try? rows(
+            "SELECT \(shown) FROM \(quotedIdentifier(shape.name)) WHERE \(condition)",
+            found.compactMap(\.bindable), limit: 1
+        ).first
+        return Finding.Row(
+            table: shape.name, key: Finding.Row.key(key, found),
+            change: values == nil ? .missing : .present,
+            columns: zip(columns, values ?? []).map { .init(column: $0, old: nil, new: $1) })
+    }
+
+    /// Names the statements that wrote the rows of findings.
+    ///
+    /// - Parameters:
+    ///   - findings: Findings, some of them about this store.
+    ///   - budget: The steps that SQLite may use.
+    func addStatements(to findings: inout [Finding], _ budget: StepBudget) {
+        var indices: [Int] = []
+        var changes: [ChangedRows] = []
+        for index in findings.indices where findings[index].store == name {
+            if let (label, step) = sinceSnapshot { findings[index].add(changesOf: step, since: label) }
+            let finding = findings[index]
+            guard !finding.rows.isEmpty, finding.evidence != .migration, finding.statement?.error == nil
+            else { continue }
+            let step =
+                finding.transaction.map { number in steps.first { $0.number == number } }
+                ?? (finding.statement == nil ? sinceSnapshot?.step : nil)
+            guard let step, !step.statements.isEmpty else {
+                if steps.isEmpty, finding.statement == nil {
+                    findings[index].statement = onlyWriter(of: finding.rows)
+                }
+                continue
+            }
+            // The first row of an experiment is the one that matters most.
+            let rows = finding.rows.prefix(finding.isExperiment ? 1 : finding.rows.count).filter { row in
+                step.table(row.table)?.rows.contains { $0.key == row.key.map(\.value) } ?? false
+            }
+            guard !rows.isEmpty else { continue }
+            indices.append(index)
+            changes.append(ChangedRows(step: step, rows: rows))
+        }
+        for (index, statements) in zip(indices, writers(of: changes, budget)) where !statements.isEmpty {
+            findings[index].statement = nil
+            findings[index].statements = []
+            findings[index].take(statements)
+        }
+    }
+
+    /// Returns the only statement that can have given rows their values, in a store without a history.
+    private func onlyWriter(of rows: [Finding.Row]) -> StatementRecord? {
+        let tables = Set(rows.map { folded($0.table) })
+        let writers = statements.filter {
+            $0.hasChangedRows && !isRolledBack($0) && $0.outline.table.map(tables.contains) ?? false
+        }
+        let found = Self.distinct(writers)
+        return found.count == 1 && hasAllWrites(of: tables) ? found[0] : nil
+    }
+
+    /// True if the log has all statements that wrote to tables since they were created.
+    private func hasAllWrites(of tables: Set<String>) -> Bool {
+        hasLog && store.statements?.reason == nil
+            && tables.allSatisfy { table in
+                statements.contains { $0.outline.creates && $0.outline.table == table }
+            }
+    }
+}
+
+extension Finding {
+    /// Adds the changes that its rows had since a snapshot, or that they had none.
+    fileprivate mutating func add(changesOf step: Timeline.Step, since label: String) {
+        guard !rows.isEmpty else { return }
+        var hasChanges = false
+        for index in rows.indices {
+            let key = rows[index].key.map(\.value)
+            guard let table = step.table(rows[index].table),
+                let change = table.rows.first(where: { $0.key == key })
+            else { continue }
+            let named = Set(rows[index].columns.map { folded($0.column) })
+            let changed = Timeline.row(change, in: table, columns: named.isEmpty ? nil : named)
+            // The finding may be about another column than those that changed.
+            guard change.kind != .updated || !changed.columns.isEmpty else { continue }
+            hasChanges = true
+            if rows[index].change == .present { rows[index] = changed }
+        }
+        let tables = rows.map { step.table($0.table) }
+        if hasChanges {
+            explanation += " This changed after the snapshot '\(label)'."
+        } else if tables.allSatisfy({ $0?.isComplete ?? true }) {
+            explanation += " It was so at the snapshot '\(label)' already."
+        }
+    }
+}
+
+extension Timeline {
+    /// A transaction and the statement in it that made a change, as far as they are known.
+    struct Origin {
+        var step: Int?
+        var transaction: Int?
+        var statement: Statement?
+    }
+
+    /// Returns the origin of a change in a step.
+    ///
+    /// - Parameters:
+    ///   - step: The step's index; nil if it is unknown.
+    ///   - table: The table.
+    ///   - kinds: The kinds of statements that can make the change.
+    /// - Returns: The step's transaction. The statement is nil unless exactly one statement, which may have run several
+    ///   times, can have made the change.
+    func origin(
+        inStep step: Int?, of table: String, by kinds: Set<StatementOutline.Kind>
+    ) -> Origin {
+        guard let step else {
+            let isWhole = steps.isEmpty && hasAllWrites(of: [folded(table)])
+            return Origin(statement: isWhole ? Self.only(statements, writing: table, kinds) : nil)
+        }
+        return Origin(
+            step: step, transaction: steps[step].number,
+            statement: Self.only(steps[step].statements, writing: table, kinds))
+    }
+
+    /// Returns the last of the statements that write to a table, if all have the same text and line.
+    private static func only(
+        _ statements: [Statement], writing table: String, _ kinds: Set<StatementOutline.Kind>
+    ) -> Statement? {
+        let writing = statements.filter { $0.record.error == nil && $0.record.changes != 0 }
+        let exact = writing.filter {
+            kinds.contains($0.outline.kind) && $0.outline.table == folded(table)
+        }
+        // A trigger or a foreign key's action made the change, or a migration that drops the table.
+        let others = exact.isEmpty ? writing.filter { $0.writes || $0.outline.drops } : exact
+        return distinct(others).count == 1 ? others.last : nil
+    }
+}

@@ -1,0 +1,115 @@
+package import FailureArtifactsReading
+internal import FailureArtifactsSQLite
+
+/// The differences between a state of a store and an earlier one.
+package struct StateChanges: Encodable, Equatable, Sendable {
+    /// The changed rows of one table.
+    package struct Table: Encodable, Equatable, Sendable {
+        package var name: String
+        package var inserted: Int64 = 0
+        package var updated: Int64 = 0
+        package var deleted: Int64 = 0
+        /// The reason why the rows couldn't be counted, as a clause; nil if they were counted.
+        package var problem: String?
+
+        package var hasChanges: Bool { inserted + updated + deleted > 0 || problem != nil }
+    }
+
+    /// An object of the schema that was created, changed or dropped.
+    package struct Object: Encodable, Equatable, Sendable {
+        package enum Change: String, Encodable, Sendable {
+            case created, changed, dropped
+        }
+
+        package var change: Change
+        /// The type: `table`, `index`, `view` or `trigger`.
+        package var type: String
+        package var name: String
+    }
+
+    /// The changed tables, by name.
+    ///
+    /// For a created or dropped table, all rows are inserted or deleted.
+    package var tables: [Table] = []
+    package var schema: [Object] = []
+    /// The new `PRAGMA user_version`; nil if it wasn't changed.
+    package var userVersion: Int64?
+
+    /// True if neither rows nor the schema nor the version differ.
+    package var isEmpty: Bool { tables.isEmpty && schema.isEmpty && userVersion == nil }
+
+    private enum CodingKeys: String, CodingKey {
+        case tables, schema, userVersion
+    }
+}
+
+/// The rows of a table that differ between two states.
+package struct ChangedTable: Sendable {
+    package let table: ComparedTable
+    /// The rows, of which a limited number is kept.
+    package let rows: [RowChange]
+    /// The numbers of all changed rows.
+    package let counts: RowCounts
+
+    /// True if ``rows`` has all changed rows.
+    package var isComplete: Bool { counts.total == Int64(rows.count) }
+}
+
+extension StoreComparison {
+    /// Returns the changes of the schema and of rows.
+    ///
+    /// - Parameters:
+    ///   - changed: The rows that may differ; nil if all may.
+    ///   - rowLimit: The maximum number of changed rows to return for a table; 0 to count them only.
+    /// - Returns: The changes, and the application's tables with their first changed rows.
+    /// - Throws: An error if a file is damaged or a limit is exceeded. A table whose rows can't be compared for another
+    ///   reason has a `problem`.
+    borrowing func changes(
+        _ changed: ChangedRows? = nil, rowLimit: Int64
+    ) throws -> (changes: StateChanges, tables: [ChangedTable]) {
+        var changes = StateChanges()
+        var found: [ChangedTable] = []
+        for change in schemaChanges() { changes.add(change) }
+        changes.schema.sort { ($0.type, $0.name) < ($1.type, $1.name) }
+        for table in try tables(changed: changed) where !folded(table.name).hasPrefix("sqlite_") {
+            var counted = StateChanges.Table(name: table.name, problem: table.problem)
+            do {
+                var rows: [RowChange] = []
+                let counts =
+                    rowLimit == 0
+                    ? try countRowChanges(in: table)
+                    : try forEachRowChange(in: table, limit: rowLimit, valueLimit: 256) {
+                        rows.append($0)
+                    }
+                (counted.inserted, counted.updated, counted.deleted) = (
+                    counts.inserted, counts.updated, counts.deleted
+                )
+                if rowLimit > 0, counts.total > 0 {
+                    found.append(ChangedTable(table: table, rows: rows, counts: counts))
+                }
+            } catch let error as SQLiteError where !error.isDatabaseDamaged && !error.isOverLimit {
+                counted.problem = error.message
+            }
+            if counted.hasChanges { changes.tables.append(counted) }
+        }
+        changes.tables.sort { $0.name < $1.name }
+        return (changes, found)
+    }
+}
+
+extension StateChanges {
+    fileprivate mutating func add(_ change: SchemaChange) {
+        switch change.subject {
+        case .userVersion: userVersion = change.new.flatMap(Int64.init)
+        case .applicationID: break
+        case .table, .index, .view, .trigger:
+            let kind: Object.Change =
+                switch change.kind {
+                case .added: .created
+                case .removed: .dropped
+                case .changed: .changed
+                }
+            schema.append(Object(change: kind, type: change.subject.rawValue, name: change.name))
+        }
+    }
+}

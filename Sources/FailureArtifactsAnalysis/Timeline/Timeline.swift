@@ -1,0 +1,448 @@
+package import FailureArtifactsBundle
+package import FailureArtifactsReading
+package import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
+
+/// A store of a bundle with all that happened to it: its statements, its transactions and its states.
+package final class Timeline {
+    /// A transaction that changed the store.
+    package struct Step {
+        /// The transaction's number in the history; nil for the one whose changes only the copy has, because it was open
+        /// at the failure, or was rolled back by the error that failed the test.
+        package let number: Int?
+        /// The number of pages that it wrote; 0 if unknown.
+        package let pages: Int
+        /// The size of the store after it, in bytes; 0 if unknown.
+        package var size: UInt64 = 0
+        package let changes: StateChanges
+        /// The changed tables, with a limited number of changed rows.
+        package let tables: [ChangedTable]
+        /// The statements that changed something or may have; empty if they are unknown.
+        package fileprivate(set) var statements: [Statement] = []
+
+        /// True if it ran before the test.
+        var isEarlier: Bool {
+            !statements.isEmpty && statements.allSatisfy { $0.record.phase == .earlier }
+        }
+
+        /// True if ``tables`` has all rows that it changed.
+        var isComplete: Bool {
+            tables.allSatisfy(\.isComplete) && changes.tables.allSatisfy { $0.problem == nil }
+        }
+
+        /// The changed rows, as findings show them.
+        package var rows: [Finding.Row] {
+            tables.flatMap { table in table.rows.map { Timeline.row($0, in: table) } }
+        }
+
+        /// True if it changed a cell of a certain kind.
+        ///
+        /// - Parameter isMatch: Returns true for the folded name of a table and a cell of one of its rows.
+        /// - Returns: True if there is such a cell.
+        func wrote(_ isMatch: (_ table: String, _ cell: RowChange.Cell) -> Bool) -> Bool {
+            tables.contains { table in
+                let name = folded(table.table.name)
+                return table.rows.contains { row in row.cells.contains { isMatch(name, $0) } }
+            }
+        }
+
+        func table(_ name: String) -> ChangedTable? {
+            tables.first { folded($0.table.name) == folded(name) }
+        }
+
+        func counts(of name: String) -> StateChanges.Table? {
+            changes.tables.first { folded($0.name) == folded(name) }
+        }
+    }
+
+    /// A logged statement.
+    package struct Statement {
+        package internal(set) var record: StatementRecord
+        let outline: StatementOutline
+
+        init(_ record: StatementRecord) {
+            self.record = record
+            outline = StatementOutline(record.sql)
+        }
+
+        var order: UInt64 { record.order }
+        /// True if it inserts, updates or deletes rows.
+        var writes: Bool { outline.isWrite }
+        /// True if it inserted, updated or deleted rows, as far as known.
+        var hasChangedRows: Bool { writes && record.error == nil && record.changes != 0 }
+    }
+
+    /// Facts about the questions of the failed assertion.
+    struct Asked {
+        /// The folded names of the tables that the queries read.
+        var tables: Set<String> = []
+        /// The folded names of those of which they need no row, because they read them with `LEFT JOIN`.
+        var optionalTables: Set<String> = []
+        /// True if a query has the expected result.
+        var isAnswered = false
+    }
+
+    package let store: BundleMetadata.Store
+    /// The questions about the store.
+    var asked = Asked()
+    /// The path of the copy with the content that the test saw.
+    package let path: String
+    /// The path of the copy with the committed content, if a transaction was open; otherwise nil.
+    let committedPath: String?
+    /// The copy with the content that the test saw, for reading.
+    let connection: Connection
+    package let schema: DatabaseSchema
+    /// The statements on the store's connections, oldest first.
+    package let statements: [Statement]
+    let limits: UntrustedLimits
+    let bundle: BundleReader
+    /// True if the log could be read.
+    let hasLog: Bool
+    /// The error that the log can't be read; nil if it was read.
+    package let logError: BundleError?
+    /// The reason why the store has no history; nil if it has one.
+    package let historyError: BundleError?
+    /// The history; nil without one.
+    private let history: SharedHistory?
+    private let choice: StoreChoice
+    /// An existing directory for temporary files.
+    let scratch: String
+    /// The maximum number of transactions that ``steps`` has, the last ones.
+    private let maximumSteps: Int
+    /// The files with earlier states, by the numbers of their transactions.
+    private var rebuilt: [Int: String] = [:]
+    private var knownSteps: Result<[Step], any Error>?
+    private var knownQuotation: Statement??
+    /// The maximum number of changed rows to keep for a table and a transaction.
+    static let rowLimit: Int64 = 2000
+
+    /// The statements that ran during the test.
+    private(set) lazy var testStatements = statements.filter { $0.record.phase == .test }
+    /// The transactions of all connections, as indices of ``statements``.
+    private(set) lazy var transactions = LoggedTransaction.all(in: statements)
+    private lazy var transactionsOfStatements: [UInt64: Int] = {
+        var found: [UInt64: Int] = [:]
+        for (index, transaction) in transactions.enumerated() {
+            for statement in transaction.statements { found[statements[statement].order] = index }
+        }
+        return found
+    }()
+    private lazy var stepsOfStatements: [UInt64: Int] = {
+        var found: [UInt64: Int] = [:]
+        for (index, step) in steps.enumerated() {
+            for statement in step.statements { found[statement.order] = index }
+        }
+        return found
+    }()
+    /// The changes since the test's last snapshot, if there are no ``steps``; nil without a snapshot.
+    ///
+    /// The statements of the step are those of the test since then.
+    private(set) lazy var sinceSnapshot: (label: String, step: Step)? =
+        steps.isEmpty ? try? changesSinceSnapshot() : nil
+    /// The references between the tables; empty if a table's definition can't be read.
+    private(set) lazy var references = (try? Reference.all(in: schema, of: connection)) ?? []
+    package var name: String { store.name }
+
+    /// Reads a store.
+    ///
+    /// - Parameters:
+    ///   - choice: A copy of the store. The one with the content that the test saw includes an open transaction.
+    ///   - bundle: The bundle.
+    ///   - scratch: An existing directory for temporary files, which the caller removes after the last use of the value.
+    ///   - limits: The limits on resources that a state can use.
+    ///   - transactions: The maximum number of transactions that are read, the last ones of the history.
+    /// - Throws: An error if the copy can't be read. A history that can't be read is left out.
+    package init(
+        _ choice: StoreChoice, of bundle: BundleReader, scratch: String, limits: UntrustedLimits,
+        transactions: Int = .max
+    ) throws {
+        self.choice = choice
+        self.bundle = bundle
+        self.scratch = scratch
+        self.limits = limits
+        store = choice.store
+        maximumSteps = transactions
+        path = try bundle.extract(choice, below: scratch)
+        let committed = choice.committed(among: bundle.metadata.storeChoices)
+        committedPath = try committed.map { try bundle.extract($0, below: scratch) }
+        connection = try Connection.untrusted(path, limits: limits)
+        schema = try DatabaseSchema("main", of: connection)
+        var log: [StatementRecord] = []
+        do throws(BundleError) {
+            log = try bundle.statements(of: choice.store)
+            logError = nil
+        } catch {
+            logError = error
+        }
+        hasLog = logError == nil && choice.store.statements != nil
+        statements = StatementLines.applied(to: log).map { Statement($0) }
+        do throws(BundleError) {
+            history = SharedHistory(
+                try bundle.extractHistory(of: committed ?? choice, below: scratch))
+            historyError = nil
+        } catch {
+            history = nil
+            historyError = error
+        }
+    }
+
+    // MARK: - Transactions
+
+    /// The number of transactions that the history has.
+    package var transactionCount: Int { history?.value.reader.transactions.count ?? 0 }
+
+    /// The last transactions of the history, oldest first, and the one whose changes only the copy has.
+    ///
+    /// If the history or the open transaction can't be read, none are there.
+    package var steps: [Step] { (try? readSteps()) ?? [] }
+
+    /// Returns ``steps``, which takes time only once.
+    ///
+    /// - Parameter isOver: Returns true when the time is up.
+    /// - Returns: The transactions.
+    /// - Throws: An error if a state can't be rebuilt or read, or if the time was up.
+    package func readSteps(isOver: () -> Bool = { false }) throws -> [Step] {
+        if let knownSteps { return try knownSteps.get() }
+        let result = Result { try allSteps(isOver) }
+        knownSteps = result
+        return try result.get()
+    }
+
+    private func allSteps(_ isOver: () -> Bool) throws -> [Step] {
+        var steps: [Step] = []
+        let first = max(0, transactionCount - maximumSteps)
+        try history?.value.forEachTransaction(after: first, rowLimit: Self.rowLimit, limits: limits) {
+            steps.append($0)
+            guard isOver() else { return true }
+            throw CommandError(
+                .inputOutput,
+                "The history took too long: transactions from \(first + steps.count + 1) on were not read. "
+                    + CommandError.limitsHint)
+        }
+        if store.statements?.reason == nil {
+            let found = transactions.statements(of: steps, in: statements, linked: linkedTables)
+            for (index, own) in found.enumerated() {
+                steps[index].statements = own.map { statements[$0] }
+            }
+        }
+        if let committedPath, var open = try step(from: committedPath) {
+            open.statements = uncommittedStatements
+            steps.append(open)
+        }
+        return steps
+    }
+
+    /// The folded names of the tables whose statements can change other rows than they name: those with a trigger or a
+    /// conflict clause, and those that a foreign key refers to.
+    private var linkedTables: Set<String> {
+        let objects = schema.objects.filter {
+            $0.type == "trigger" || folded($0.sql).contains("conflict")
+        }
+        return Set(
+            objects.map { folded($0.table) } + references.filter(\.isDeclared).map { folded($0.parent) })
+    }
+
+    /// The statements whose changes only the copy has; empty if they are unknown.
+    var uncommittedStatements: [Statement] {
+        transactions.uncommittedStatements(beforeRollback: store.isBeforeRollback, in: statements)
+            .map { statements[$0] }
+    }
+
+    /// Returns the changes between another copy and this one; nil without any.
+    private func step(from other: String) throws -> Step? {
+        let comparison = try StoreComparison(
+            a: .init(path: other, isPrivate: true), b: .init(path: path, isPrivate: true),
+            limits: limits)
+        let (changes, tables) = try comparison.changes(rowLimit: Self.rowLimit)
+        return changes.isEmpty ? nil : Step(number: nil, pages: 0, changes: changes, tables: tables)
+    }
+
+    /// The path of the copy of the test's last snapshot, and its label; nil without one.
+    private lazy var snapshot: (label: String, at: String, path: String)? = {
+        guard let (snapshot, copy) = choice.snapshot(in: bundle.metadata),
+            let path = try? bundle.extract(copy, below: scratch)
+        else { return nil }
+        return (snapshot.label, snapshot.at, path)
+    }()
+
+    private func changesSinceSnapshot() throws -> (label: String, step: Step)? {
+        guard let snapshot, var step = try step(from: snapshot.path) else { return nil }
+        // A statement of the same millisecond may have run before it.
+        let start = MetadataTime.milliseconds(of: snapshot.at) ?? 0
+        step.statements = testStatements.filter {
+            MetadataTime.milliseconds(of: $0.record.at) ?? 0 >= start
+        }
+        return (snapshot.label, step)
+    }
+
+    /// Returns the name of a step's transaction, for the start of a sentence.
+    func title(of step: Step) -> String { title(ofTransaction: step.number) }
+
+    /// Returns the name of a transaction, for the start of a sentence.
+    ///
+    /// - Parameter number: The number in the history; nil for the one whose changes only the copy has.
+    /// - Returns: The name.
+    func title(ofTransaction number: Int?) -> String {
+        if let number { return "Transaction \(number)" }
+        return store.isBeforeRollback ? "The transaction that was rolled back" : "The open transaction"
+    }
+
+    /// The reason why ``steps`` has no transactions, as a clause at the start of a sentence.
+    var missingSteps: String {
+        store.history?.entry == nil
+            ? "The store has no history" : "The history can't be read"
+    }
+
+    /// Returns the index of the step that a statement was part of; nil if it is unknown.
+    func step(of statement: Statement) -> Int? { stepsOfStatements[statement.order] }
+
+    /// Returns the transaction that a statement was part of; nil if it was outside of any.
+    func transaction(of statement: Statement) -> LoggedTransaction? {
+        transactionsOfStatements[statement.order].map { transactions[$0] }
+    }
+
+    /// Returns the number of the first statement of the transaction that a statement was part of.
+    ///
+    /// Without a transaction, it is the statement's own number.
+    func transactionStart(of statement: Statement) -> UInt64 {
+        transaction(of: statement).map { statements[$0.statements[0]].order } ?? statement.order
+    }
+
+    /// True if the transaction of a statement ended with a rollback.
+    func isRolledBack(_ statement: Statement) -> Bool {
+        transaction(of: statement)?.end == .rolledBack
+    }
+
+    /// Returns the steps that had ended when a statement ran, as far as it is known.
+    func steps(before statement: Statement) -> ArraySlice<Step> {
+        let order = statement.record.lastOrder ?? statement.order
+        let end = steps.firstIndex { step in
+            step.statements.contains(where: \.writes) && step.statements.allSatisfy { $0.order > order }
+        }
+        return steps[..<(end ?? steps.endIndex)]
+    }
+
+    /// Returns the last step that changed a row in a certain way; nil if it may be one of which not all rows are known.
+    func lastStep(where isMatch: (ChangedTable, RowChange) -> Bool, of table: String) -> (
+        index: Int, row: RowChange
+    )? {
+        for (index, step) in steps.enumerated().reversed() {
+            guard let changed = step.table(table) else { continue }
+            if let row = changed.rows.last(where: { isMatch(changed, $0) }) { return (index, row) }
+            if !changed.isComplete { return nil }
+        }
+        return nil
+    }
+
+    // MARK: - States
+
+    /// The page size of the history, in bytes; nil without one.
+    var pageSize: Int? { history?.value.reader.pageSize }
+
+    /// True if the last state has changes that no transaction of the history has.
+    package var hasUncommittedState: Bool { committedPath != nil }
+
+    /// Visits the states, oldest first.
+    ///
+    /// One file follows the history.
+    ///
+    /// - Parameter body: Receives the number of the transaction before the state, which is 0 for the first state and
+    ///   nil for the one that only the copy has, and the path of the state. It returns false to stop.
+    /// - Throws: An error if there is no history, if a state can't be rebuilt, or the error that `body` throws.
+    func forEachState(_ body: (_ number: Int?, _ path: String) throws -> Bool) throws {
+        if let historyError { throw historyError }
+        if try history?.value.forEachState(body) ?? true, committedPath != nil {
+            _ = try body(nil, path)
+        }
+    }
+
+    /// Returns the pages that a state's transaction wrote.
+    ///
+    /// - Parameter number: The number that ``forEachState(_:)`` passes on.
+    /// - Returns: The pages that may differ from the state before; nil if any may.
+    func changedPages(_ number: Int?) -> [UInt32]? { number.flatMap { history?.value.changedPages($0) } }
+
+    /// Returns the path of a file with the state in which a statement ran: the copy, unless later transactions changed the
+    /// store.
+    func path(at statement: Statement) -> String {
+        let earlier = steps(before: statement)
+        guard earlier.count < steps.count, let next = steps[earlier.endIndex].number else { return path }
+        let number = next - 1
+        if let known = rebuilt[number] { return known }
+        let state = (try? history?.value.rebuild(number)) ?? path
+        rebuilt[number] = state
+        return state
+    }
+
+    /// Visits the states before some steps, oldest first.
+    ///
+    /// - Parameters:
+    ///   - steps: Steps of this store, or the one since the snapshot.
+    ///   - body: Receives the index in `steps` and the path of a file, which it must leave as it is.
+    func forEachState(before steps: [Step], _ body: (_ index: Int, _ path: String) -> Void) {
+        var file: (path: String, state: Int)?
+        defer { if let file { try? FileSystem.remove(file.path) } }
+        let order = steps.indices.sorted { (steps[$0].number ?? .max) < (steps[$1].number ?? .max) }
+        for index in order {
+            guard let number = steps[index].number else {
+                let other = committedPath ?? snapshot?.path
+                let copy = Path.join(scratch, "before-last.sqlite")
+                guard let other, (try? FileSystem.copy(other, toNewFile: copy)) != nil else { continue }
+                body(index, copy)
+                try? FileSystem.remove(copy)
+                continue
+            }
+            do {
+                guard let history else { continue }
+                var current =
+                    try file ?? (
+                        history.value.rebuild(number - 1, to: Path.join(scratch, "before.sqlite")),
+                        number - 1
+                    )
+                while current.state < number - 1 {
+                    try history.value.advance(current.path, from: current.state)
+                    current.state += 1
+                }
+                file = current
+                body(index, current.path)
+            } catch {
+                // The remaining states can't be rebuilt, either.
+                return
+            }
+        }
+    }
+
+    /// Extracts the history again, for other ways through its states.
+    ///
+    /// - Returns: The history.
+    /// - Throws: An error if it is missing or damaged, or if a file can't be read or written.
+    func extractHistory() throws(BundleError) -> ExtractedHistory {
+        try bundle.extractHistory(
+            of: choice.committed(among: bundle.metadata.storeChoices) ?? choice, below: scratch)
+    }
+
+    /// Returns the last statement of the test whose text is in a message, as in GRDB's errors, which takes time only once.
+    ///
+    /// - Parameter message: The failure's message, which is the same in all calls.
+    /// - Returns: The statement; nil for other messages.
+    func statement(namedIn message: FailureMessage) -> Statement? {
+        if let knownQuotation { return knownQuotation }
+        let found = testStatements.last { message.quotes($0.record.sql) }
+        knownQuotation = .some(found)
+        return found
+    }
+}
+
+/// A history that several methods use.
+private final class SharedHistory {
+    let value: ExtractedHistory
+
+    init(_ value: consuming ExtractedHistory) { self.value = value }
+}
+
+extension BundleMetadata.Store {
+    /// True if the copy has the content that an error's rollback discarded before the failure.
+    package var isBeforeRollback: Bool {
+        Snapshot.Method(rawValue: capture.method) == .beforeRollback
+    }
+}

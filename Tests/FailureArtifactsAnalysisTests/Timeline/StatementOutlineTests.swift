@@ -1,0 +1,16 @@
+import Testing
+
+@testable import FailureArtifactsAnalysis
+
+@Suite struct StatementOutlineTests {
+    @Test(arguments: [
+        ("insert or ignore into \\\"T\\\"(a) values (1)", "t"), ("REPLACE INTO main.t VALUES (1)", "t"),
+        ("/* x */ -- y\\n UPDATE OR IGNORE [my t] SET a = 1", "my t"), ("DELETE FROM `t` WHERE 1", "t"),
+        ("WITH x AS (SELECT 1) INSERT INTO t SELECT * FROM x", nil), ("INSERT", nil), ("/*", nil),
+        ("'", nil),
+    ])
+    func theTableIsRead(sql: String, table: String?) {
+        let plain = sql.replacing("\\\"", with: "\"").replacing("\\n", with: "\n")
+        #expect(StatementOutline(plain).table == table)
+    }
+}
