@@ -32,8 +32,10 @@ package struct Blame: Sendable {
     static let rowLimit = 1000
     /// The steps that SQLite may use to run transactions again.
     private static let steps = 1_000_000_000
-    /// The maximum number of bytes that are compared and shown of a text or a blob.
-    static let valueLimit = 4096
+    /// The maximum number of bytes of a key's values, as in the rows of a transaction.
+    static let valueLimit = 256
+    /// The maximum number of changed rows of a transaction that are searched.
+    package static let changeLimit: Int64 = 100_000
 
     package let store: String
     /// The table's name in the schema.
@@ -42,7 +44,7 @@ package struct Blame: Sendable {
     package let reason: String?
     /// The number of transactions in the history; nil without a history.
     package let transactionCount: Int?
-    /// True if more rows were named than can be followed.
+    /// True if more rows were named, or changed in one transaction, than can be followed.
     package let isCut: Bool
     package let rows: [Row]
     package let transactions: [Transaction]
@@ -70,53 +72,41 @@ extension Blame {
         var reads = StateReads(
             pageSize: store.pageSize ?? 4096,
             seesHeader: folded(address.condition ?? "").contains("pragma"))
-        func visit(_ body: (_ number: Int?, _ path: String, _ vfs: String?) throws -> Void) throws {
-            if let error = store.historyError {
-                guard case .noHistory = error.reason else { throw error }
-                for path in [store.committedPath, store.path].compactMap(\.self) {
-                    try body(path == store.path ? nil : 0, path, nil)
-                }
-                return
+        if let error = store.historyError, case .noHistory = error.reason {
+            for path in [store.committedPath, store.path].compactMap(\.self) {
+                try search.find(in: path)
             }
+        } else {
             try store.forEachState { number, path in
                 if isOver() {
                     throw CommandError(
                         .inputOutput, "The history took too long. " + CommandError.limitsHint)
                 }
                 if try reads.begin(in: path, changed: store.changedPages(number)) {
-                    try body(number, path, reads.vfs())
+                    try search.find(in: path, vfs: reads.vfs())
                 }
                 return true
             }
         }
-        try visit { try search.find(in: $1, vfs: $2) }
-        table = try search.tableName()
-        var touches: [(number: Int?, rows: [Finding.Row])] = []
-        reads = StateReads(pageSize: store.pageSize ?? 4096)
-        // Without a history and without a committed copy, nothing is known about the changes.
-        let isCompared = store.historyError == nil || store.committedPath != nil
-        try visit { number, path, vfs in
-            let rows = try search.follow(in: path, vfs: vfs)
-            if number != 0, !rows.isEmpty, isCompared { touches.append((number, rows)) }
-        }
-        let changes = touches.compactMap { touch in
-            try? store.readSteps(isOver: isOver).first { $0.number == touch.number }.map {
-                Timeline.ChangedRows(step: $0, rows: touch.rows)
-            }
+        let table = try search.tableName()
+        var isIncomplete = false
+        let changes = try store.readSteps(isOver: isOver).compactMap { step -> Timeline.ChangedRows? in
+            guard let changed = step.table(table) else { return nil }
+            if !changed.isComplete { isIncomplete = true }
+            let rows = changed.rows.filter { search.keys.contains($0.key) }
+            return rows.isEmpty
+                ? nil : .init(step: step, rows: rows.map { Timeline.row($0, in: changed) })
         }
         let found = store.writers(of: changes, StepBudget(steps: Self.steps))
-        let writers = Dictionary(
-            zip(changes.map(\.step.number), found).map { ($0, $1) },
-            uniquingKeysWith: { first, _ in first })
-        var transactions = touches.map {
-            Transaction(number: $0.number, rows: $0.rows, statements: writers[$0.number] ?? [])
+        var transactions = zip(changes, found).map {
+            Transaction(number: $0.step.number, rows: $0.rows, statements: $1)
         }
         let name = folded(table)
         // A log without some statements may lack the COMMIT.
         let mayBeOpen =
             store.store.transactionOpen ?? (store.store.statements?.reason == nil)
             || store.store.isBeforeRollback
-        if !isCompared, mayBeOpen {
+        if store.historyError != nil, store.committedPath == nil, mayBeOpen {
             // The statements are known, but not their effect.
             let own = store.uncommittedStatements.filter { $0.outline.table == name }
             if !own.isEmpty {
@@ -126,13 +116,14 @@ extension Blame {
             }
         }
         self.transactions = transactions
+        self.table = table
         self.store = store.name
         reason = store.historyError?.description ?? store.store.history?.reason
         transactionCount = store.historyError == nil ? store.transactionCount : nil
         isRolledBack = store.store.isBeforeRollback
         logNote = store.store.olderStatements
-        isCut = search.isCut
-        rows = search.rows
+        isCut = search.isCut || isIncomplete
+        rows = search.rows(of: store)
         if transactionCount == nil {
             let listed = Set(transactions.flatMap(\.statements).map(\.order))
             otherStatements = Timeline.distinct(
@@ -143,24 +134,14 @@ extension Blame {
     }
 }
 
-/// A search for rows, first in one state after the other, and then for their content in each state.
+/// A search for rows in one state after the other.
 private struct RowSearch {
-    /// A value of a row, of which only the beginning may be kept.
-    private struct Cell: Equatable {
-        var column: String
-        var value: StoredValue
-        /// The hash of the whole value, if it was cut.
-        var hash: Int
-    }
-
     private let address: RowAddress
     private let budget: TimeBudget
     /// The rows that were found.
-    private(set) var rows: [Blame.Row] = []
+    private var rows: [Blame.Row] = []
     private(set) var isCut = false
-    private var keys: Set<[StoredValue]> = []
-    /// The content of each row in the state that was followed last; nil for a row that didn't exist.
-    private var contents: [[Cell]?] = []
+    private(set) var keys: Set<[StoredValue]> = []
     private var schema: DatabaseSchema?
     /// The table's structure in the state that was opened last; nil without the table.
     private var currentShape: TableShape?
@@ -210,7 +191,7 @@ private struct RowSearch {
                     + "\(quotedIdentifier(shape.name)) WHERE \(filter.sql)")
             try query.bind(filter.values)
             while try query.step() {
-                let key = columns.indices.map { query.storedValue(at: $0, limit: .max) }
+                let key = columns.indices.map { query.storedValue(at: $0, limit: Blame.valueLimit) }
                 guard !keys.contains(key) else { continue }
                 guard rows.count < Blame.rowLimit else {
                     isCut = true
@@ -228,83 +209,22 @@ private struct RowSearch {
         }
     }
 
-    /// Reads all rows in a state, and compares them with the state that was followed before.
-    ///
-    /// - Parameters:
-    ///   - path: The state.
-    ///   - vfs: The name of the VFS that reads it; nil for the system's own.
-    /// - Returns: The rows that differ. In the first state, all its rows are inserted.
-    /// - Throws: An error if the state can't be read.
-    mutating func follow(in path: String, vfs: String? = nil) throws -> [Finding.Row] {
-        let connection = try open(path, vfs: vfs)
-        let shape = currentShape
-        let old = contents.isEmpty ? [[Cell]?](repeating: nil, count: rows.count) : contents
-        contents = try Self.contents(of: rows, shape, connection)
-        var found: [Finding.Row] = []
-        for (index, row) in rows.enumerated() {
-            rows[index].values = contents[index]?.map { .init(name: $0.column, value: $0.value) }
-            let change: Finding.Row.Change
-            var cells: [RowChange.Cell]
-            switch (old[index], contents[index]) {
-            case (nil, nil): continue
-            case (nil, let new?):
-                change = .inserted
-                cells = new.map { .init(column: $0.column, old: nil, new: $0.value) }
-            case (let old?, nil):
-                change = .deleted
-                cells = old.map { .init(column: $0.column, old: $0.value, new: nil) }
-            case (let old?, let new?):
-                change = .updated
-                cells = Self.differences(old, new)
-                if cells.isEmpty { continue }
-            }
-            found.append(
-                .init(table: shape?.name ?? address.table, key: row.key, change: change, columns: cells))
+    /// Returns the rows with their values at the failure.
+    func rows(of store: Timeline) -> [Blame.Row] {
+        guard let shape = store.schema.tables[folded(address.table)], shape.kind != .virtual else {
+            return rows
         }
-        return found
-    }
-
-    /// Returns the content of each row; nil for a row that doesn't exist.
-    private static func contents(
-        of rows: [Blame.Row], _ shape: TableShape?, _ connection: borrowing Connection
-    ) throws -> [[Cell]?] {
-        guard let shape else { return rows.map { _ in nil } }
-        let key = shape.blameKey
         // A virtual column may need a function of the application.
         let columns = shape.columns.filter { !$0.isVirtual }.map(\.name)
-        let conditions = key.map { "\(quotedIdentifier($0)) IS ?" }.joined(separator: " AND ")
-        let lookup = try connection.prepare(
-            "SELECT \(columns.map(quotedIdentifier).joined(separator: ", ")) FROM "
-                + "\(quotedIdentifier(shape.name)) WHERE \(conditions)")
-        var contents: [[Cell]?] = []
-        for row in rows {
-            lookup.reset()
-            // A migration may have given the table another key.
-            let isSameKey = row.key.map { folded($0.column) } == key.map(folded)
-            try lookup.bind(row.key.compactMap(\.value.bindable))
-            guard isSameKey, try lookup.step() else {
-                contents.append(nil)
-                continue
-            }
-            contents.append(
-                columns.enumerated().map { index, name in
-                    let value = lookup.storedValue(at: index, limit: Blame.valueLimit)
-                    let hash =
-                        value.isCut ? lookup.storedValue(at: index, limit: .max).hashValue : 0
-                    return Cell(column: name, value: value, hash: hash)
-                })
-        }
-        return contents
-    }
-
-    /// Returns the changes of the columns that both contents have.
-    private static func differences(_ old: [Cell], _ new: [Cell]) -> [RowChange.Cell] {
-        if old == new { return [] }
-        return old.compactMap { cell in
-            guard let other = new.first(where: { folded($0.column) == folded(cell.column) }),
-                other.value != cell.value || other.hash != cell.hash
-            else { return nil }
-            return RowChange.Cell(column: cell.column, old: cell.value, new: other.value)
+        let selected = columns.map(quotedIdentifier).joined(separator: ", ")
+        return rows.map { row in
+            let condition = row.key.map { "\(quotedIdentifier($0.column)) IS ?" }.joined(
+                separator: " AND ")
+            let found = try? store.rows(
+                "SELECT \(selected) FROM \(quotedIdentifier(shape.name)) WHERE \(condition)",
+                row.key.compactMap(\.value.bindable), limit: 1)
+            let values = found?.first.map { zip(columns, $0).map { Blame.Column(name: $0, value: $1) } }
+            return Blame.Row(key: row.key, values: values)
         }
     }
 

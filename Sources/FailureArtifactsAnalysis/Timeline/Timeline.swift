@@ -114,7 +114,9 @@ package final class Timeline {
     private var knownSteps: Result<[Step], any Error>?
     private var knownQuotation: Statement??
     /// The maximum number of changed rows to keep for a table and a transaction.
-    static let rowLimit: Int64 = 2000
+    private let rowLimit: Int64
+    /// The usual value of ``rowLimit``.
+    package static let rowLimit: Int64 = 2000
 
     /// The statements that ran during the test.
     private(set) lazy var testStatements = statements.filter { $0.record.phase == .test }
@@ -151,11 +153,13 @@ package final class Timeline {
     ///   - scratch: An existing directory for temporary files, which the caller removes after the last use of the value.
     ///   - limits: The limits on resources that a state can use.
     ///   - transactions: The maximum number of transactions that are read, the last ones of the history.
+    ///   - rowLimit: The maximum number of changed rows to keep for a table and a transaction.
     /// - Throws: An error if the copy can't be read. A history that can't be read is left out.
     package init(
         _ choice: StoreChoice, of bundle: BundleReader, scratch: String, limits: UntrustedLimits,
-        transactions: Int = .max
+        transactions: Int = .max, rowLimit: Int64 = Timeline.rowLimit
     ) throws {
+        self.rowLimit = rowLimit
         self.choice = choice
         self.bundle = bundle
         self.scratch = scratch
@@ -211,7 +215,7 @@ package final class Timeline {
     private func allSteps(_ isOver: () -> Bool) throws -> [Step] {
         var steps: [Step] = []
         let first = max(0, transactionCount - maximumSteps)
-        try history?.value.forEachTransaction(after: first, rowLimit: Self.rowLimit, limits: limits) {
+        try history?.value.forEachTransaction(after: first, rowLimit: rowLimit, limits: limits) {
             steps.append($0)
             guard isOver() else { return true }
             throw CommandError(
@@ -253,7 +257,7 @@ package final class Timeline {
         let comparison = try StoreComparison(
             a: .init(path: other, isPrivate: true), b: .init(path: path, isPrivate: true),
             limits: limits)
-        let (changes, tables) = try comparison.changes(rowLimit: Self.rowLimit)
+        let (changes, tables) = try comparison.changes(rowLimit: rowLimit)
         return changes.isEmpty ? nil : Step(number: nil, pages: 0, changes: changes, tables: tables)
     }
 

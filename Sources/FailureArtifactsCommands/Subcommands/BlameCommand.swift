@@ -57,7 +57,8 @@ struct BlameCommand: Command {
     func run(_ console: Console) throws -> ExitCode {
         try console.withBundle(at: path) { bundle, scratch in
             let store = try Timeline(
-                bundle.store(named: store), of: bundle, scratch: scratch, limits: console.limits.store)
+                bundle.store(named: store), of: bundle, scratch: scratch, limits: console.limits.store,
+                rowLimit: Blame.changeLimit)
             let blame: Blame
             do {
                 blame = try Blame(address, in: store) { console.time.isOver }
