@@ -109,7 +109,8 @@ struct LoggedTransaction {
                 record.error == nil
             {
                 // The log lacks the beginning of a transaction, which these statements are part of.
-                for index in transactions.indices where transactions[index].connection == connection {
+                for index in transactions.indices
+                where transactions[index].connection == connection && transactions[index].number == nil {
                     transactions[index].isKnown = false
                 }
             }
