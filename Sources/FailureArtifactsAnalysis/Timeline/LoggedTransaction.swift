@@ -232,7 +232,7 @@ extension Timeline.Statement {
 extension [LoggedTransaction] {
     /// Finds the transactions of a history.
     ///
-    /// A history that was recorded page by page tells which statement ended a transaction. For that of a WAL, the
+    /// A history that was recorded page by page tells which statement ended a transaction. With a history from a WAL, the
     /// transactions are compared from the last one on. If one doesn't fit, for example because another process has
     /// written, nothing is certain.
     ///
