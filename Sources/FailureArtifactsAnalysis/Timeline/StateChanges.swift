@@ -41,6 +41,19 @@ package struct StateChanges: Encodable, Equatable, Sendable {
     private enum CodingKeys: String, CodingKey {
         case tables, schema, userVersion
     }
+
+    /// The changes of the schema, such as `table account changed`, and the new version.
+    package var schemaTexts: [String] {
+        schema.map { object in
+            let change =
+                switch object.change {
+                case .created: "added"
+                case .changed: "changed"
+                case .dropped: "removed"
+                }
+            return "\(object.type) \(object.name) \(change)"
+        } + (userVersion.map { ["user_version is \($0)"] } ?? [])
+    }
 }
 
 /// The rows of a table that differ between two states.

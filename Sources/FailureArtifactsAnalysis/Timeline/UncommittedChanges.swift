@@ -22,16 +22,7 @@ package struct UncommittedChanges: Encodable, Equatable {
     }
 
     package init(_ step: Timeline.Step) {
-        schema = step.changes.schema.map { object in
-            let change =
-                switch object.change {
-                case .created: "added"
-                case .changed: "changed"
-                case .dropped: "removed"
-                }
-            return "\(object.type) \(object.name) \(change)"
-        }
-        if step.changes.userVersion != nil { schema.append("user_version changed") }
+        schema = step.changes.schemaTexts
         tables = step.changes.tables.filter { $0.inserted + $0.updated + $0.deleted > 0 }.map {
             Table(name: $0.name, inserted: $0.inserted, updated: $0.updated, deleted: $0.deleted)
         }

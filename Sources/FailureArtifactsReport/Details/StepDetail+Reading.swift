@@ -48,16 +48,7 @@ extension ChangeDetail {
     ///   - step: The step.
     ///   - coreData: The names of entities; nil unless Core Data created the store.
     init(_ step: Timeline.Step, _ coreData: CoreDataChanges?) {
-        schema = step.changes.schema.map { object in
-            let change =
-                switch object.change {
-                case .created: "added"
-                case .changed: "changed"
-                case .dropped: "removed"
-                }
-            return "\(object.type) \(object.name) \(change)"
-        }
-        if let version = step.changes.userVersion { schema.append("user_version is \(version)") }
+        schema = step.changes.schemaTexts
         tables = step.tables.map { changed in
             Table(
                 name: coreData?.title(of: changed.table) ?? changed.table.name,
