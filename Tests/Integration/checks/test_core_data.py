@@ -54,7 +54,8 @@ class CoreDataStores(SuiteCase):
             "CHANGE": "ACHANGE", "TRANSACTION": "ATRANSACTION", "TRANSACTIONSTRING": "ATRANSACTIONSTRING"})
         text = self.tool("show")
         self.assertIn(
-            "Not committed: 3 rows inserted into CHANGE, 1 row inserted into TRANSACTION, 1 row deleted from Fruit.tags",
+            "Not committed: 3 rows inserted into CHANGE, 1 row inserted into TRANSACTION, 1 row inserted into Fruit, "
+            "1 row updated in Fruit, 1 row deleted from Fruit, 1 row deleted from Fruit.tags",
             text)
         self.assertIn("Citrus  2 objects", text)
 
