@@ -254,7 +254,9 @@ extension [LoggedTransaction] {
             }
         }
         var found = [[Int]](repeating: [], count: steps.count)
-        var rest = filter { $0.end == .committed && $0.pages != 0 && !($0.isKnown && $0.kept.isEmpty) }
+        var rest = filter {
+            $0.end == .committed && ($0.pages ?? ($0.isKnown && $0.kept.isEmpty ? 0 : 1)) > 0
+        }
         rest.sort { ($0.statements.last ?? 0) < ($1.statements.last ?? 0) }
         let hasPages = log.contains { $0.record.pages != nil }
         // Another process has written, which may have made the same changes.
@@ -264,14 +266,15 @@ extension [LoggedTransaction] {
         guard !isShared else { return found }
         var next: LoggedTransaction?
         for (index, step) in steps.enumerated().reversed() {
-            // Without the number of its pages, it may have written nothing.
-            guard let last = rest.popLast(), last.pages != nil || !hasPages else { break }
+            guard let last = rest.popLast(),
+                last.pages != nil || !hasPages || last.hasCertainlyWritten(log)
+            else { break }
             guard last.fits(step, log, linked),
                 next?.followsOwn.map({ $0 == (next?.connection == last.connection) }) ?? true
             else { return steps.map { _ in [] } }
-            // Two connections may have waited for each other.
-            if let other = rest.last, other.connection != last.connection, other.fits(step, log, linked),
-                other.nextOrder > log[last.statements.last ?? 0].order
+            // A transaction has the lock when its COMMIT starts, but a statement outside of one may have waited for it.
+            if let other = rest.last, other.connection != last.connection, other.statements.count == 1,
+                other.fits(step, log, linked), other.nextOrder > log[last.statements.last ?? 0].order
             {
                 break
             }
@@ -283,6 +286,11 @@ extension [LoggedTransaction] {
 }
 
 extension LoggedTransaction {
+    /// True unless it may have written no page, as an `UPDATE` to the same values.
+    fileprivate func hasCertainlyWritten(_ log: [Timeline.Statement]) -> Bool {
+        kept.contains { log[$0].hasChangedRows && !log[$0].outline.mayHaveNoEffect }
+    }
+
     /// True if it can be a transaction of the history.
     fileprivate func fits(
         _ step: Timeline.Step, _ log: [Timeline.Statement], _ linked: Set<String>

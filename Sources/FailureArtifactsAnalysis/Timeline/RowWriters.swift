@@ -267,8 +267,12 @@ extension Timeline {
         for index in findings.indices where findings[index].store == name {
             if let (label, step) = sinceSnapshot { findings[index].add(changesOf: step, since: label) }
             let finding = findings[index]
-            guard !finding.rows.isEmpty, finding.evidence != .migration, finding.statement?.error == nil
-            else { continue }
+            // A rule may know another statement that matters more, such as one that changed the schema's text.
+            let tables = Set(finding.rows.map { folded($0.table) })
+            let isOpen = finding.statement.map { statement in
+                statement.error == nil && tables.contains(StatementOutline(statement.sql).table ?? "")
+            }
+            guard !finding.rows.isEmpty, finding.evidence != .migration, isOpen ?? true else { continue }
             let step =
                 finding.transaction.map { number in steps.first { $0.number == number } }
                 ?? (finding.statement == nil ? sinceSnapshot?.step : nil)

@@ -98,8 +98,6 @@ package final class Timeline {
     let bundle: BundleReader
     /// True if the log could be read.
     let hasLog: Bool
-    /// The error that the log can't be read; nil if it was read.
-    package let logError: BundleError?
     /// The reason why the store has no history; nil if it has one.
     package let historyError: BundleError?
     /// The history; nil without one.
@@ -171,15 +169,9 @@ package final class Timeline {
         committedPath = try committed.map { try bundle.extract($0, below: scratch) }
         connection = try Connection.untrusted(path, limits: limits)
         schema = try DatabaseSchema("main", of: connection)
-        var log: [StatementRecord] = []
-        do throws(BundleError) {
-            log = try bundle.statements(of: choice.store)
-            logError = nil
-        } catch {
-            logError = error
-        }
-        hasLog = logError == nil && choice.store.statements != nil
-        statements = StatementLines.applied(to: log).map { Statement($0) }
+        let log = try? bundle.statements(of: choice.store)
+        hasLog = log != nil && choice.store.statements != nil
+        statements = StatementLines.applied(to: log ?? []).map { Statement($0) }
         do throws(BundleError) {
             history = SharedHistory(
                 try bundle.extractHistory(of: committed ?? choice, below: scratch))

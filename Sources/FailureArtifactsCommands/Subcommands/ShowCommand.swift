@@ -76,13 +76,6 @@ struct ShowCommand: Command {
             packageRoot: evidence.packageRoot)
         for store in evidence.stores {
             try checkTime(console)
-            if let error = store.logError {
-                try console.warn(
-                    "The statements of store '\(store.name)' are not shown: \(CommandError(error))")
-            }
-            if !store.statements.isEmpty {
-                content.statements[store.name] = store.statements.map(\.record)
-            }
             var steps: [Timeline.Step] = []
             do {
                 steps = try store.readSteps { console.time.isOver }
@@ -100,6 +93,13 @@ struct ShowCommand: Command {
         }
         for store in bundle.metadata.stores {
             try checkTime(console)
+            do {
+                let log = StatementLines.applied(to: try bundle.statements(of: store))
+                if !log.isEmpty { content.statements[store.name] = log }
+            } catch {
+                try console.warn(
+                    "The statements of store '\(store.name)' are not shown: \(CommandError(error))")
+            }
             content.sqlite[store.name] = bundle.writerVersion(of: store)
             content.coreData[store.name] = try coreData(in: store, of: bundle, scratch, console)
         }
