@@ -26,9 +26,8 @@ struct LoggedTransaction {
     private(set) var pages: Int? = 0
     /// The transaction's number in the history, if the recorder noted it.
     private(set) var number: Int?
-    /// True if the connection's previous transaction directly precedes it in the history, false if another connection
-    /// committed in between; nil if unknown.
-    fileprivate(set) var followsOwn: Bool?
+    /// The growth of the connection's data version since its previous transaction; nil if unknown.
+    fileprivate var growth: Int?
     /// The number of a statement that started after the last one had ended.
     fileprivate var nextOrder: UInt64 = .max
 
@@ -91,7 +90,7 @@ struct LoggedTransaction {
                 if transactions[current].end != .open {
                     open[connection] = nil
                     if transactions[current].end == .committed {
-                        transactions[current].followsOwn = followsOwn(versions[connection])
+                        transactions[current].growth = versions[connection] ?? 0
                         versions[connection] = 0
                     }
                 }
@@ -100,7 +99,7 @@ struct LoggedTransaction {
             }
             if statement.hasCommitted || statement.mayHaveWritten && !statement.beginsTransaction {
                 transactions.append(LoggedTransaction(of: index, statement))
-                transactions[count].followsOwn = followsOwn(versions[connection])
+                transactions[count].growth = versions[connection] ?? 0
                 versions[connection] = 0
             } else if statement.beginsTransaction {
                 open[connection] = count
@@ -134,10 +133,6 @@ struct LoggedTransaction {
             onThread[record.thread] = record.order
         }
         return orders
-    }
-
-    private static func followsOwn(_ versions: Int??) -> Bool? {
-        (versions ?? 0).flatMap { $0 == 1 ? true : $0 > 2 ? false : nil }
     }
 
     private mutating func add(_ index: Int, _ statement: Timeline.Statement) {
@@ -286,9 +281,15 @@ extension [LoggedTransaction] {
 }
 
 extension LoggedTransaction {
+    /// True if the connection's previous transaction directly precedes it in the history, false if another connection
+    /// committed in between; nil if unknown.
+    ///
+    /// Seeing for the first time that others have committed adds 1 to the data version, as an own commit does.
+    fileprivate var followsOwn: Bool? { growth.flatMap { $0 == 1 ? true : $0 > 2 ? false : nil } }
+
     /// True unless it may have written no page, as an `UPDATE` to the same values.
     fileprivate func hasCertainlyWritten(_ log: [Timeline.Statement]) -> Bool {
-        kept.contains { log[$0].hasChangedRows && !log[$0].outline.mayHaveNoEffect }
+        growth ?? 0 > 0 || kept.contains { log[$0].hasChangedRows && !log[$0].outline.mayHaveNoEffect }
     }
 
     /// True if it can be a transaction of the history.

@@ -232,7 +232,7 @@ import Testing
             }
         }
         for result in [whole, cut, late, others] { #expect(result.wrong.isEmpty) }
-        #expect(100 * whole.tied >= 40 * whole.transactions, "\(whole)")
-        #expect(100 * late.tied >= 40 * late.transactions, "\(late)")
+        #expect(100 * whole.tied >= 70 * whole.transactions, "\(whole)")
+        #expect(100 * late.tied >= 70 * late.transactions, "\(late)")
     }
 }
