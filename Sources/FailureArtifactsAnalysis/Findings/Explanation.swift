@@ -90,7 +90,7 @@ package struct Explanation: Encodable {
     static var rules: [any FindingRule.Type] {
         [
             InvariantBroken.self, DifferenceFromPass.self, BrokenReference.self, Integrity.self,
-            StatementFailed.self, Busy.self, OpenTransaction.self, RolledBack.self,
+            StatementFailed.self, Busy.self, OpenTransaction.self, RolledBack.self, Outlier.self,
         ]
     }
 

@@ -117,12 +117,17 @@ enum StatementFailed: FindingRule {
             case .none:
                 "The statement failed. The error isn't in the message, so the code may have ignored it."
             }
+        let existing = isConstraint ? existingRows(error, statement, in: store, failure.effort) : []
+        let writer = existing.first.flatMap { row in
+            store.lastStep(
+                where: { _, change in change.key == row.key.map(\.value) && change.kind == .inserted },
+                of: row.table)
+        }.map { " \(store.title(of: store.steps[$0.index])) inserted the row in its way." }
         return Finding(
             code: isConstraint ? .constraintFailed : code,
             title: table.map { "\(text) in a statement on \($0)" } ?? "A statement failed: \(text)",
             confidence: evidence.confidence, store: store.name,
-            rows: isConstraint ? existingRows(error, statement, in: store, failure.effort) : [],
-            statement: statement.record, explanation: explanation,
+            rows: existing, statement: statement.record, explanation: explanation + (writer ?? ""),
             evidence: evidence != .none ? .error : isHandled || !isRead ? .other : .loss)
     }
 

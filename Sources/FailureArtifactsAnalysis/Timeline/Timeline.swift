@@ -76,6 +76,8 @@ package final class Timeline {
     struct Asked {
         /// The folded names of the tables that the queries read.
         var tables: Set<String> = []
+        /// The folded names of the columns that they read, by table.
+        var columns: [String: Set<String>] = [:]
         /// The folded names of those of which they need no row, because they read them with `LEFT JOIN`.
         var optionalTables: Set<String> = []
         /// True if a query has the expected result.
