@@ -26,7 +26,7 @@ extension Timeline {
     /// - Returns: The statements of each element, in the order in which they ran, each text of a line once. If it is
     ///   unknown which one wrote a row, they are those that can have done so.
     func writers(of changes: [ChangedRows], _ budget: StepBudget) -> [[StatementRecord]] {
-        var found = changes.map { Self.distinct(Self.candidates(for: $0.rows, in: $0.step)) }
+        var found = changes.map { Self.candidates(for: $0.rows, in: $0.step) }
         let doubtful = changes.indices.filter { found[$0].count > 1 }
         forEachState(before: doubtful.map { changes[$0].step }) { index, path in
             let index = doubtful[index]
@@ -35,9 +35,9 @@ extension Timeline {
                 changes[index].step.statements, hasForeignKeys, on: path, limits, budget
             ).writers(of: rows)
             guard let writers, !writers.isEmpty else { return }
-            found[index] = Self.distinct(writers)
+            found[index] = writers
         }
-        return found
+        return found.map(Self.distinct)
     }
 
     /// True if the log shows that foreign keys were enforced.
@@ -62,9 +62,11 @@ extension Timeline {
         return [own, changing].first { !$0.isEmpty } ?? writing
     }
 
+    /// Returns the statements, of those with the same text and line the last one.
     static func distinct(_ statements: [Statement]) -> [StatementRecord] {
         var seen: Set<String> = []
-        return statements.map(\.record).filter { seen.insert($0.textAndPlace).inserted }
+        return statements.map(\.record).reversed().filter { seen.insert($0.textAndPlace).inserted }
+            .reversed()
     }
 }
 

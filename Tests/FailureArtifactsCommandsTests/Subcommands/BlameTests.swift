@@ -116,6 +116,19 @@ import Testing
         #expect(output.contains(statements), "\(output)")
     }
 
+    @Test(arguments: [3, 4]) func theExecutionWithTheValuesOfTheRowIsListed(id: Int) throws {
+        let fixture = try Fixture()
+        let insert = "INSERT INTO account VALUES (?, ?, 30)"
+        let path = try fixture.walBundle(
+            ["INSERT INTO account VALUES (3, 'c', 30); INSERT INTO account VALUES (4, 'd', 30)"],
+            log: [
+                ("PRAGMA journal_mode = wal", 0), ("BEGIN", 0), (insert, 1), (insert, 1), ("COMMIT", 0),
+            ], facts: [2: #""values":[3,"c"]"#, 3: #""values":[4,"d"]"#])
+        let output = run("blame", path, "account", "\(id)").output
+        #expect(output.contains("VALUES (\(id), '\(id == 3 ? "c" : "d")', 30)"), "\(output)")
+        #expect(!output.contains("VALUES (\(7 - id),"))
+    }
+
     /// The row doesn't exist yet when the UPDATE runs.
     @Test func anUpdateBeforeTheInsertIsNotListed() throws {
         let fixture = try Fixture()
