@@ -26,7 +26,7 @@ enum Outlier: FindingRule {
             let rows = try store.rows(
                 "SELECT \(selected) FROM \(quotedIdentifier(shape.name)) ORDER BY \(selected)",
                 limit: rowLimit + 1)
-            guard rows.count > leastOthers, rows.count <= rowLimit else { continue }
+            guard rows.count <= rowLimit else { continue }
             for (index, column) in read.enumerated() {
                 let values = rows.map { $0[key.count + index] }
                 guard let (place, text) = outlier(in: values) else { continue }
@@ -61,6 +61,7 @@ enum Outlier: FindingRule {
 
     /// Returns the place of the only value unlike all others, and the difference; nil without one.
     static func outlier(in values: [StoredValue]) -> (place: Int, difference: String)? {
+        guard values.count > leastOthers else { return nil }
         if let place = single(values.map(kind)) {
             return (place, "\(kind(values[place])), unlike all others,")
         }
@@ -87,7 +88,7 @@ enum Outlier: FindingRule {
     /// Returns the place of the only element that differs from all others, which are the same.
     private static func single(_ elements: [String]) -> Int? {
         let groups = Dictionary(grouping: elements.indices, by: { elements[$0] })
-        guard groups.count == 2, elements.count > leastOthers else { return nil }
+        guard groups.count == 2 else { return nil }
         return groups.values.first { $0.count == 1 }?.first
     }
 
