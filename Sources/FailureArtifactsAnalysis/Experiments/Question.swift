@@ -324,13 +324,10 @@ struct Question {
         return found
     }
 
-    /// Returns the values of a statement's parameters; nil if they aren't known.
+    /// Returns the values of a statement's parameters; nil unless they are known as a whole.
     private static func boundValues(of record: StatementRecord) -> [Value]? {
-        guard let values = record.values else {
-            return StatementParameter.all(in: Array(record.sql.utf8)).isEmpty ? [] : nil
-        }
-        let whole = values.filter { $0.bytes == nil }.map(\.value)
-        return whole.count == values.count ? whole : nil
+        guard let values = record.knownValues, values.allSatisfy({ $0.bytes == nil }) else { return nil }
+        return values.map(\.value)
     }
 }
 

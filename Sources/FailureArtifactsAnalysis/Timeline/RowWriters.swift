@@ -74,6 +74,8 @@ extension Timeline {
 private final class Rerun {
     private let statements: [Timeline.Statement]
     private let connection: Connection
+    /// The connection refers to it.
+    private let budget: StepBudget
 
     /// - Parameters:
     ///   - statements: The statements.
@@ -87,6 +89,7 @@ private final class Rerun {
         _ limits: UntrustedLimits, _ budget: StepBudget
     ) throws {
         self.statements = statements
+        self.budget = budget
         connection = try Connection.untrustedForWriting(path, limits: limits)
         try connection.enableTriggers(foreignKeys: hasForeignKeys)
         budget.limit(connection)
@@ -168,10 +171,9 @@ private final class Rerun {
     func rowInTheWay(
         of statement: Timeline.Statement, table: TableShape, key: [String]
     ) throws -> [StoredValue]? {
-        let verb = statement.outline.kind == .insert ? "INSERT" : "UPDATE"
-        guard let regex = try? Regex("^\\s*(INSERT|UPDATE)(\\s+OR\\s+\\w+)?\\s").ignoresCase(),
-            let start = statement.record.sql.firstMatch(of: regex)
-        else { return nil }
+        let text = SQLText(statement.record.sql)
+        guard let verb = text.tokens.first, verb.isWord(in: ["insert", "update"]) else { return nil }
+        let hasClause = text.tokens.count > 3 && text.tokens[1].isWord("or")
         for earlier in statements { try run(earlier) }
         let columns = key.map(quotedIdentifier)
         // Triggers see the rows that REPLACE deletes only if they are recursive.
@@ -181,7 +183,7 @@ private final class Rerun {
                 + "BEGIN INSERT INTO replaced VALUES (\(columns.map { "OLD." + $0 }.joined(separator: ", "))); END"
         )
         var replacing = statement
-        replacing.record.sql.replaceSubrange(start.range, with: "\(verb) OR REPLACE ")
+        replacing.record.sql = text.replacing(0..<(hasClause ? 3 : 1), with: "\(verb.text) OR REPLACE")
         try run(replacing)
         let query = try connection.prepare("SELECT * FROM temp.replaced")
         guard try query.step() else { return nil }
@@ -194,11 +196,11 @@ private final class Rerun {
         let record = statement.record
         let isWith = statement.outline.words.first == "with"
         guard statement.writes || statement.outline.kind == .definition || isWith else { return }
-        let hasValues =
-            record.values != nil || StatementParameter.all(in: Array(record.sql.utf8)).isEmpty
-        guard record.cut != true, hasValues else { throw SQLiteError("bind", code: 1) }
+        guard record.cut != true, let values = record.knownValues else {
+            throw SQLiteError("bind", code: 1)
+        }
         let prepared = try connection.prepare(record.sql)
-        try prepared.bind((record.values ?? []).map(\.value))
+        try prepared.bind(values.map(\.value))
         while try prepared.step() {}
     }
 

@@ -61,19 +61,3 @@ extension Console {
         }
     }
 }
-
-extension Console {
-    /// Returns the statement log of a store.
-    ///
-    /// Returns an empty log if it can't be read, so that the rest is still shown.
-    func statements(
-        of store: BundleMetadata.Store, in bundle: BundleReader
-    ) throws -> [StatementRecord] {
-        do {
-            return StatementLines.applied(to: try bundle.statements(of: store))
-        } catch {
-            try warn("The statements are not shown: \(CommandError(error))")
-            return []
-        }
-    }
-}
