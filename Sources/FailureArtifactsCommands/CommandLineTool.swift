@@ -17,11 +17,6 @@ package enum CommandLineTool {
     }
 
     /// Runs the command that the arguments name.
-    ///
-    /// - Parameters:
-    ///   - arguments: The arguments, without the tool's own name.
-    ///   - console: The destination of results and errors.
-    /// - Returns: The exit status of the process.
     package static func run(_ arguments: [String], console: Console) -> ExitCode {
         do {
             let code = try dispatch(arguments, console: console)
@@ -88,12 +83,8 @@ package protocol Command {
     static var syntax: Syntax { get }
 
     /// Creates a command from its arguments.
-    ///
-    /// - Throws: A ``CommandError`` for invalid values.
     init(_ arguments: ParsedArguments) throws
 
     /// Runs the command.
-    ///
-    /// - Throws: An error of any subsystem if the command fails.
     func run(_ console: Console) throws -> ExitCode
 }

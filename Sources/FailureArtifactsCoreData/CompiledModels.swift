@@ -9,9 +9,6 @@ package struct CompiledModels {
     private let entries: [String]
 
     /// Lists the models among the resources of a bundle.
-    ///
-    /// - Parameter bundle: The bundle.
-    /// - Throws: A `TestStoreError` if the directory of the resources cannot be read.
     package init(in bundle: Bundle) throws {
         directory = bundle.resourceURL ?? bundle.bundleURL
         entries = try Self.contents(of: directory)
@@ -19,11 +16,8 @@ package struct CompiledModels {
 
     /// Returns the file or directory to load a model from.
     ///
-    /// - Parameters:
-    ///   - name: The model's name, without an extension; nil for the only model.
-    ///   - version: The version's name, such as `App V1`; nil for the current version.
-    /// - Returns: A `.momd` or `.mom`.
-    /// - Throws: A `TestStoreError` that lists the models or versions there are.
+    /// - `name`: the model's name, without an extension; nil for the only model.
+    /// - `version`: the version's name, such as `App V1`; nil for the current version.
     package func file(of name: String?, version: String?) throws -> URL {
         let name = try name ?? onlyName()
         guard names.contains(name) else {

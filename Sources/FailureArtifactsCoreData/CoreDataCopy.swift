@@ -12,11 +12,6 @@ struct CoreDataCopy: @unchecked Sendable {
     private let destinationOptions: [AnyHashable: Any]?
 
     /// Prepares a copy.
-    ///
-    /// - Parameters:
-    ///   - url: The store's file.
-    ///   - options: The options that the store is open with.
-    ///   - model: The store's model.
     init(url: URL, options: [AnyHashable: Any]?, model: NSManagedObjectModel) {
         self.url = url
         self.model = model
@@ -33,10 +28,6 @@ struct CoreDataCopy: @unchecked Sendable {
     /// Copies the store.
     ///
     /// A separate coordinator does it, so that the copy doesn't wait for the queue of the test's coordinator.
-    ///
-    /// - Parameter target: A path in a new directory.
-    /// - Returns: The files of values that are stored externally.
-    /// - Throws: Core Data's error. A missing source isn't an error to Core Data: no copy appears then.
     func copy(to target: String) throws -> [LibraryStore.ExternalFile] {
         let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
         try coordinator.replacePersistentStore(

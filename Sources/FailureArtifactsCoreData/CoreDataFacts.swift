@@ -6,10 +6,7 @@ internal import Foundation
 enum CoreDataFacts {
     /// Returns the description of a store.
     ///
-    /// - Parameters:
-    ///   - type: The store's type, such as `SQLite`.
-    ///   - url: The store's location; nil if it has none.
-    /// - Returns: The description, with the reason if the store can't be captured.
+    /// - `url`: the store's location; nil if it has none.
     static func describe(type: String, url: URL?) -> SeenStore {
         let path = url.flatMap { $0.isFileURL ? $0.path(percentEncoded: false) : nil }
         let isNull = path == "/dev/null"
@@ -33,11 +30,6 @@ enum CoreDataFacts {
     ///
     /// A copy gets the options on a list, not the store's options without some others: Core Data gains new ones with each
     /// version, and any of them could start a migration, a connection to CloudKit or a change of the file.
-    ///
-    /// - Parameters:
-    ///   - keys: The keys.
-    ///   - options: The options that the store is open with.
-    /// - Returns: The options to pass on, with their values unchanged.
     static func options(_ keys: [String], of options: [AnyHashable: Any]?) -> [AnyHashable: Any]? {
         let known = Set(keys.map { AnyHashable($0) })
         let result = (options ?? [:]).filter { known.contains($0.key) }
@@ -45,9 +37,6 @@ enum CoreDataFacts {
     }
 
     /// Returns the externally stored values in the hidden folder beside a store, under names that aren't hidden.
-    ///
-    /// - Parameter path: The store's file.
-    /// - Returns: The files, sorted by their names.
     static func externalFiles(ofStoreAt path: String) -> [LibraryStore.ExternalFile] {
         let name = Path.stem(of: Path.name(of: path))
         let folder = Path.join(Path.directory(of: path), ".\(name)_SUPPORT/_EXTERNAL_DATA")

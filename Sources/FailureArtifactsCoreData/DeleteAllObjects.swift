@@ -24,9 +24,6 @@ extension NSPersistentContainer {
     }
 
     /// Counts the saved objects of each entity.
-    ///
-    /// - Returns: The numbers, by the entities' names.
-    /// - Throws: Core Data's error if the objects cannot be counted.
     func countSavedObjects() throws -> [String: Int] {
         let context = newBackgroundContext()
         return try context.performAndWait {

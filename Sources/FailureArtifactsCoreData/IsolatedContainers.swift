@@ -13,9 +13,6 @@ final class IsolatedContainers: @unchecked Sendable {
     private var loaded: [NSPersistentContainer] = []
 
     /// Creates the directory.
-    ///
-    /// - Parameter name: The start of the directory's name.
-    /// - Throws: An error if the directory cannot be created.
     init(named name: String) throws {
         let path = try FileSystem.createUniqueDirectory(
             in: FileManager.default.temporaryDirectory.path(percentEncoded: false), prefix: name + "-")
@@ -34,13 +31,7 @@ final class IsolatedContainers: @unchecked Sendable {
 
     /// Loads a container's store.
     ///
-    /// - Parameters:
-    ///   - container: The container.
-    ///   - name: The store's name in a bundle; unique among these containers.
-    ///   - placement: The store's placement.
-    ///   - type: The store's type.
-    ///   - configure: A closure that changes the store's description.
-    /// - Throws: Core Data's error if the store cannot be loaded, or the error that `configure` throws.
+    /// - `name`: the store's name in a bundle; unique among these containers.
     func load(
         _ container: NSPersistentContainer, named name: String, placement: StorePlacement,
         type: NSPersistentStore.StoreType,
@@ -63,8 +54,6 @@ final class IsolatedContainers: @unchecked Sendable {
 
     /// Removes the stores from their coordinators, the last one first, and deletes the directory; later calls have no
     /// effect.
-    ///
-    /// - Throws: An error if a store cannot be removed; the others are, and the directory is deleted anyway.
     func end() throws {
         var failure: (any Error)?
         for container in loaded.reversed() {

@@ -15,11 +15,6 @@ package struct LeftObjects {
     }
 
     /// Checks that nothing is left.
-    ///
-    /// - Parameters:
-    ///   - test: The test's name.
-    ///   - container: The name of the shared container.
-    /// - Throws: A `TestStoreError` that names the test and lists what it has left.
     package func check(after test: String, in container: String) throws {
         var parts = counts.filter { $0.value > 0 }.sorted { $0.key < $1.key }.map { entity, count in
             "\(entity): \(count) \(count == 1 ? "object" : "objects") inserted"

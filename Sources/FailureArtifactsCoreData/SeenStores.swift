@@ -55,9 +55,8 @@ final class SeenStores: Sendable {
 
     /// Creates an empty list.
     ///
-    /// - Parameters:
-    ///   - maximumCount: The maximum number of stores. Beyond it, the oldest closed one is forgotten, or the oldest one.
-    ///   - externalFiles: Returns the files that belong to a store and are not part of its database.
+    /// - `maximumCount`: the maximum number of stores. Beyond it, the oldest closed one is forgotten, or the
+    ///   oldest one.
     init(
         maximumCount: Int = 256,
         externalFiles: @escaping @Sendable (_ path: String) -> [LibraryStore.ExternalFile] = { _ in [] }
@@ -68,12 +67,11 @@ final class SeenStores: Sendable {
 
     /// Adds a store that was opened.
     ///
-    /// - Parameters:
-    ///   - store: The store.
-    ///   - owner: The object that has it open. It must not be in its deallocation, because a weak reference to it is
-    ///     formed.
-    ///   - test: The test that opened it; nil if it isn't known.
-    /// - Returns: False for a copy made by a library, which isn't added.
+    /// False for a copy made by a library, which isn't added.
+    ///
+    /// - `owner`: the object that has it open. It must not be in its deallocation, because a weak reference to
+    ///   it is formed.
+    /// - `test`: the test that opened it; nil if it isn't known.
     @discardableResult
     func add(_ store: SeenStore, openIn owner: AnyObject, by test: RunningTest?) -> Bool {
         if let path = store.path, LibraryStore.isCopy(path) { return false }
@@ -87,10 +85,7 @@ final class SeenStores: Sendable {
 
     /// Marks a store as closed.
     ///
-    /// - Parameters:
-    ///   - store: The store.
-    ///   - owner: The identity of the object that had it open.
-    ///   - test: The test that closed it; nil if it isn't known.
+    /// - `test`: the test that closed it; nil if it isn't known.
     func remove(_ store: SeenStore, from owner: ObjectIdentifier, by test: RunningTest?) {
         let known = entries.withLock { $0 }.filter { $0.owner == owner && $0.store == store }
         for entry in known {
@@ -144,9 +139,6 @@ final class SeenStores: Sendable {
     }
 
     /// Lists the closed stores of tests that have not ended.
-    ///
-    /// - Parameter openPaths: The paths of the stores that are open.
-    /// - Returns: The stores, in the order in which they were added.
     func closedStores(besides openPaths: Set<String>) -> [LibraryStore] {
         var stores: [LibraryStore] = []
         var known = openPaths

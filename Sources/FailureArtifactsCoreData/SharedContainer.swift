@@ -63,8 +63,6 @@ public final class SharedContainer<P: NSPersistentContainer>: @unchecked Sendabl
     }
 
     /// Loads the store, or replaces it after a failure, for a test that runs alone.
-    ///
-    /// - Throws: An error if the store cannot be loaded or replaced, or if another test uses the container.
     func begin() throws -> P {
         let isFree = isInUse.withLock { isInUse in
             defer { isInUse = true }
@@ -85,10 +83,7 @@ public final class SharedContainer<P: NSPersistentContainer>: @unchecked Sendabl
 
     /// Checks that a test has left no objects.
     ///
-    /// - Parameters:
-    ///   - test: The test's name.
-    ///   - hasFailed: True if the test has failed already; the store is then replaced instead of checked.
-    /// - Throws: An error that lists the objects, or says why they cannot be counted.
+    /// - `hasFailed`: true if the test has failed already; the store is then replaced instead of checked.
     func end(of test: String, hasFailed: Bool) throws {
         defer { isInUse.withLock { $0 = false } }
         guard let container = opened?.container else { return }

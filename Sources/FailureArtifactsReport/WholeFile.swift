@@ -5,9 +5,6 @@ package import FailureArtifactsSystem
 /// Text that is written piece by piece, and never held in memory as a whole.
 package protocol WrittenText {
     /// Writes the text.
-    ///
-    /// - Parameter write: A function that takes the next piece of the text.
-    /// - Throws: An error that `write` throws.
     func write(_ write: (String) throws -> Void) throws
 }
 
@@ -20,11 +17,6 @@ extension String: WrittenText {
 /// Missing directories of a file's path are created.
 package enum WholeFile {
     /// Writes a file, and replaces an existing one.
-    ///
-    /// - Parameters:
-    ///   - text: The content of the file.
-    ///   - path: The path of the file.
-    /// - Throws: An error if writing fails. An existing file is left unchanged then.
     package static func write(_ text: some WrittenText, to path: String) throws {
         try replace(place(of: path), by: text)
     }
@@ -33,11 +25,7 @@ package enum WholeFile {
     ///
     /// A link of that name is replaced, and its target stays unchanged.
     ///
-    /// - Parameters:
-    ///   - text: The content of the file.
-    ///   - path: The path of the file.
-    ///   - permissions: The permissions of the file; nil for those of a new file of this process.
-    /// - Throws: An error if writing fails. An existing file is left unchanged then.
+    /// - `permissions`: the permissions of the file; nil for those of a new file of this process.
     package static func write(
         _ text: some WrittenText, toOwn path: String, permissions: UInt16? = nil
     ) throws {
@@ -66,12 +54,6 @@ package enum WholeFile {
     }
 
     /// Makes a file that must not exist yet.
-    ///
-    /// - Parameters:
-    ///   - path: The path of the file.
-    ///   - make: A function that makes a complete file at the path that it gets.
-    /// - Throws: An error if there is a file already or can't be one, or an error that `make` throws. Nothing is left
-    ///   at the path then.
     package static func create(_ path: String, _ make: (String) throws -> Void) throws {
         try checkNew(path)
         try publish(path, rename: FileSystem.renameExclusively, make)
@@ -80,11 +62,6 @@ package enum WholeFile {
     /// Checks that a new file can be made, before the work that produces its content.
     ///
     /// It creates nothing.
-    ///
-    /// - Parameters:
-    ///   - path: The path of the file.
-    ///   - choice: The kind of path that `-o` names.
-    /// - Throws: An error if there is a file already, or if the file's directory can't be created or written to.
     package static func checkNew(_ path: String, choice: String = "file") throws {
         guard try FileSystem.status(of: path) == nil else {
             throw CommandError(
@@ -95,8 +72,6 @@ package enum WholeFile {
     }
 
     /// Creates a directory for output, and its missing parents; an existing one stays unchanged.
-    ///
-    /// - Throws: An error if it can't be created. It names the file that is in the way, if there is one.
     package static func createDirectory(_ directory: String) throws {
         try createDirectory(directory, for: directory)
     }
@@ -104,8 +79,6 @@ package enum WholeFile {
     /// Checks that a directory for output exists or can be created, and that it can be written to.
     ///
     /// It creates nothing.
-    ///
-    /// - Throws: An error that names the file that is in the way, if there is one.
     package static func checkDirectory(_ directory: String) throws {
         try checkDirectory(directory, for: directory)
     }
@@ -166,8 +139,6 @@ package enum WholeFile {
     }
 
     /// Returns the path of the file itself if the path is a link to it.
-    ///
-    /// - Throws: An error if the path names something that a file must not replace, such as a terminal or a pipe.
     private static func place(of path: String) throws -> String {
         try checkIsFilePath(path)
         let place = FileSystem.realPath(of: path) ?? path

@@ -14,8 +14,7 @@ enum Compatibility {
     /// Swift Testing has no public access to them; a mirror of the case shows them. If it no longer does, bundles of
     /// parameterized tests don't name the arguments.
     ///
-    /// - Parameter testCase: The case.
-    /// - Returns: The arguments in order; nil for a test without parameters.
+    /// Nil for a test without parameters.
     static func arguments(of testCase: Test.Case) -> [String]? {
         guard testCase.isParameterized else { return nil }
         return find("arguments", in: testCase, depth: 4).map { arguments in
@@ -62,8 +61,7 @@ enum Compatibility {
     /// `Test.cancel()` throws an internal type, `Testing.SkipInfo`. If the type gets another name, a cancelled test
     /// leaves a bundle as if it had failed.
     ///
-    /// - Parameter error: An error that left the test's function; called in the test's task.
-    /// - Returns: True for a cancellation.
+    /// - `error`: an error that left the test's function; called in the test's task.
     static func isCancellation(_ error: any Error) -> Bool {
         (error is CancellationError && Task.isCancelled)
             || String(reflecting: type(of: error)) == "Testing.SkipInfo"
@@ -74,10 +72,7 @@ enum Compatibility {
     /// Swift Testing records this issue outside of the test's scope, and then cancels the test's task from a task of
     /// its own. If it ends the test in another way, a test that exceeds its time limit leaves no bundle.
     ///
-    /// - Parameters:
-    ///   - test: The test whose task was cancelled from outside.
-    ///   - seconds: The time since the test's start.
-    /// - Returns: The issue's text; nil if the test has no time limit, or not reached it.
+    /// Nil if the test has no time limit, or not reached it.
     static func timeLimitMessage(for test: Test, after seconds: Double) -> String? {
         guard let limit = test.timeLimit?.components.seconds else { return nil }
         // On a busy machine, the clock of the limit may have started earlier than the scope.

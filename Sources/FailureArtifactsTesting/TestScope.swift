@@ -49,7 +49,7 @@ struct TestScope: Sendable {
 
     /// Observes an issue, on the thread that records it, before the test continues.
     ///
-    /// - Returns: The issue unchanged; nil for an issue that belongs to no test and is reported elsewhere.
+    /// Nil for an issue that belongs to no test and is reported elsewhere.
     private func observe(_ issue: Issue) -> Issue? {
         guard RunningTest.ofTask === running else {
             // An issue of a detached task, or of a thread without a task, belongs to no test. Swift Testing reports

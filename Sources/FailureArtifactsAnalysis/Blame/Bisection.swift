@@ -68,12 +68,7 @@ extension Timeline {
     /// Every state is tested, because a violation can heal. In a state without a table or column that the query names,
     /// the query returns no row, and such states have no result to compare with.
     ///
-    /// - Parameters:
-    ///   - sql: The user's query.
-    ///   - onChange: True to compare results.
-    /// - Returns: The states.
-    /// - Throws: The query's error if it fails in every state, or fails for another reason than a missing name. A
-    ///   ``CommandError`` if it isn't a query.
+    /// - `onChange`: true to compare results.
     package func bisect(_ sql: String, onChange: Bool) throws -> Bisection {
         var bisection = Bisection(
             transactions: transactionCount, hasOpenTransaction: hasUncommittedState)

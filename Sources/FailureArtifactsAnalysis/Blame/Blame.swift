@@ -61,12 +61,6 @@ extension Blame {
     ///
     /// A row is followed by its key if it matches the address in any state. Without a history, only the changes that were
     /// not committed are known.
-    ///
-    /// - Parameters:
-    ///   - address: The rows.
-    ///   - store: The store.
-    ///   - isOver: Returns true when the time is up.
-    /// - Throws: A ``CommandError`` if there is no such table or row, or an error if a state can't be read.
     package init(_ address: RowAddress, in store: Timeline, isOver: () -> Bool) throws {
         var search = RowSearch(address, store.limits)
         var reads = StateReads(
@@ -171,10 +165,7 @@ private struct RowSearch {
 
     /// Adds the rows of a state that match.
     ///
-    /// - Parameters:
-    ///   - path: The state.
-    ///   - vfs: The name of the VFS that reads it; nil for the system's own.
-    /// - Throws: An error if the state can't be read.
+    /// - `vfs`: the name of the VFS that reads it; nil for the system's own.
     mutating func find(in path: String, vfs: String? = nil) throws {
         let connection = try open(path, vfs: vfs)
         for object in schema?.objects ?? [] {
@@ -229,8 +220,6 @@ private struct RowSearch {
     }
 
     /// Returns the table's name in the schema.
-    ///
-    /// - Throws: A ``CommandError`` if there is no such table, or no state with the columns of the address.
     func tableName() throws -> String {
         let name = address.table
         guard let shape = lastShape else {

@@ -12,7 +12,7 @@ package struct RowAddress: Equatable, Sendable {
 
     /// Reads `TABLE KEY…` or `TABLE WHERE …`; nil if there is neither a key nor a condition.
     ///
-    /// - Parameter words: The arguments. The table and its condition may be in one argument.
+    /// - `words`: the arguments. The table and its condition may be in one argument.
     package init?(_ words: [String]) {
         guard let first = words.first else { return nil }
         let rest = words.dropFirst()
@@ -58,10 +58,6 @@ extension RowAddress {
     }
 
     /// Returns the condition that selects the rows in a table.
-    ///
-    /// - Parameter shape: The table's structure in one state.
-    /// - Returns: The condition.
-    /// - Throws: A ``Mismatch`` if the key doesn't fit.
     func filter(in shape: TableShape) throws -> Filter {
         if let condition { return Filter(sql: condition) }
         let columns = shape.columns.map(\.name)

@@ -35,12 +35,7 @@ struct StateQuery: ~Copyable {
 
     /// Returns the answer in a state.
     ///
-    /// - Parameters:
-    ///   - path: The file with the state.
-    ///   - pages: The pages that differ from the state before; nil if any may.
-    ///   - rowLimit: The maximum number of rows to keep.
-    /// - Returns: The answer, or the error about a missing table or column.
-    /// - Throws: Another error of the query, or a ``CommandError`` if it isn't a query.
+    /// - `pages`: the pages that differ from the state before; nil if any may.
     mutating func answer(
         in path: String, changed pages: [UInt32]?, keeping rowLimit: Int
     ) throws -> Result<Answer, SQLiteError> {
@@ -87,7 +82,7 @@ struct StateQuery: ~Copyable {
 
     /// Counts the rows that follow, without those beyond a limit.
     ///
-    /// - Returns: True if all rows were counted. An error doesn't matter, because the query has returned rows already.
+    /// True if all rows were counted. An error doesn't matter, because the query has returned rows already.
     private static func count(_ statement: borrowing Statement, _ count: inout Int) -> Bool {
         let deadline = Instant.now.advanced(bySeconds: countSeconds)
         while count < countLimit, Instant.now < deadline {

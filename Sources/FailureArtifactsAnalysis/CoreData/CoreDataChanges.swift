@@ -44,9 +44,8 @@ package struct CoreDataChanges {
 
     /// Creates a description from a store's description.
     ///
-    /// - Parameters:
-    ///   - store: The store's description.
-    ///   - namesReferences: True to show a reference as `Basket/p3`; false for the number that ``CoreDataViews`` have.
+    /// - `namesReferences`: true to show a reference as `Basket/p3`; false for the number that
+    ///   ``CoreDataViews`` have.
     package init(_ store: CoreDataStore, namesReferences: Bool = true) {
         entities = Dictionary(
             store.entities.map { ($0.number, $0.name) }, uniquingKeysWith: { first, _ in first })

@@ -115,11 +115,9 @@ extension CoreDataStore {
 
     /// Reads the description of a Core Data store.
     ///
-    /// - Parameters:
-    ///   - connection: A connection that has the store as `main` and doesn't trust its schema.
-    ///   - counts: True to count objects, which takes as long as reading the entities' tables.
-    /// - Returns: The description; nil if Core Data didn't create the store.
-    /// - Throws: An error if the store can't be read.
+    /// Nil if Core Data didn't create the store.
+    ///
+    /// - `counts`: true to count objects, which takes as long as reading the entities' tables.
     package static func read(
         _ connection: borrowing Connection, counts: Bool = false
     ) throws(SQLiteError) -> CoreDataStore? {

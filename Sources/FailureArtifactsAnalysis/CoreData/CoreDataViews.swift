@@ -13,7 +13,7 @@ package struct CoreDataViews {
 
     /// Creates the statements for the views.
     ///
-    /// - Parameter store: The store's description. An entity with the name of an existing table or view has no view.
+    /// - `store`: the store's description. An entity with the name of an existing table or view has no view.
     package init(_ store: CoreDataStore) {
         var taken = store.objectNames
         let shared = store.sharedTables
@@ -74,9 +74,7 @@ package struct CoreDataViews {
     ///
     /// A view that SQLite refuses is left out, also from ``names``.
     ///
-    /// - Parameter connection: A reading connection. The file isn't changed.
-    /// - Returns: The views that are left out, as full sentences with the reasons.
-    /// - Throws: An error if the store is damaged or the time is up.
+    /// - `connection`: a reading connection. The file isn't changed.
     package mutating func create(
         on connection: borrowing Connection
     ) throws(SQLiteError) -> [String] {

@@ -143,10 +143,7 @@ package struct Finding: Equatable, Sendable {
 
         /// Returns the key of a row.
         ///
-        /// - Parameters:
-        ///   - columns: The key's columns.
-        ///   - values: Their values; further values are ignored.
-        /// - Returns: The key.
+        /// - `values`: their values; further values are ignored.
         static func key(_ columns: [String], _ values: [StoredValue]) -> [KeyValue] {
             zip(columns, values).map { KeyValue(column: $0, value: $1) }
         }

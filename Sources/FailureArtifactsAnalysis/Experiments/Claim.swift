@@ -64,9 +64,6 @@ struct Claim {
     }
 
     /// Reads the claims of a message.
-    ///
-    /// - Parameter message: The message.
-    /// - Returns: Two claims if either operand may be the tested one; one that says nothing for an unknown message.
     static func all(in message: FailureMessage) -> [Claim] {
         let text = message.text
         func has(_ part: String) -> Bool { text.contains(part) }

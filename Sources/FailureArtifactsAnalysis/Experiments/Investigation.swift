@@ -12,8 +12,6 @@ struct Investigation {
     private(set) var findings: [Finding] = []
 
     /// Makes the experiments, and notes which tables the questions read.
-    ///
-    /// - Parameter failure: The failure.
     init(_ failure: FailureEvidence) {
         let effort = failure.effort
         questions = Question.all(of: failure, budget: StepBudget(steps: effort.steps))

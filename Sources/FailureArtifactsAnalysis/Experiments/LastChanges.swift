@@ -85,8 +85,7 @@ extension Timeline {
 
     /// Returns the last three statements of the test that changed rows, newest first; each text of a line once.
     ///
-    /// - Parameter tables: The folded names of their tables; nil for all.
-    /// - Returns: The statements.
+    /// - `tables`: the folded names of their tables; nil for all.
     func lastWrites(of tables: Set<String>?) -> [Statement] {
         var seen: Set<String> = []
         let writes = testStatements.reversed().filter { statement in

@@ -12,12 +12,7 @@ struct QueryResult: Equatable {
 
     /// Runs a query.
     ///
-    /// - Parameters:
-    ///   - sql: The query.
-    ///   - values: The values of its parameters.
-    ///   - connection: A connection to the state.
-    /// - Returns: The result; nil if the statement writes, has other parameters, or returns too many rows.
-    /// - Throws: An error if SQLite can't run it.
+    /// Nil if the statement writes, has other parameters, or returns too many rows.
     static func of(
         _ sql: String, _ values: [Value], on connection: borrowing Connection
     ) throws(SQLiteError) -> QueryResult? {
@@ -51,11 +46,8 @@ enum ResultPart: Equatable {
 
     /// Returns the ways in which an operand can be a query's result.
     ///
-    /// - Parameters:
-    ///   - operand: The operand.
-    ///   - result: The result.
-    ///   - other: The other operand; a value in a longer text must be in a part that the other one doesn't have.
-    /// - Returns: The ways, the most specific ones first.
+    /// - `other`: the other operand; a value in a longer text must be in a part that the other one doesn't
+    ///   have.
     static func all(
         giving operand: FailureMessage.Operand, in result: QueryResult,
         unlike other: FailureMessage.Operand? = nil
@@ -265,11 +257,6 @@ enum ResultPart: Equatable {
     }
 
     /// Returns the ways in which a list with or without an element can be a query's result.
-    ///
-    /// - Parameters:
-    ///   - claim: A claim about an element.
-    ///   - result: The result at the failure.
-    /// - Returns: Lists of texts; for a list that must not have the element, those that have it.
     static func lists(for claim: Claim, in result: QueryResult) -> [ResultPart] {
         guard let element = claim.element else { return [] }
         let isText = result.columns.indices.map { column in
@@ -327,12 +314,6 @@ enum ResultPart: Equatable {
 
 extension FailureMessage.Operand {
     /// True if the operand has the same text around and including a part of another text.
-    ///
-    /// - Parameters:
-    ///   - prefix: The text before the part.
-    ///   - suffix: The text after the part.
-    ///   - text: The other text.
-    /// - Returns: True if one of the texts up to the end of the part, or from its start, is in both.
     fileprivate func hasPart(prefix: String, suffix: String, of text: String) -> Bool {
         self.text.hasPrefix(text.dropLast(suffix.count))
             || self.text.hasSuffix(text.dropFirst(prefix.count))

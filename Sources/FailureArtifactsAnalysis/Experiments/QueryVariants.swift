@@ -31,11 +31,6 @@ struct QueryVariants {
     /// The maximum number of variants of a query.
     private static let limit = 200
 
-    /// - Parameters:
-    ///   - sql: The query.
-    ///   - schema: The schema of the store.
-    ///   - terms: Conditions without parameters that other statements of the test have, by the folded name of the table.
-    ///   - values: Returns the values of a column, if they are few.
     init(
         of sql: String, in schema: DatabaseSchema, terms: [String: [String]],
         values: (_ table: TableShape, _ column: TableShape.Column) -> [String]

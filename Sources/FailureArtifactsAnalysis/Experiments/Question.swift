@@ -81,10 +81,9 @@ struct Question {
 
     /// Asks the question.
     ///
-    /// - Parameters:
-    ///   - connection: A connection to a state of the store.
-    ///   - sql: A variant of the query with the same parameters; nil for the query itself.
-    /// - Returns: The result; nil if the query fails or is too expensive.
+    /// Nil if the query fails or is too expensive.
+    ///
+    /// - `sql`: a variant of the query with the same parameters; nil for the query itself.
     func ask(_ connection: borrowing Connection, _ sql: String? = nil) -> QueryResult? {
         (try? QueryResult.of(sql ?? record.sql, values, on: connection)) ?? nil
     }
@@ -117,10 +116,7 @@ struct Question {
     /// There are two if both operands of the assertion may be results of queries. Without a query that has one of the
     /// operands as its result, these are the queries nearest to the assertion.
     ///
-    /// - Parameters:
-    ///   - failure: The failure.
-    ///   - budget: The steps that the queries may use.
-    /// - Returns: The questions; empty without a query.
+    /// Empty without a query.
     static func all(of failure: FailureEvidence, budget: StepBudget) -> [Question] {
         let candidates = candidates(of: failure, budget)
         let claims = Claim.all(in: failure.message)

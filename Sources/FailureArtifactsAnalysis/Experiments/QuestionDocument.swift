@@ -24,9 +24,6 @@ package struct QuestionDocument: Encodable, Sendable {
     /// The maximum number of results in ``sentence``.
     private static let maximumPeriods = 4
 
-    /// - Parameters:
-    ///   - question: The question.
-    ///   - results: Its results in all states, oldest first.
     init(_ question: Question, _ results: [Period]) {
         store = question.store.name
         query = question.record
@@ -69,7 +66,7 @@ package struct QuestionDocument: Encodable, Sendable {
 extension Question {
     /// Asks the question in all states of the history.
     ///
-    /// - Returns: The results that differ from the one before in the compared part; empty if a state can't be read.
+    /// Empty if a state can't be read.
     func periods() -> [QuestionDocument.Period] {
         (try? states()) ?? []
     }

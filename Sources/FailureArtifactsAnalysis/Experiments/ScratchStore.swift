@@ -19,11 +19,7 @@ final class ScratchStore {
 
     /// Copies a store.
     ///
-    /// - Parameters:
-    ///   - path: A stand-alone database.
-    ///   - copy: The path of the copy, which must not exist.
-    ///   - limits: The limits on resources that the store can use.
-    /// - Throws: An error if the store can't be copied or read.
+    /// - `copy`: the path of the copy, which must not exist.
     init(copyOf path: String, at copy: String, limits: UntrustedLimits) throws {
         try FileSystem.copy(path, toNewFile: copy)
         connection = try Connection.untrustedForWriting(copy, limits: limits)
@@ -42,12 +38,8 @@ final class ScratchStore {
     /// A column is restored only if it still has the value that the change gave it. Otherwise, a later write would be
     /// undone as well. Triggers and foreign keys have no effect.
     ///
-    /// - Parameters:
-    ///   - changes: The changes of one transaction.
-    ///   - byDifference: True to take the difference back that a change made to a number if a later write changed it again.
-    ///   - body: The questions to ask.
-    /// - Returns: The result of `body`.
-    /// - Throws: An error if SQLite can't undo the changes, or the error that `body` throws.
+    /// - `byDifference`: true to take the difference back that a change made to a number if a later write
+    ///   changed it again.
     func undoing<Result>(
         _ changes: [Change], byDifference: Bool = false, _ body: () throws -> Result
     ) throws -> Result {

@@ -14,9 +14,7 @@ package struct FileTree: Equatable, Sendable {
 
     /// Reads the watched files of a bundle.
     ///
-    /// - Parameter bundle: The bundle.
-    /// - Returns: A tree for each watched directory, with all changes that the bundle lists. Only the first files have
-    ///   differences.
+    /// Only the first files have differences.
     package static func all(in bundle: BundleReader) -> [FileTree] {
         var left = maximumTotal
         var count = 0
@@ -163,9 +161,8 @@ package struct LineDifferences: Equatable, Sendable {
     ///
     /// JSON in one long line is broken after each value.
     ///
-    /// - Parameters:
-    ///   - old: The old content; nil for a file that didn't exist.
-    ///   - new: The new content; nil for a file that doesn't exist.
+    /// - `old`: the old content; nil for a file that didn't exist.
+    /// - `new`: the new content; nil for a file that doesn't exist.
     package init?(from old: [UInt8]?, to new: [UInt8]?) {
         guard let old = Self.lines(of: old), let new = Self.lines(of: new) else { return nil }
         for part in DifferingPart.all(from: old, to: new) {

@@ -8,12 +8,6 @@ protocol FindingRule {
     static var code: Finding.Code { get }
 
     /// Looks for findings.
-    ///
-    /// - Parameters:
-    ///   - store: The store.
-    ///   - failure: The failure, with its other stores and its message.
-    /// - Returns: The findings, with their evidence.
-    /// - Throws: An error if a query fails.
     static func findings(
         in store: Timeline, of failure: FailureEvidence
     ) throws -> [Finding]
@@ -95,10 +89,6 @@ package struct Explanation: Encodable {
     }
 
     /// Derives the findings.
-    ///
-    /// - Parameters:
-    ///   - evidence: The failure.
-    ///   - bundle: The name of the bundle.
     package init(_ evidence: FailureEvidence, bundle: String) {
         self.bundle = bundle
         let metadata = evidence.metadata

@@ -13,12 +13,7 @@ enum OpenTransaction: FindingRule {
 
     /// Returns the finding about a transaction.
     ///
-    /// - Parameters:
-    ///   - writes: Its statements that changed rows.
-    ///   - start: The statement that began it.
-    ///   - store: The store.
-    ///   - failure: The failure.
-    /// - Returns: Nil if the test wrote nothing.
+    /// Nil if the test wrote nothing.
     private static func finding(
         _ writes: [Timeline.Statement], begunBy start: Timeline.Statement,
         in store: Timeline, _ failure: FailureEvidence

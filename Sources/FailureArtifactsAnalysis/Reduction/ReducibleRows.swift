@@ -219,8 +219,7 @@ enum FullTextTables {
 
     /// Builds the indexes again from their texts, without traces of texts that were removed.
     ///
-    /// - Returns: False if an index was left as it was, because its texts aren't stored or can't be read.
-    /// - Throws: An error if the time is up.
+    /// False if an index was left as it was, because its texts aren't stored or can't be read.
     @discardableResult
     static func rebuild(in connection: borrowing Connection) throws(SQLiteError) -> Bool {
         var isWhole = true

@@ -92,8 +92,7 @@ package final class StoreReduction {
 
     /// Reduces the store, for which the check must hold.
     ///
-    /// - Returns: The reason why the search ended. ``best`` is the smallest store.
-    /// - Throws: An error of the check or the store.
+    /// ``best`` is the smallest store.
     package func run() throws -> End {
         var end = End.complete
         do {

@@ -11,8 +11,7 @@ package enum StoreScript {
     /// If it defers foreign keys, it leaves them as they are for the connection that runs it, and all rows must obey them.
     /// The closure receives a clause for each part of the store that the script leaves out.
     ///
-    /// - Returns: The script; nil if it is larger than the maximum, in bytes.
-    /// - Throws: An error if the store can't be read, or an error of `omissions`.
+    /// Nil if it is larger than the maximum, in bytes.
     package static func bytes(
         of path: String, limits: UntrustedLimits, maximum: Int, defersForeignKeys: Bool = false,
         omissions: (String) throws -> Void

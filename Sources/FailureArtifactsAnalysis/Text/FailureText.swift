@@ -74,10 +74,7 @@ package enum FailureText {
     ///
     /// A crash tells the module and the file's name. That isn't a path to open.
     ///
-    /// - Parameters:
-    ///   - failure: The failure.
-    ///   - root: The root of the package. The path of a file in the package is relative to it.
-    /// - Returns: The place.
+    /// - `root`: the root of the package. The path of a file in the package is relative to it.
     package static func place(of failure: BundleMetadata.Failure, in root: PackageRoot) -> String? {
         guard let file = failure.sourceFile else { return nil }
         func text(_ file: String) -> String { failure.line.map { "\(file):\($0)" } ?? file }

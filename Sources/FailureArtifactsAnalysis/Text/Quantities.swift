@@ -5,9 +5,10 @@ package enum DurationText {
 
     /// Parses durations such as `90`, `90s`, `10m`, `1h30m` and `1.5h`.
     ///
-    /// - Parameter text: Numbers with the units `h`, `m` and `s`, larger units first. A number without a unit is in
+    /// Nil for other text.
+    ///
+    /// - `text`: numbers with the units `h`, `m` and `s`, larger units first. A number without a unit is in
     ///   seconds.
-    /// - Returns: The duration in seconds, greater than 0; nil for other text.
     package static func seconds(_ text: String) -> Double? {
         if let seconds = number(text[...]) { return checked(seconds) }
         var rest = text[...]
@@ -25,8 +26,9 @@ package enum DurationText {
     ///
     /// The unit is required, because `90` alone would be ambiguous.
     ///
-    /// - Parameter text: A number of days, or a duration as in ``seconds(_:)`` with a unit.
-    /// - Returns: The age in seconds, greater than 0; nil for other text.
+    /// Nil for other text.
+    ///
+    /// - `text`: a number of days, or a duration as in ``seconds(_:)`` with a unit.
     package static func age(_ text: String) -> Double? {
         if text.hasSuffix("d") { return seconds(text.dropLast() + "h").map { $0 * 24 } }
         return text.last?.isLetter == true ? seconds(text) : nil
@@ -47,8 +49,7 @@ package enum DurationText {
 
     /// Returns a short duration such as `850 µs`, `4 ms` or `1.25 s`.
     ///
-    /// - Parameter seconds: The duration.
-    /// - Returns: The text; nil for a negative duration and for more than eleven days, which only damaged data has.
+    /// Nil for a negative duration and for more than eleven days, which only damaged data has.
     package static func short(_ seconds: Double) -> String? {
         guard (0..<1e6).contains(seconds) else { return nil }
         let microseconds = (seconds * 1e6).rounded()

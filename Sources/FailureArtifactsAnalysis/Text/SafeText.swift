@@ -142,11 +142,10 @@ package enum TextWidth {
 package enum HostCommand {
     /// Returns text without commands: the second character of `::` and the last `#` before a name are escaped.
     ///
-    /// - Parameters:
-    ///   - text: Any number of lines.
-    ///   - escape: A function that returns the form of a character that the reader of the text understands. By default,
-    ///     it is `\u{…}`, as of control characters.
-    /// - Returns: The text. Calling the function again changes nothing.
+    /// Calling the function again changes nothing.
+    ///
+    /// - `escape`: a function that returns the form of a character that the reader of the text understands. By
+    ///   default, it is `\u{…}`, as of control characters.
     package static func disarmed(
         _ text: String, escape: (Unicode.Scalar) -> String = SafeText.escape
     ) -> String {

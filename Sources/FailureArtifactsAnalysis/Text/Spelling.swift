@@ -4,10 +4,7 @@ package import FailureArtifactsSQLite
 package enum Spelling {
     /// Returns the name with the smallest edit distance, if it is close.
     ///
-    /// - Parameters:
-    ///   - name: The misspelled name.
-    ///   - names: The existing names.
-    /// - Returns: The nearest name; nil if none is close.
+    /// Nil if none is close.
     package static func nearest(to name: String, among names: [String]) -> String? {
         let word = Array(folded(name).unicodeScalars.prefix(64))
         // One letter more or less makes another word of a short one.
@@ -26,11 +23,7 @@ package enum Spelling {
     /// Returns sentences with the nearest name and the existing columns, for SQLite's message about a missing table or
     /// column.
     ///
-    /// - Parameters:
-    ///   - error: The error of a statement.
-    ///   - sql: The statement.
-    ///   - path: The store.
-    /// - Returns: The sentences, after a space; empty if no name is near and the statement names no table.
+    /// Empty if no name is near and the statement names no table.
     package static func hint(for error: SQLiteError, in sql: String, ofStore path: String) -> String {
         guard error.isMissingName, let connection = try? Connection.untrusted(path),
             let schema = try? DatabaseSchema("main", of: connection)

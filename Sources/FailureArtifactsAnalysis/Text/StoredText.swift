@@ -6,10 +6,10 @@ internal import FailureArtifactsSQLite
 package enum StoredText {
     /// Decodes UTF-8.
     ///
-    /// - Parameters:
-    ///   - bytes: The bytes of a text or of its beginning.
-    ///   - isCut: True if the bytes may end inside a character, which is then removed.
-    /// - Returns: The text; nil if the bytes are not UTF-8.
+    /// Nil if the bytes are not UTF-8.
+    ///
+    /// - `bytes`: the bytes of a text or of its beginning.
+    /// - `isCut`: true if the bytes may end inside a character, which is then removed.
     package static func valid(_ bytes: [UInt8], isCut: Bool) -> String? {
         var bytes = bytes
         if isCut {
@@ -26,11 +26,6 @@ package enum StoredText {
     }
 
     /// Returns a value as an SQL literal, truncated to a width.
-    ///
-    /// - Parameters:
-    ///   - value: The value or its beginning.
-    ///   - width: The maximum width, in columns.
-    /// - Returns: One line.
     package static func text(of value: StoredValue, width: Int) -> String {
         let literal = literal(value)
         // Counting bytes is fast, and text never takes more columns than bytes.
@@ -45,12 +40,6 @@ package enum StoredText {
     ///
     /// Values that are too long start shortly before the first difference. If they differ in several parts that don't
     /// fit in the width together, all parts are shown, and the text can be longer than the width.
-    ///
-    /// - Parameters:
-    ///   - old: The old value or its beginning.
-    ///   - new: The new value or its beginning.
-    ///   - width: The maximum width of a value or of each part, in columns.
-    /// - Returns: One line for each value.
     package static func text(of old: StoredValue, _ new: StoredValue, width: Int) -> (
         old: String, new: String
     ) {

@@ -17,9 +17,7 @@ package struct TextExcerpt: Equatable, Sendable {
 
     /// Cuts a text; nil if it fits.
     ///
-    /// - Parameters:
-    ///   - text: The text.
-    ///   - rows: The maximum number of rows of 80 columns. The end gets a third of them.
+    /// - `rows`: the maximum number of rows of 80 columns. The end gets a third of them.
     package init?(of text: String, rows: Int) {
         guard Self.size(of: text, rows: rows) < text.count else { return nil }
         let start = text.prefix(Self.size(of: text, rows: rows - rows / 3))
@@ -80,11 +78,7 @@ package struct TextTail: Equatable, Encodable, Sendable {
 
     /// Takes the last lines of a text; nil if the content is empty, or is no text in UTF-8.
     ///
-    /// - Parameters:
-    ///   - content: The text.
-    ///   - count: The maximum number of lines.
-    ///   - maximumBytes: The maximum size of the lines together, in bytes. A last line that is longer is cut.
-    ///   - maximumLength: The maximum length of a line, in characters.
+    /// - `maximumBytes`: the maximum size of the lines together, in bytes. A last line that is longer is cut.
     package init?(
         of content: [UInt8], lines count: Int, maximumBytes: Int = .max, maximumLength: Int = 200
     ) {
@@ -115,11 +109,6 @@ package struct TextTail: Equatable, Encodable, Sendable {
     }
 
     /// Reads the end of an attachment; nil if it was not kept, is too large, can't be read or is no text.
-    ///
-    /// - Parameters:
-    ///   - attachment: An attachment of the bundle.
-    ///   - bundle: The bundle.
-    ///   - count: The maximum number of lines.
     package init?(of attachment: BundleMetadata.Attachment, in bundle: BundleReader, lines count: Int) {
         guard let name = attachment.entry, let entry = bundle.archive.entry(named: name),
             let content = try? bundle.archive.contents(of: entry, limit: Self.maximumSize)

@@ -87,8 +87,7 @@ extension StoreChoice {
 
     /// Returns the store at the last snapshot that the test asked for, if this is the store at the failure.
     ///
-    /// - Parameter metadata: The bundle's metadata.
-    /// - Returns: The snapshot and the copy; nil if the test asked for none before it failed or ended.
+    /// Nil if the test asked for none before it failed or ended.
     package func snapshot(
         in metadata: BundleMetadata
     ) -> (snapshot: BundleMetadata.Snapshot, choice: StoreChoice)? {
@@ -135,12 +134,7 @@ package struct StoreFile {
 extension BundleReader {
     /// Extracts a store, or a state of its history, from the bundle.
     ///
-    /// - Parameters:
-    ///   - choice: The copy.
-    ///   - commit: The state; nil for the copy itself.
-    ///   - directory: An existing directory, below which the file is created.
-    /// - Returns: The file, which only the caller uses.
-    /// - Throws: An error if the copy or the state can't be extracted.
+    /// - `commit`: the state; nil for the copy itself.
     package func extract(
         _ choice: StoreChoice, at commit: CommitReference?, below directory: String
     ) throws(BundleError) -> StoreFile {

@@ -20,13 +20,6 @@ package final class FailureEvidence {
     let effort: Effort
 
     /// Reads a bundle.
-    ///
-    /// - Parameters:
-    ///   - bundle: The bundle.
-    ///   - scratch: An existing directory for temporary files, which the caller removes after the last use of the value.
-    ///   - invariants: The invariants to check in the stores and their histories.
-    ///   - limits: The limits on resources that a store can use.
-    ///   - effort: The limits of the work.
     package init(
         _ bundle: BundleReader, scratch: String, checking invariants: [Invariant] = [],
         limits: UntrustedLimits = .standard, effort: Effort = .standard

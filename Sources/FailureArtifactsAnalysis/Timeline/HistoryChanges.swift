@@ -7,12 +7,8 @@ extension ExtractedHistory {
     ///
     /// Two files follow the history, one of them a transaction behind the other.
     ///
-    /// - Parameters:
-    ///   - first: The number of the state before the first transaction to visit.
-    ///   - rowLimit: The maximum number of changed rows to keep for a table; 0 to count them only.
-    ///   - limits: The limits on resources that a state can use.
-    ///   - body: Receives the transaction. It returns false to stop.
-    /// - Throws: An error if a state can't be rebuilt or read, or the error that `body` throws.
+    /// - `rowLimit`: the maximum number of changed rows to keep for a table; 0 to count them only.
+    /// - `body`: receives the transaction. It returns false to stop.
     package borrowing func forEachTransaction(
         after first: Int = 0, rowLimit: Int64 = 0,
         limits: UntrustedLimits = .standard,
@@ -43,12 +39,10 @@ extension ExtractedHistory {
 
     /// Visits the states from a certain one to the last one.
     ///
-    /// - Parameters:
-    ///   - first: The first state.
-    ///   - body: Receives the state's number and the path of a file with its content, which the next state overwrites.
-    ///     It returns false to stop.
-    /// - Returns: False if `body` stopped.
-    /// - Throws: An error if a state can't be rebuilt, or the error that `body` throws.
+    /// False if `body` stopped.
+    ///
+    /// - `body`: receives the state's number and the path of a file with its content, which the next state
+    ///   overwrites. It returns false to stop.
     @discardableResult
     borrowing func forEachState(
         from first: Int = 0, _ body: (_ state: Int, _ path: String) throws -> Bool
@@ -66,8 +60,7 @@ extension ExtractedHistory {
 
     /// Returns the pages that a state's transaction wrote.
     ///
-    /// - Parameter state: The number that ``forEachState(from:_:)`` passes on.
-    /// - Returns: The pages that may differ from the state before; nil if any may.
+    /// Nil if any may.
     borrowing func changedPages(_ state: Int) -> [UInt32]? {
         state > 0 ? reader.transactions[state - 1].pages : nil
     }

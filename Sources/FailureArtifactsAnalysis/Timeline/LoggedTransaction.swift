@@ -62,9 +62,6 @@ struct LoggedTransaction {
     // MARK: - Reading a log
 
     /// Finds the transactions of all connections.
-    ///
-    /// - Parameter log: The statements, oldest first.
-    /// - Returns: The transactions, in the order in which they began.
     static func all(in log: [Timeline.Statement]) -> [LoggedTransaction] {
         var transactions: [LoggedTransaction] = []
         // The connections' open transactions, as indices.
@@ -231,11 +228,7 @@ extension [LoggedTransaction] {
     /// transactions are compared from the last one on. If one doesn't fit, for example because another process has
     /// written, nothing is certain.
     ///
-    /// - Parameters:
-    ///   - steps: The last transactions of the history.
-    ///   - log: The statements.
-    ///   - linked: The folded names of the tables whose statements can change other rows than they name.
-    /// - Returns: The statements of each step, as indices in the log; none if they are uncertain.
+    /// None if they are uncertain.
     func statements(
         of steps: [Timeline.Step], in log: [Timeline.Statement], linked: Set<String> = []
     ) -> [[Int]] {
@@ -326,11 +319,10 @@ extension [LoggedTransaction] {
     /// Returns the statements whose changes only a store's copy has: those of a transaction that was open at the failure, or
     /// that was rolled back before.
     ///
-    /// - Parameters:
-    ///   - isBeforeRollback: True if the copy has the content before the last rollback, or before a close that rolled back;
-    ///     false if it has the content at the end of the log.
-    ///   - log: The statements.
-    /// - Returns: The statements, as indices in the log; empty if they are uncertain.
+    /// Empty if they are uncertain.
+    ///
+    /// - `isBeforeRollback`: true if the copy has the content before the last rollback, or before a close that
+    ///   rolled back; false if it has the content at the end of the log.
     func uncommittedStatements(
         beforeRollback isBeforeRollback: Bool, in log: [Timeline.Statement]
     ) -> [Int] {

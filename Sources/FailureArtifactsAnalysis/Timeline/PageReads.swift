@@ -10,7 +10,7 @@ struct PageReads: ~Copyable {
     ///
     /// The result is nil if memory is exhausted.
     ///
-    /// - Parameter pageSize: The page size of the files, in bytes.
+    /// - `pageSize`: the page size of the files, in bytes.
     init?(pageSize: Int) {
         guard let reads = failure_artifacts_page_reads_create(UInt32(clamping: pageSize)) else {
             return nil

@@ -20,11 +20,7 @@ extension Timeline {
 
     /// Returns the statements that wrote rows.
     ///
-    /// - Parameters:
-    ///   - changes: The rows.
-    ///   - budget: The steps that SQLite may use.
-    /// - Returns: The statements of each element, in the order in which they ran, each text of a line once. If it is
-    ///   unknown which one wrote a row, they are those that can have done so.
+    /// If it is unknown which one wrote a row, they are those that can have done so.
     func writers(of changes: [ChangedRows], _ budget: StepBudget) -> [[StatementRecord]] {
         var found = changes.map { Self.candidates(for: $0.rows, in: $0.step) }
         let doubtful = changes.indices.filter { found[$0].count > 1 }
@@ -77,13 +73,8 @@ private final class Rerun {
     /// The connection refers to it.
     private let budget: StepBudget
 
-    /// - Parameters:
-    ///   - statements: The statements.
-    ///   - hasForeignKeys: True to enforce foreign keys.
-    ///   - path: A file with the state before it, which stays as it is.
-    ///   - limits: The limits on resources that the store can use.
-    ///   - budget: The steps that SQLite may use.
-    /// - Throws: An error if the state can't be opened.
+    ///
+    /// - `hasForeignKeys`: true to enforce foreign keys.
     init(
         _ statements: [Timeline.Statement], _ hasForeignKeys: Bool, on path: String,
         _ limits: UntrustedLimits, _ budget: StepBudget
@@ -100,9 +91,7 @@ private final class Rerun {
 
     /// Returns the statements after which the rows differ, without those whose changes a later one replaced.
     ///
-    /// - Parameter rows: The rows.
-    /// - Returns: The statements, in the order in which they ran; empty if a row isn't changed.
-    /// - Throws: An error if the transaction can't begin.
+    /// Empty if a row isn't changed.
     func writers(of rows: [Finding.Row]) throws -> [Timeline.Statement] {
         try connection.execute("BEGIN")
         defer { try? connection.execute("ROLLBACK") }
@@ -162,12 +151,7 @@ private final class Rerun {
 
     /// Returns the key of the row because of which a statement broke a constraint: the one that it replaces if it may.
     ///
-    /// - Parameters:
-    ///   - statement: An `INSERT` or an `UPDATE` that runs after the others.
-    ///   - table: Its table.
-    ///   - key: The columns that identify a row.
-    /// - Returns: The values of these columns; nil if the statement replaces no row or several ones.
-    /// - Throws: An error if a statement can't run.
+    /// Nil if the statement replaces no row or several ones.
     func rowInTheWay(
         of statement: Timeline.Statement, table: TableShape, key: [String]
     ) throws -> [StoredValue]? {
@@ -227,11 +211,7 @@ private final class Rerun {
 extension Timeline {
     /// Returns the row because of which a statement broke a `UNIQUE` constraint.
     ///
-    /// - Parameters:
-    ///   - statement: The statement that failed.
-    ///   - columns: The columns to show.
-    ///   - budget: The steps that SQLite may use.
-    /// - Returns: The row; nil if it is unknown.
+    /// Nil if it is unknown.
     func rowInTheWay(
         of statement: Statement, showing columns: [String], _ budget: StepBudget
     ) -> Finding.Row? {
@@ -261,10 +241,6 @@ extension Timeline {
     }
 
     /// Names the statements that wrote the rows of findings.
-    ///
-    /// - Parameters:
-    ///   - findings: Findings, some of them about this store.
-    ///   - budget: The steps that SQLite may use.
     func addStatements(to findings: inout [Finding], _ budget: StepBudget) {
         var indices: [Int] = []
         var changes: [ChangedRows] = []
@@ -356,12 +332,10 @@ extension Timeline {
 
     /// Returns the origin of a change in a step.
     ///
-    /// - Parameters:
-    ///   - step: The step's index; nil if it is unknown.
-    ///   - table: The table.
-    ///   - kinds: The kinds of statements that can make the change.
-    /// - Returns: The step's transaction. The statement is nil unless exactly one statement, which may have run several
-    ///   times, can have made the change.
+    /// The statement is nil unless exactly one statement, which may have run several times, can have made the
+    /// change.
+    ///
+    /// - `step`: the step's index; nil if it is unknown.
     func origin(
         inStep step: Int?, of table: String, by kinds: Set<StatementOutline.Kind>
     ) -> Origin {

@@ -32,10 +32,6 @@ struct SQLText {
     private(set) var tokens: [Token] = []
 
     /// Splits a statement.
-    ///
-    /// - Parameters:
-    ///   - sql: The statement.
-    ///   - limit: The maximum number of tokens, the first ones.
     init(_ sql: String, limit: Int = .max) {
         bytes = Array(sql.utf8)
         tokens = Self.tokens(of: bytes, limit)
@@ -114,8 +110,7 @@ struct SQLText {
     ///
     /// Terms that name a row by its key stay: all other rows would count as left out.
     ///
-    /// - Parameter keys: The folded names of key columns.
-    /// - Returns: The queries, each with the term. An identity compares a column with a parameter.
+    /// An identity compares a column with a parameter.
     func relaxed(keys: Set<String>) -> [(term: String, sql: String, isIdentity: Bool)] {
         let joins = tokens.indices.compactMap { index -> (String, String, Bool)? in
             guard tokens[index].isWord("join") else { return nil }

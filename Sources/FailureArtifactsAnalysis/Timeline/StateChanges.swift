@@ -71,12 +71,8 @@ package struct ChangedTable: Sendable {
 extension StoreComparison {
     /// Returns the changes of the schema and of rows.
     ///
-    /// - Parameters:
-    ///   - changed: The rows that may differ; nil if all may.
-    ///   - rowLimit: The maximum number of changed rows to return for a table; 0 to count them only.
-    /// - Returns: The changes, and the application's tables with their first changed rows.
-    /// - Throws: An error if a file is damaged or a limit is exceeded. A table whose rows can't be compared for another
-    ///   reason has a `problem`.
+    /// - `changed`: the rows that may differ; nil if all may.
+    /// - `rowLimit`: the maximum number of changed rows to return for a table; 0 to count them only.
     borrowing func changes(
         _ changed: ChangedRows? = nil, rowLimit: Int64
     ) throws -> (changes: StateChanges, tables: [ChangedTable]) {

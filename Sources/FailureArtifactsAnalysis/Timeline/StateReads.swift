@@ -8,10 +8,10 @@ struct StateReads: ~Copyable {
     /// The parts of the first page that a query may depend on; nil before the first state.
     private var firstPage: [UInt8]?
 
-    /// - Parameters:
-    ///   - pageSize: The page size of the store, in bytes.
-    ///   - seesHeader: True if the queries may read fields of the header that change with most transactions. Only
-    ///     pragmas can.
+    ///
+    /// - `pageSize`: the page size of the store, in bytes.
+    /// - `seesHeader`: true if the queries may read fields of the header that change with most transactions.
+    ///   Only pragmas can.
     init(pageSize: Int, seesHeader: Bool = false) {
         pages = PageReads(pageSize: pageSize)
         self.seesHeader = seesHeader
@@ -22,12 +22,10 @@ struct StateReads: ~Copyable {
 
     /// Begins with a state.
     ///
-    /// - Parameters:
-    ///   - path: The file with the state.
-    ///   - changed: The pages that differ from the state before; nil if any may.
-    /// - Returns: False if the queries have the same results as in the state before. Otherwise the recorded pages are
-    ///   forgotten, and the queries must run.
-    /// - Throws: An error if the file can't be read.
+    /// False if the queries have the same results as in the state before. Otherwise the recorded pages are
+    /// forgotten, and the queries must run.
+    ///
+    /// - `changed`: the pages that differ from the state before; nil if any may.
     mutating func begin(in path: String, changed: [UInt32]?) throws(SystemError) -> Bool {
         let isFirst = firstPage == nil
         var isAffected = isFirst || changed == nil

@@ -85,11 +85,6 @@ package struct StatementLines {
     }
 
     /// Returns the callers outside of the wrapper, which may call a closure of its user.
-    ///
-    /// - Parameters:
-    ///   - record: The statement.
-    ///   - source: The line that ``line(of:)`` returns.
-    /// - Returns: The callers, the innermost first; all of them if the wrapper has them all.
     private func callers(
         of record: StatementRecord, _ source: StatementRecord.Source?
     ) -> [StatementRecord.Source]? {

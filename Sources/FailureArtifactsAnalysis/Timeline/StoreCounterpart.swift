@@ -5,11 +5,7 @@ package enum StoreCounterpart {
     /// Stores have the same name in each run, or names that differ only in UUIDs and numbers, such as the identifier of the
     /// process. Such a store needs to be the only one with a name of that form in both runs.
     ///
-    /// - Parameters:
-    ///   - name: The store's name.
-    ///   - own: The names of the stores of its run.
-    ///   - others: The names of the stores of the other run.
-    /// - Returns: The name; nil if no store corresponds.
+    /// Nil if no store corresponds.
     package static func name(of name: String, among own: [String], in others: [String]) -> String? {
         if others.contains(name) { return name }
         let digit = "[0-9A-Fa-f]"

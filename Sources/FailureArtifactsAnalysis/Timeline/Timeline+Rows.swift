@@ -21,13 +21,6 @@ extension Timeline {
     var tables: [TableShape] { schema.applicationTables }
 
     /// Runs a query and returns its rows.
-    ///
-    /// - Parameters:
-    ///   - sql: The query.
-    ///   - values: The values to bind.
-    ///   - limit: The maximum number of rows.
-    /// - Returns: The rows' values, with long ones cut.
-    /// - Throws: An error if the query fails or the time is up.
     func rows(
         _ sql: String, _ values: [Value] = [], limit: Int = 100
     ) throws(SQLiteError) -> [[StoredValue]] {

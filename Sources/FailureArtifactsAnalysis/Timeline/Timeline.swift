@@ -36,9 +36,6 @@ package final class Timeline {
         }
 
         /// True if it changed a cell of a certain kind.
-        ///
-        /// - Parameter isMatch: Returns true for the folded name of a table and a cell of one of its rows.
-        /// - Returns: True if there is such a cell.
         func wrote(_ isMatch: (_ table: String, _ cell: RowChange.Cell) -> Bool) -> Bool {
             tables.contains { table in
                 let name = folded(table.table.name)
@@ -147,14 +144,8 @@ package final class Timeline {
 
     /// Reads a store.
     ///
-    /// - Parameters:
-    ///   - choice: A copy of the store. The one with the content that the test saw includes an open transaction.
-    ///   - bundle: The bundle.
-    ///   - scratch: An existing directory for temporary files, which the caller removes after the last use of the value.
-    ///   - limits: The limits on resources that a state can use.
-    ///   - transactions: The maximum number of transactions that are read, the last ones of the history.
-    ///   - rowLimit: The maximum number of changed rows to keep for a table and a transaction.
-    /// - Throws: An error if the copy can't be read. A history that can't be read is left out.
+    /// - `choice`: a copy of the store. The one with the content that the test saw includes an open
+    ///   transaction.
     package init(
         _ choice: StoreChoice, of bundle: BundleReader, scratch: String, limits: UntrustedLimits,
         transactions: Int = .max, rowLimit: Int64 = Timeline.rowLimit
@@ -195,10 +186,6 @@ package final class Timeline {
     package var steps: [Step] { (try? readSteps()) ?? [] }
 
     /// Returns ``steps``, which takes time only once.
-    ///
-    /// - Parameter isOver: Returns true when the time is up.
-    /// - Returns: The transactions.
-    /// - Throws: An error if a state can't be rebuilt or read, or if the time was up.
     package func readSteps(isOver: () -> Bool = { false }) throws -> [Step] {
         if let knownSteps { return try knownSteps.get() }
         let result = Result { try allSteps(isOver) }
@@ -278,8 +265,7 @@ package final class Timeline {
 
     /// Returns the name of a transaction, for the start of a sentence.
     ///
-    /// - Parameter number: The number in the history; nil for the one whose changes only the copy has.
-    /// - Returns: The name.
+    /// - `number`: the number in the history; nil for the one whose changes only the copy has.
     func title(ofTransaction number: Int?) -> String {
         if let number { return "Transaction \(number)" }
         return store.isBeforeRollback ? "The transaction that was rolled back" : "The open transaction"
@@ -344,9 +330,8 @@ package final class Timeline {
     ///
     /// One file follows the history.
     ///
-    /// - Parameter body: Receives the number of the transaction before the state, which is 0 for the first state and
+    /// - `body`: receives the number of the transaction before the state, which is 0 for the first state and
     ///   nil for the one that only the copy has, and the path of the state. It returns false to stop.
-    /// - Throws: An error if there is no history, if a state can't be rebuilt, or the error that `body` throws.
     func forEachState(_ body: (_ number: Int?, _ path: String) throws -> Bool) throws {
         if let historyError { throw historyError }
         if try history?.value.forEachState(body) ?? true, committedPath != nil {
@@ -356,8 +341,7 @@ package final class Timeline {
 
     /// Returns the pages that a state's transaction wrote.
     ///
-    /// - Parameter number: The number that ``forEachState(_:)`` passes on.
-    /// - Returns: The pages that may differ from the state before; nil if any may.
+    /// Nil if any may.
     func changedPages(_ number: Int?) -> [UInt32]? { number.flatMap { history?.value.changedPages($0) } }
 
     /// Returns the path of a file with the state in which a statement ran: the copy, unless later transactions changed the
@@ -374,9 +358,7 @@ package final class Timeline {
 
     /// Visits the states before some steps, oldest first.
     ///
-    /// - Parameters:
-    ///   - steps: Steps of this store, or the one since the snapshot.
-    ///   - body: Receives the index in `steps` and the path of a file, which it must leave as it is.
+    /// - `body`: receives the index in `steps` and the path of a file, which it must leave as it is.
     func forEachState(before steps: [Step], _ body: (_ index: Int, _ path: String) -> Void) {
         var file: (path: String, state: Int)?
         defer { if let file { try? FileSystem.remove(file.path) } }
@@ -411,9 +393,6 @@ package final class Timeline {
     }
 
     /// Extracts the history again, for other ways through its states.
-    ///
-    /// - Returns: The history.
-    /// - Throws: An error if it is missing or damaged, or if a file can't be read or written.
     func extractHistory() throws(BundleError) -> ExtractedHistory {
         try bundle.extractHistory(
             of: choice.committed(among: bundle.metadata.storeChoices) ?? choice, below: scratch)
@@ -421,8 +400,7 @@ package final class Timeline {
 
     /// Returns the last statement of the test whose text is in a message, as in GRDB's errors, which takes time only once.
     ///
-    /// - Parameter message: The failure's message, which is the same in all calls.
-    /// - Returns: The statement; nil for other messages.
+    /// Nil for other messages.
     func statement(namedIn message: FailureMessage) -> Statement? {
         if let knownQuotation { return knownQuotation }
         let found = testStatements.last { message.quotes($0.record.sql) }

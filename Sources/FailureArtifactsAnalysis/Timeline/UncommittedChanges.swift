@@ -37,11 +37,6 @@ package struct UncommittedChanges: Encodable, Equatable {
     }
 
     /// Returns the sentence with another beginning.
-    ///
-    /// - Parameters:
-    ///   - title: The beginning.
-    ///   - name: Returns the displayed name of a table.
-    /// - Returns: The text.
     package func text(after title: String, naming name: (String) -> String = { $0 }) -> String {
         var items = schema
         for table in tables {

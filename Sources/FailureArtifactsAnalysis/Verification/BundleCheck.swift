@@ -77,8 +77,6 @@ package struct BundleCheck: Encodable, Equatable {
     }
 
     /// Runs `body`, and adds its error to the problems, unless it is listed already.
-    ///
-    /// - Throws: The error of a system call, which the bundle isn't to blame for.
     private mutating func adding(_ body: () throws -> Void) throws {
         let problem: String
         do {

@@ -8,10 +8,6 @@ package struct ToolCommand {
     /// Creates the commands to be typed in a directory, by default the working directory of this process.
     ///
     /// In a package, `swift run` runs the tool if it isn't installed.
-    ///
-    /// - Parameters:
-    ///   - directory: The directory.
-    ///   - searchPath: The directories in which the shell looks for programs, separated by colons.
     package init(
         in directory: String = Path.currentDirectory,
         searchPath: String = ProcessEnvironment.variables["PATH", default: ""]

@@ -23,13 +23,10 @@ package struct BoundValue: Hashable, Sendable {
 
     /// Reads the values from a statement in which SQL literals replace the parameters (`sqlite3_expanded_sql`).
     ///
-    /// - Parameters:
-    ///   - sql: The statement with parameters.
-    ///   - middle: The part of the other text that differs, as described in `recorder.h`.
-    ///   - start: The number of bytes before that part.
-    ///   - end: The number of bytes behind it.
-    /// - Returns: The values in the order of their numbers, from 1; nil if the texts don't fit together. A number that no
-    ///   parameter has is null.
+    /// Nil if the texts don't fit together. A number that no parameter has is null.
+    ///
+    /// - `start`: the number of bytes before that part.
+    /// - `end`: the number of bytes behind it.
     package static func values(
         of sql: String, expandedTo middle: UnsafeRawBufferPointer, start: Int, end: Int
     ) -> [BoundValue]? {

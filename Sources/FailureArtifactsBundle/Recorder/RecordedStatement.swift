@@ -157,7 +157,7 @@ package struct RecordedChunk: Sendable {
     /// The bytes are untrusted: another process may have written them, and died. What follows an invalid record is
     /// ignored.
     ///
-    /// - Parameter bytes: The chunk, or the part of it that is in use; see `recorder.h`.
+    /// - `bytes`: the chunk, or the part of it that is in use; see `recorder.h`.
     package init?(_ bytes: UnsafeRawBufferPointer) {
         let header = MemoryLayout<failure_artifacts_chunk>.size
         guard bytes.count >= header else { return nil }

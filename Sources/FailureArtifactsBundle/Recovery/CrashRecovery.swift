@@ -155,11 +155,6 @@ extension CrashRecovery.Cause {
     /// Returns the cause with a note, if tests ran in parallel.
     ///
     /// A crash ends all tests of the process. Only the backtrace may tell which of them crashed.
-    ///
-    /// - Parameters:
-    ///   - test: The test whose bundle is made.
-    ///   - running: All tests that were running in the process.
-    /// - Returns: The cause.
     func noting(_ test: BundleMetadata.Test, among running: [BundleMetadata.Test]) -> Self {
         guard outcome == .crashed, running.count > 1 else { return self }
         let crashed = running.filter { $0.isNamed(in: frames) }

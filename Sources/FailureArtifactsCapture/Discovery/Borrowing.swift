@@ -67,12 +67,8 @@ extension DiscoveredConnection {
     /// several tests run, all other threads never sleep at the same time. Then it is enough that one thread sleeps: the
     /// one that last used this test's own connection.
     ///
-    /// - Parameters:
-    ///   - deadline: The time until which to wait for another thread to leave the connection.
-    ///   - waitsForRest: True if there is no other way to the store than this connection.
-    ///   - body: Receives the handle. Statements that it runs don't count as uses by the application.
-    /// - Returns: The result of `body`.
-    /// - Throws: An error if the connection can't be used.
+    /// - `waitsForRest`: true if there is no other way to the store than this connection.
+    /// - `body`: receives the handle. Statements that it runs don't count as uses by the application.
     func lend<Result>(
         until deadline: Instant, waitsForRest: Bool, _ body: (BorrowedHandle) -> Result
     ) throws(BorrowingRefusal) -> Result {

@@ -30,10 +30,8 @@ final class ClosedStore: Sendable {
     ///
     /// Only to be called while the connection is being closed.
     ///
-    /// - Parameters:
-    ///   - connection: The connection. Its log is taken over.
-    ///   - owner: The test that opened the store; 0 if not known.
-    ///   - event: The number of the close among the process's opens and closes.
+    /// - `connection`: the connection. Its log is taken over.
+    /// - `owner`: the test that opened the store; 0 if not known.
     init(
         of connection: UnsafeMutablePointer<failure_artifacts_connection>, owner: TestID, event: UInt64
     ) {

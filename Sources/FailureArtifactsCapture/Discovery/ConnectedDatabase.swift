@@ -26,9 +26,6 @@ struct ConnectedDatabase {
     var sharedName: String? { storage == .memory && name == nil ? "shared-memory" : name }
 
     /// Returns the databases of a connection.
-    ///
-    /// - Parameter connection: The connection.
-    /// - Returns: All databases if the connection can be used at this time, otherwise the main database.
     static func all(of connection: DiscoveredConnection) -> [ConnectedDatabase] {
         let main = ConnectedDatabase(mainOf: connection)
         let all = try? connection.lend(until: .now, waitsForRest: false) { borrowed in
@@ -111,9 +108,8 @@ extension DiscoveredStore {
     ///
     /// Call it on the test's thread.
     ///
-    /// - Parameter connections: The connections, in the order they were opened. All connections to one file make one
+    /// - `connections`: the connections, in the order they were opened. All connections to one file make one
     ///   store, and so do all connections to one shared cache.
-    /// - Returns: The stores.
     static func grouping(_ connections: [DiscoveredConnection]) -> [DiscoveredStore] {
         var order: [ConnectedDatabase.Key] = []
         var groups: [ConnectedDatabase.Key: (ConnectedDatabase, [Access])] = [:]
@@ -131,9 +127,6 @@ extension DiscoveredStore {
     /// Returns the stores whose files are open in this process although no connection to them is known.
     ///
     /// Another copy of SQLite has opened them.
-    ///
-    /// - Parameter known: The stores that are known.
-    /// - Returns: The other stores, in the order of their descriptors.
     static func openedByOthers(than known: [DiscoveredStore]) -> [DiscoveredStore] {
         let identities = Set(known.compactMap(\.identity))
         func find() -> [OpenFiles.Entry] {

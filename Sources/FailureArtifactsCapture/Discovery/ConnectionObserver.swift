@@ -47,10 +47,10 @@ struct OpenedConnection {
 
     /// Adds the connection to the open connections.
     ///
-    /// - Parameters:
-    ///   - test: The test that opens it; nil if none runs.
-    ///   - suite: The suite of that test; nil if no other test can run at the same time.
-    /// - Returns: The owner of the connection; nil if any test may use it or none runs.
+    /// Nil if any test may use it or none runs.
+    ///
+    /// - `test`: the test that opens it; nil if none runs.
+    /// - `suite`: the suite of that test; nil if no other test can run at the same time.
     func register(by test: TestID?, in suite: String? = nil) -> TestID? {
         let owner = registry.register(record, by: test, in: suite)
         return owner == 0 ? nil : owner

@@ -15,8 +15,6 @@ extension ConnectionRegistry {
     ///
     /// A pool opens further connections on its own threads. They belong to the test that has opened the store. A store
     /// that no test has opened first is shared by the tests that open it later.
-    ///
-    /// - Returns: The owner of the connection; 0 if any test may use it, or if no test runs.
     func register(
         _ record: UnsafeMutablePointer<failure_artifacts_connection>, by test: TestID?,
         in suite: String? = nil

@@ -5,9 +5,8 @@ internal import FailureArtifactsSystem
 extension ConnectionRegistry {
     /// Saves content that is about to be lost from now on; see ``SavedState``.
     ///
-    /// - Parameter maximumBytes: The maximum size of a saved store, in bytes; 0 to save none. If several tests run at
+    /// - `maximumBytes`: the maximum size of a saved store, in bytes; 0 to save none. If several tests run at
     ///   the same time, the largest maximum applies to all.
-    /// - Returns: The current point in the order of events.
     @discardableResult
     func beginKeeping(maximumBytes: UInt64) -> PointInTime {
         state.withLock { state in
@@ -33,9 +32,10 @@ extension ConnectionRegistry {
     ///
     /// Drops the closed stores of the test. The end of the last running test also drops all other saved data.
     ///
-    /// - Parameter test: The test; nil if it has no stores of its own. A store without a known owner may belong to a
+    /// Nil if there are none.
+    ///
+    /// - `test`: the test; nil if it has no stores of its own. A store without a known owner may belong to a
     ///   test that is still running, so it stays.
-    /// - Returns: The stores that the test has left open; nil if there are none.
     @discardableResult
     func endKeeping(of test: TestID? = nil) -> LeftStores? {
         var left: LeftStores?
@@ -71,7 +71,7 @@ extension ConnectionRegistry {
 
     /// Notes the end of a test on each connection that the test has opened or used.
     ///
-    /// - Returns: The stores that the test has left open; nil if there are none.
+    /// Nil if there are none.
     private static func leave(by test: TestID, _ state: inout State) -> LeftStores? {
         let pointInTime = failure_artifacts_point_in_time()
         var areLeft = false

@@ -62,10 +62,9 @@ final class ConnectionRegistry: Sendable {
     ///
     /// Nothing is printed or written, and the system's SQLite is not initialized.
     ///
-    /// - Parameters:
-    ///   - observer: The receiver of later events, which is not kept alive; nil to leave it unchanged.
-    ///   - prefixes: The prefixes of other copies of SQLite, besides that of sqlite-nio. For those that the process has,
-    ///     SQLite is initialized.
+    /// - `observer`: the receiver of later events, which is not kept alive; nil to leave it unchanged.
+    /// - `prefixes`: the prefixes of other copies of SQLite, besides that of sqlite-nio. For those that the
+    ///   process has, SQLite is initialized.
     func install(observer: (any ConnectionObserver)? = nil, prefixes: [String] = []) {
         for prefix in ["sqlite_nio_"] + prefixes { failure_artifacts_library_add(prefix) }
         if let observer { state.withLock { $0.observer = observer } }
@@ -189,11 +188,10 @@ final class ConnectionRegistry: Sendable {
 
     /// Runs `body` while the connection cannot end, if it is still open.
     ///
-    /// - Parameters:
-    ///   - connection: The connection.
-    ///   - body: Receives the connection. It must not wait, and may use the handle only to inspect its mutex. A thread
-    ///     that closes the connection waits in the meantime, with that mutex held.
-    /// - Returns: The result of `body`; nil if the connection has ended.
+    /// Nil if the connection has ended.
+    ///
+    /// - `body`: receives the connection. It must not wait, and may use the handle only to inspect its mutex. A
+    ///   thread that closes the connection waits in the meantime, with that mutex held.
     func withOpenHandle<Result>(
         of connection: DiscoveredConnection, _ body: (RegisteredConnection) -> Result
     ) -> Result? {

@@ -50,10 +50,8 @@ struct DiscoveredStore: Sendable {
 
     /// Creates a store to which no open connection is known.
     ///
-    /// - Parameters:
-    ///   - path: The store's file.
-    ///   - identity: The identity of the file that an unknown part of the process has open; nil if it is not known to
-    ///     be open.
+    /// - `identity`: the identity of the file that an unknown part of the process has open; nil if it is not
+    ///   known to be open.
     init(path: String, identity: FileStatus.Identity? = nil) {
         self.init(path: path, identity: identity, files: StoreFiles(path: path))
     }
@@ -89,9 +87,7 @@ struct DiscoveredStore: Sendable {
 
     /// Creates a store that is only described.
     ///
-    /// - Parameters:
-    ///   - path: The store's file; nil for a store in memory.
-    ///   - name: Its name in the bundle.
+    /// - `path`: the store's file; nil for a store in memory.
     init(describedAt path: String?, named name: String?) {
         self.init(
             storage: path == nil ? .memory : .file, path: path, suggestedName: name, files: nil)
@@ -124,10 +120,6 @@ struct DiscoveredStore: Sendable {
     }
 
     /// Creates a store from one database of some open connections.
-    ///
-    /// - Parameters:
-    ///   - database: The database, as described by the first connection.
-    ///   - accesses: All connections that have the database.
     init(_ database: ConnectedDatabase, _ accesses: [Access]) {
         let uses = accesses.map { (access: $0, use: $0.connection.lastUse) }
         var sorted = uses.sorted { left, right in

@@ -12,13 +12,9 @@ struct EndedConnections {
 
     /// Adds the data of an ended connection.
     ///
-    /// - Parameters:
-    ///   - images: The saved states of the connection.
-    ///   - log: The last statements of the connection.
-    ///   - wal: The WAL that the connection has used; nil for none.
-    ///   - use: The number of its last statement, in the order of all connections' statements.
-    ///   - unwoundAt: The number at which the final rollback began, in the same order; nil if the last operation was
-    ///     not a rollback.
+    /// - `wal`: the WAL that the connection has used; nil for none.
+    /// - `unwoundAt`: the number at which the final rollback began, in the same order; nil if the last
+    ///   operation was not a rollback.
     mutating func add(
         _ images: [SavedState], _ log: KeptLog? = nil, _ wal: ClosedWAL? = nil, lastUse use: UInt64,
         unwoundAt: UInt64?

@@ -10,7 +10,7 @@ struct FrameworkStores: Sendable {
 
     /// Creates the rules of a process.
     ///
-    /// - Parameter areas: The directories in which tests and their app keep stores, as absolute paths. With nil, only
+    /// - `areas`: the directories in which tests and their app keep stores, as absolute paths. With nil, only
     ///   databases with known paths are left out, wherever they are. The root directory is ignored.
     init(areas: [String]?) {
         self.areas = areas?.map { Self.components(of: $0) }.filter { !$0.isEmpty }
@@ -37,11 +37,11 @@ struct FrameworkStores: Sendable {
 
     /// Returns the reason why a store is left out.
     ///
-    /// - Parameters:
-    ///   - path: The store's file, absolute; nil for a store without a file.
-    ///   - isOfTest: True if a test opened, used or registered the store, or an adapter knows it.
-    ///   - wasOpenAtStart: True if the file was open before the first test of the process started.
-    /// - Returns: The reason, as a full sentence; nil if the store is captured.
+    /// Nil if the store is captured.
+    ///
+    /// - `path`: the store's file, absolute; nil for a store without a file.
+    /// - `isOfTest`: true if a test opened, used or registered the store, or an adapter knows it.
+    /// - `wasOpenAtStart`: true if the file was open before the first test of the process started.
     func reasonToLeaveOut(
         _ path: String?, isOfTest: Bool, wasOpenAtStart: Bool
     ) -> String? {

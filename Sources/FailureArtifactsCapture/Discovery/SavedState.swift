@@ -82,9 +82,7 @@ final class SavedState: Sendable {
 
     /// Writes the content to a new file.
     ///
-    /// - Parameter path: The file.
-    /// - Returns: True if there was content.
-    /// - Throws: An error if the file can't be written.
+    /// True if there was content.
     func write(toNewFile path: String) throws(SystemError) -> Bool {
         try bytes.withLock { bytes throws(SystemError) in
             guard let start = bytes.start else { return false }

@@ -8,15 +8,9 @@ extension CaptureSession {
     ///
     /// Call it before any of the test's code runs.
     ///
-    /// - Parameters:
-    ///   - framework: The framework's name.
-    ///   - suite: The class or suite.
-    ///   - name: The method or function.
-    ///   - place: The place that distinguishes tests of the same name, and cases of a parameterized test.
-    ///   - isAlone: True if no other test runs before this one has ended. If false, run the test's code with
-    ///     ``RunningTest/ofTask`` set to this test.
-    ///   - isSuite: True for a suite that failed outside of its tests.
-    /// - Returns: The test, to be passed to later reports.
+    /// - `isAlone`: true if no other test runs before this one has ended. If false, run the test's code with
+    ///   ``RunningTest/ofTask`` set to this test.
+    /// - `isSuite`: true for a suite that failed outside of its tests.
     package func testWillStart(
         framework: String, suite: String, name: String, place: TestPlace? = nil,
         isAlone: Bool, isSuite: Bool = false
@@ -203,11 +197,8 @@ extension CaptureSession {
     ///
     /// When it returns, copies of the stores are on the disk. The bundle follows when the test has ended.
     ///
-    /// - Parameters:
-    ///   - test: The test.
-    ///   - event: The failure.
-    ///   - testGoesOn: True if ``testDidFinish(_:)`` will be called. If false, the bundle is written before this
-    ///     returns.
+    /// - `testGoesOn`: true if ``testDidFinish(_:)`` will be called. If false, the bundle is written before
+    ///   this returns.
     package func testDidFail(_ test: RunningTest, _ event: FailureEvent, testGoesOn: Bool = true) {
         guard test.isOfThisProcess else { return }
         let configuration = configuration

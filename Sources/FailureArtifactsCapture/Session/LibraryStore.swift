@@ -37,15 +37,13 @@ package struct LibraryStore: Sendable {
 extension LibraryStore {
     /// Creates a library store that is open.
     ///
-    /// - Parameters:
-    ///   - path: The absolute path of the database file.
-    ///   - user: The test that opened it; nil if it isn't known.
-    ///   - externalFiles: Returns the files that belong to the store and are not part of the database. It is used if the
-    ///     copy fails.
-    ///   - copy: Copies the store to a path in a new directory, with its journals beside it. It runs on a thread of its
-    ///     own while the thread of the failure waits for it, for at most half of
-    ///     ``CaptureConfiguration/timeLimitPerStore``. It returns the other files that belong to the copy. They are
-    ///     read before that directory is removed.
+    /// - `user`: the test that opened it; nil if it isn't known.
+    /// - `externalFiles`: returns the files that belong to the store and are not part of the database. It is
+    ///   used if the copy fails.
+    /// - `copy`: copies the store to a path in a new directory, with its journals beside it. It runs on a
+    ///   thread of its own while the thread of the failure waits for it, for at most half of
+    ///   ``CaptureConfiguration/timeLimitPerStore``. It returns the other files that belong to the copy. They
+    ///   are read before that directory is removed.
     package init(
         path: String, usedBy user: RunningTest? = nil,
         externalFiles: @escaping @Sendable () -> [ExternalFile] = { [] },

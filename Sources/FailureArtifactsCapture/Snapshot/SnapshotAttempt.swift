@@ -7,13 +7,11 @@ extension Snapshotter {
     /// The original's locks, journal mode, WAL and error state stay unchanged. Call it on the thread of the failing
     /// test, because the thread identifies the test's own connection.
     ///
-    /// - Parameters:
-    ///   - store: The store.
-    ///   - targets: The paths of the copy's files.
-    ///   - prefersStateBeforeRollback: True if the failure is an error that left the test's code, which may have rolled
-    ///     back the relevant state. Then the copy is the state before the rollback, and the committed state is the
-    ///     state after it.
-    /// - Returns: The method and the quality of the copy. If it reports no copy, there is no file.
+    /// If it reports no copy, there is no file.
+    ///
+    /// - `prefersStateBeforeRollback`: true if the failure is an error that left the test's code, which may
+    ///   have rolled back the relevant state. Then the copy is the state before the rollback, and the committed
+    ///   state is the state after it.
     func capture(
         _ store: DiscoveredStore, to targets: Targets, prefersStateBeforeRollback: Bool = false
     ) -> Snapshot {

@@ -6,12 +6,7 @@ internal import FailureArtifactsSQLite
 extension ParsedArguments {
     /// Returns the whole number that an option gives.
     ///
-    /// - Parameters:
-    ///   - option: The option's long name.
-    ///   - range: The accepted numbers.
-    ///   - syntax: The command's syntax, for the error.
-    /// - Returns: The number; nil if the option wasn't given.
-    /// - Throws: A usage error if the value isn't a number in the range.
+    /// Nil if the option wasn't given.
     func number(
         of option: String, in range: ClosedRange<Int>, _ syntax: Syntax
     ) throws(CommandError) -> Int? {
@@ -25,32 +20,24 @@ extension ParsedArguments {
     }
 
     /// Returns the duration that an option gives, in seconds.
-    ///
-    /// - Throws: A usage error if the value isn't a duration.
     func duration(of option: String, _ syntax: Syntax) throws(CommandError) -> Double? {
         let need = "a duration of a year at most, such as 90, 90s, 10m or 1h30m"
         return try converted(option, syntax, need, DurationText.seconds)
     }
 
     /// Returns the age that an option gives, in seconds.
-    ///
-    /// - Throws: A usage error if the value isn't an age.
     func age(of option: String, _ syntax: Syntax) throws(CommandError) -> Double? {
         try converted(option, syntax, "an age with its unit, such as 90m, 12h or 30d", DurationText.age)
     }
 
     /// Returns the size that an option gives, in bytes.
-    ///
-    /// - Throws: A usage error if the value isn't a size.
     func size(of option: String, _ syntax: Syntax) throws(CommandError) -> UInt64? {
         try converted(option, syntax, "a size such as 500000, 64KB or 20MB", SizeText.bytes)
     }
 
     /// Returns the commit that `--at` names.
     ///
-    /// - Parameter syntax: The command's syntax, for the error.
-    /// - Returns: The commit; nil if the option wasn't given.
-    /// - Throws: A usage error if the value isn't a commit.
+    /// Nil if the option wasn't given.
     func commit(_ syntax: Syntax) throws(CommandError) -> CommitReference? {
         try commits(syntax).last
     }
@@ -78,12 +65,6 @@ extension ParsedArguments {
 
 extension Syntax {
     /// Returns a usage error about an option's value.
-    ///
-    /// - Parameters:
-    ///   - option: The option's long name.
-    ///   - text: The value that was given.
-    ///   - need: The accepted values, as a noun phrase.
-    /// - Returns: An error that names the option and the value.
     func valueError(_ option: String, _ text: String, needs need: String) -> CommandError {
         usageError("'\(option)' needs \(need), not '\(text)'.")
     }
@@ -91,8 +72,6 @@ extension Syntax {
 
 extension ReadingLimits {
     /// Creates the limits that a command's options set.
-    ///
-    /// - Throws: A usage error if the time limit isn't a positive number of seconds.
     init(_ arguments: ParsedArguments, _ syntax: Syntax) throws(CommandError) {
         self = arguments.has("--no-limits") ? .none : .standard
         guard let seconds = try arguments.number(of: "--time-limit", in: 1...Int(Int32.max), syntax)
@@ -107,9 +86,11 @@ extension ReadingLimits {
 enum SizeText {
     /// Parses a size such as `500000000`, `64KB`, `500 MB`, `1.5GB`, `2G` or `2GiB`.
     ///
-    /// - Parameter text: A number, optionally followed by `B`, `KB`, `MB`, `GB` or `TB`; `K` and `KiB` also work. A
-    ///   number without a unit is in bytes. Each unit is 1,024 times the previous one, as in ``Counted/bytes(_:)``.
-    /// - Returns: The size in bytes; nil for other text and for sizes beyond 64 bits.
+    /// Nil for other text and for sizes beyond 64 bits.
+    ///
+    /// - `text`: a number, optionally followed by `B`, `KB`, `MB`, `GB` or `TB`; `K` and `KiB` also work. A
+    ///   number without a unit is in bytes. Each unit is 1,024 times the previous one, as in
+    ///   ``Counted/bytes(_:)``.
     static func bytes(_ text: String) -> UInt64? {
         let isOfNumber: (Character) -> Bool = { ("0"..."9").contains($0) || $0 == "." }
         let digits = text.prefix(while: isOfNumber)

@@ -26,12 +26,6 @@ extension Syntax {
     /// `--name value` and `--name=value` are equivalent. A value may start with a dash unless it is another option of
     /// this command, but it isn't empty. `--` ends the options. Negative numbers aren't options, and neither are statements
     /// that start with a comment. With `--help`, arguments may be missing.
-    ///
-    /// - Parameters:
-    ///   - arguments: The arguments.
-    ///   - artifacts: The artifacts directory, which replaces an omitted first positional if that ``Positional/isArtifacts``.
-    /// - Returns: The grouped arguments.
-    /// - Throws: A usage error for an unexpected or missing argument.
     package func parse(
         _ arguments: [String], artifacts: String
     ) throws(CommandError) -> ParsedArguments {

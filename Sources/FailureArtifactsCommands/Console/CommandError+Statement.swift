@@ -8,13 +8,7 @@ extension CommandError {
     ///
     /// Usually the statement is wrong; sometimes the store is damaged.
     ///
-    /// - Parameters:
-    ///   - error: The statement's error.
-    ///   - sql: The statement.
-    ///   - store: The store.
-    ///   - path: The path of the file that the statement read.
-    ///   - isLast: True if the file has the last state of the store.
-    ///   - bundle: The bundle.
+    /// - `isLast`: true if the file has the last state of the store.
     init(
         _ error: SQLiteError, sql: String, store: StoreChoice, path: String, isLast: Bool,
         bundle: BundleLocation

@@ -5,10 +5,7 @@ internal import FailureArtifactsReading
 extension Console {
     /// Reads the failure results of all bundles at `paths`.
     ///
-    /// - Parameter paths: Bundles, directories, and zips of bundles.
-    /// - Returns: The bundles of failures, sorted by failure time, and the first failure's exit code. Without failures,
-    ///   the code is ``ExitCode/done``.
-    /// - Throws: An error if an output can't be written.
+    /// Without failures, the code is ``ExitCode/done``.
     func resultBundles(at paths: [String]) throws -> (bundles: [ReportedBundle], code: ExitCode) {
         try withScratchDirectory { scratch in
             var bundles: [ReportedBundle] = []
@@ -31,12 +28,8 @@ extension Console {
 extension Console {
     /// Opens one of the bundles at `path`, and runs `body` with it and a scratch directory.
     ///
-    /// - Parameters:
-    ///   - path: A bundle, a directory or zip of bundles, or one of these with a part of a name.
-    ///   - command: The name of a command that also lists the other failures at the path; nil for other commands.
-    ///   - body: Receives the bundle.
-    /// - Returns: The result of `body`.
-    /// - Throws: An error if there is no bundle, or an error of `body`.
+    /// - `command`: the name of a command that also lists the other failures at the path; nil for other
+    ///   commands.
     func withBundle<Result>(
         at path: String, listingOthersFor command: String? = nil,
         _ body: (BundleReader, _ scratch: String) throws -> Result

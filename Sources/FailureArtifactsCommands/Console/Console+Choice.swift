@@ -26,12 +26,7 @@ extension Console {
     /// The newest failure of a test that has not passed since is chosen; otherwise, the newest failure or the newest
     /// passing run.
     ///
-    /// - Parameters:
-    ///   - path: A path as in ``BundleLocator/bundles(at:)``.
-    ///   - scratch: A directory for bundles that are inside other zips.
-    ///   - test: The test of which a passing run is preferred; nil to prefer a failure.
-    /// - Returns: The choice.
-    /// - Throws: An error if there are no bundles, or if the only one can't be read.
+    /// - `test`: the test of which a passing run is preferred; nil to prefer a failure.
     func choose(
         at path: String, scratch: String, passOf test: BundleMetadata.Test? = nil
     ) throws -> BundleChoice {
@@ -97,12 +92,6 @@ extension Console {
     private static let listedOthers = 5
 
     /// Lists the failures that were not chosen, each with the command to type for it.
-    ///
-    /// - Parameters:
-    ///   - choice: The choice.
-    ///   - path: The path that was given.
-    ///   - command: The name of the command.
-    /// - Throws: An error if the output before it can't be written.
     func listOthers(of choice: BundleChoice, at path: String, for command: String) throws {
         guard !choice.others.isEmpty else { return }
         try output.flush()

@@ -18,10 +18,8 @@ extension Console {
     ///
     /// A bundle that can't be read, or that exceeds the limits of ``FindingSearch``, has none.
     ///
-    /// - Parameters:
-    ///   - paths: The bundles.
-    ///   - comparesPasses: True to compare each bundle with one of the same test that passed and lies beside it.
-    /// - Returns: The findings, by path.
+    /// - `comparesPasses`: true to compare each bundle with one of the same test that passed and lies beside
+    ///   it.
     func bestFindings(of paths: [String], comparesPasses: Bool = false) -> [String: Finding] {
         var findings: [String: Finding] = [:]
         for path in paths.prefix(FindingSearch.bundles) {
@@ -56,9 +54,6 @@ extension Console {
 
 extension Console {
     /// Returns the newest bundle of the same test that passed and lies beside each of the first bundles.
-    ///
-    /// - Parameter paths: The bundles.
-    /// - Returns: The paths of the passing bundles, by the path of the failed one.
     func passingBundles(besides paths: [String]) -> [String: String] {
         var result: [String: String] = [:]
         for path in paths.prefix(FindingSearch.bundles) {
@@ -71,10 +66,7 @@ extension Console {
 
     /// Returns the newest bundle of the same test that passed and lies beside a bundle.
     ///
-    /// - Parameters:
-    ///   - bundle: The bundle.
-    ///   - scratch: A directory for temporary files.
-    /// - Returns: The bundle; nil if the test has not passed with the same arguments.
+    /// Nil if the test has not passed with the same arguments.
     func passingBundle(besides bundle: BundleReader, scratch: String) -> BundleReader? {
         guard bundle.location.inner == nil else { return nil }
         let test = bundle.metadata.test

@@ -8,14 +8,8 @@ extension Console {
     ///
     /// Problems with one path or bundle are reported. The other bundles are still read.
     ///
-    /// - Parameters:
-    ///   - paths: Bundles, directories, and zips of bundles.
-    ///   - scratch: A directory for bundles that are inside other zips.
-    ///   - task: The label of the progress bar on a terminal; nil for no bar.
-    ///   - read: Called for each bundle on any thread, with the bundle's size in bytes.
-    ///   - body: Receives the values in the order of the paths and names.
-    /// - Returns: The first failure's exit code, or ``ExitCode/done``.
-    /// - Throws: An error if an output can't be written.
+    /// - `task`: the label of the progress bar on a terminal; nil for no bar.
+    /// - `read`: called for each bundle on any thread, with the bundle's size in bytes.
     func readBundles<Value: Sendable>(
         at paths: [String], scratch: String, task: String? = nil,
         _ read: @escaping @Sendable (BundleLocation, ZipArchive, UInt64) throws -> Value,

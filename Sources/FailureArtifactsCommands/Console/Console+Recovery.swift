@@ -9,11 +9,7 @@ internal import FailureArtifactsSystem
 extension Console {
     /// Returns the recovery of a directory's bundles, with the settings of the environment.
     ///
-    /// - Parameters:
-    ///   - directory: The artifacts directory.
-    ///   - redactions: The redaction file from the command line; nil for the one that the environment names.
-    /// - Returns: The recovery, which has done nothing yet.
-    /// - Throws: An error if the redaction file can't be read.
+    /// - `redactions`: the redaction file from the command line; nil for the one that the environment names.
     func recovery(of directory: String, redactions: String? = nil) throws -> CrashRecovery {
         var reader = EnvironmentReader(environment)
         let limits = DirectoryLimits(&reader)
@@ -28,9 +24,6 @@ extension Console {
     /// Makes the bundles of tests whose process died, in the directory that a path names, or that it names a bundle of.
     ///
     /// It leaves a directory alone that can't be written, or that wasn't written on this machine, and warns.
-    ///
-    /// - Parameter path: A directory, or a path of which the last name is a part of a bundle's name.
-    /// - Throws: An error if the redaction file can't be read.
     func recoverTests(at path: String) throws {
         let isThere = (try? FileSystem.status(of: path)) ?? nil
         let directory = isThere == nil ? Path.directory(of: path) : path

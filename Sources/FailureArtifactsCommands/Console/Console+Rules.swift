@@ -6,8 +6,9 @@ internal import FailureArtifactsSystem
 extension Console {
     /// Returns the absolute path of the redaction file to use.
     ///
-    /// - Parameter given: The path from the command line; nil if the option wasn't given.
-    /// - Returns: The given path or the path from the environment; nil if neither is set.
+    /// Nil if neither is set.
+    ///
+    /// - `given`: the path from the command line; nil if the option wasn't given.
     func redactionFile(_ given: String?) -> String? {
         let file = given ?? environment[RedactionRules.variable, default: ""]
         return given == nil && file.isEmpty ? nil : Path.join(Path.currentDirectory, file)
@@ -26,9 +27,7 @@ extension Console {
 
     /// Reads a directory of invariants.
     ///
-    /// - Parameter given: The path from the command line; nil if the option wasn't given.
-    /// - Returns: The invariants in the given directory or the one that the environment names; otherwise none.
-    /// - Throws: An error if the given directory can't be read. For the environment's directory, there is a warning.
+    /// - `given`: the path from the command line; nil if the option wasn't given.
     func invariants(in given: String?) throws -> [Invariant] {
         if let given {
             let invariants: [Invariant]

@@ -85,9 +85,6 @@ struct KnownBundle: Sendable {
     ///
     /// Bundles of `failure-artifacts run` and of CI services name their run. Otherwise, those of a process are of one run,
     /// and so are those of processes in close succession, unless a test would occur twice.
-    ///
-    /// - Parameter bundles: The bundles.
-    /// - Returns: The indices of the bundles of each run, in the order of their times.
     static func runs(of bundles: [KnownBundle]) -> [[Int]] {
         func isBefore(_ a: Int, _ b: Int) -> Bool { (bundles[a].at, a) < (bundles[b].at, b) }
         let sorted = bundles.indices.sorted(by: isBefore)

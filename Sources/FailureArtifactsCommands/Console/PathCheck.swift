@@ -4,8 +4,6 @@ internal import FailureArtifactsSystem
 /// Checks of paths from the command line, before a command does its work.
 enum PathCheck {
     /// Checks that a directory of bundles exists and can be listed.
-    ///
-    /// - Throws: An error that says what is at the path instead, or why it can't be listed.
     static func directory(_ path: String) throws {
         guard let status = try FileSystem.status(of: path) else {
             throw CommandError(

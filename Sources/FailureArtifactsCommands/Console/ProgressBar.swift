@@ -21,11 +21,6 @@ final class ProgressBar {
     /// Shows the progress.
     ///
     /// Frequent calls are cheap: most of them do nothing.
-    ///
-    /// - Parameters:
-    ///   - task: The label, such as `Reading`.
-    ///   - done: The number of completed items out of `total`.
-    ///   - total: The number of items, which may grow between calls.
     func show(_ task: String, done: Int, total: Int) {
         guard let terminal = output.terminal, total > 0 else { return }
         if let last, last.elapsed < Self.interval { return }

@@ -49,7 +49,7 @@ final class ReadingTime: Sendable {
 
     /// Restarts the timer for the next bundle.
     ///
-    /// - Parameter seconds: The processor time, in seconds; nil for no limit.
+    /// - `seconds`: the processor time, in seconds; nil for no limit.
     func start(seconds: Double?) {
         let now = Instant.processorTime
         state.withLock { state in
@@ -64,8 +64,6 @@ final class ReadingTime: Sendable {
     }
 
     /// Calls `end` if work continues after the second deadline.
-    ///
-    /// - Parameter end: Ends the process.
     func watch(end: @escaping @Sendable () -> Void) {
         let isFirst = state.withLock { state in
             defer { state.isWatched = true }

@@ -35,9 +35,6 @@ package final class TextOutput {
     }
 
     /// Creates the output for lines that are indented later.
-    ///
-    /// - Parameter columns: The number of columns that the terminal's lines lack.
-    /// - Returns: An output that is used for the form of lines only.
     func narrowed(by columns: Int) -> TextOutput {
         let terminal = terminal.map { Terminal(width: $0.width - columns, hasColour: $0.hasColour) }
         return TextOutput(terminal: terminal) { _ in }
@@ -112,10 +109,8 @@ package struct Terminal: Equatable, Sendable {
 
     /// Creates the terminal of a descriptor; nil for a file or a pipe.
     ///
-    /// - Parameters:
-    ///   - descriptor: 1 for standard output, 2 for standard error.
-    ///   - environment: The environment variables. `NO_COLOR` (see no-color.org) and `TERM` determine the use of
-    ///     colour.
+    /// - `environment`: the environment variables. `NO_COLOR` (see no-color.org) and `TERM` determine the use
+    ///   of colour.
     package init?(descriptor: CInt, environment: [String: String]) {
         guard isatty(descriptor) == 1 else { return nil }
         var size = winsize()
@@ -127,7 +122,7 @@ package struct Terminal: Equatable, Sendable {
 
 /// Writes all bytes to a descriptor of this process.
 ///
-/// - Throws: The failure of `write`; `EPIPE` if the reader has closed the pipe.
+/// Throws the failure of `write`; `EPIPE` if the reader has closed the pipe.
 func writeAll(_ bytes: UnsafeRawBufferPointer, to descriptor: CInt, name: String) throws(SystemError) {
     var done = 0
     while done < bytes.count {

@@ -4,12 +4,8 @@ internal import FailureArtifactsAnalysis
 enum TextWrap {
     /// Returns the lines of a paragraph.
     ///
-    /// - Parameters:
-    ///   - text: Words, separated by any number of spaces.
-    ///   - width: The maximum width of a line, in columns. A longer word has its own line.
-    ///   - indent: The number of spaces at the start of each line.
-    ///   - firstIndent: The number of spaces at the start of the first line; nil for `indent`.
-    /// - Returns: At least one line.
+    /// - `width`: the maximum width of a line, in columns. A longer word has its own line.
+    /// - `firstIndent`: the number of spaces at the start of the first line; nil for `indent`.
     static func lines(of text: String, width: Int, indent: Int, firstIndent: Int? = nil) -> [String] {
         var lines: [String] = []
         var line = String(repeating: " ", count: firstIndent ?? indent)
@@ -43,13 +39,7 @@ enum TextWrap {
 
     /// Returns the lines of a failure message, as far as they fit into a number of rows.
     ///
-    /// - Parameters:
-    ///   - text: The message.
-    ///   - rows: The maximum number of rows of 80 columns; nil for no limit. A line tells what is left out.
-    ///   - indent: The number of spaces at the start of each line.
-    ///   - option: The option, or the command and the option, that shows all of it.
-    ///   - output: The output.
-    /// - Returns: At least one line.
+    /// - `rows`: the maximum number of rows of 80 columns; nil for no limit. A line tells what is left out.
     static func excerpt(
         of text: String, rows: Int?, indent: Int, option: String = "--all", for output: TextOutput
     ) -> [String] {

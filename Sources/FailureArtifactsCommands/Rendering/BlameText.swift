@@ -26,11 +26,6 @@ struct BlameText {
     // MARK: - blame
 
     /// Returns the lines of `blame`.
-    ///
-    /// - Parameters:
-    ///   - blame: The transactions and rows.
-    ///   - title: The table and the key, as the user wrote them.
-    /// - Returns: The lines.
     func lines(_ blame: Blame, title: String) -> [String] {
         let heading =
             output.styled(SafeText.line(title), .heading) + " in store \(SafeText.line(blame.store))"
@@ -103,12 +98,9 @@ struct BlameText {
 
     /// Returns the lines of `bisect`.
     ///
-    /// - Parameters:
-    ///   - bisection: The states in question.
-    ///   - transaction: The transaction before the first one; nil before the history.
-    ///   - isComparison: True if the results of the query were compared.
-    ///   - reason: The reason why the history is short; nil if it isn't.
-    /// - Returns: The lines.
+    /// - `transaction`: the transaction before the first one; nil before the history.
+    /// - `isComparison`: true if the results of the query were compared.
+    /// - `reason`: the reason why the history is short; nil if it isn't.
     func lines(
         _ bisection: Bisection, _ transaction: Timeline.Step?, isComparison: Bool,
         reason: String?
@@ -217,12 +209,8 @@ struct BlameText {
 
     /// Returns the lines of a transaction.
     ///
-    /// - Parameters:
-    ///   - label: The text before the first row; nil for none.
-    ///   - rows: The texts of the changed rows.
-    ///   - records: The statements.
-    ///   - count: The number of changed rows, of which `rows` has the first; nil if it has all.
-    /// - Returns: The lines.
+    /// - `label`: the text before the first row; nil for none.
+    /// - `count`: the number of changed rows, of which `rows` has the first; nil if it has all.
     private func lines(
         _ label: String?, _ rows: [String], _ records: [StatementRecord], of count: Int? = nil
     ) -> [String] {

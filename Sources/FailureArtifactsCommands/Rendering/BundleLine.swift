@@ -69,11 +69,7 @@ struct BundleLine: Sendable {
 
     /// Returns the aligned lines, truncated to the width of a terminal.
     ///
-    /// - Parameters:
-    ///   - sections: The bundles to list. Several sections have headings.
-    ///   - output: The output for the lines.
-    /// - Returns: One line for each bundle, without line endings; on a terminal, after a line with the names of the
-    ///   columns.
+    /// - `sections`: the bundles to list. Several sections have headings.
     static func text(of sections: [Section], for output: TextOutput) -> [String] {
         var sections = sections.map { ($0.title, $0.lines) }
         let count = markAlikes(in: &sections)
@@ -90,8 +86,6 @@ struct BundleLine: Sendable {
     }
 
     /// Adds the places of the failures to the tests of bundles that would otherwise differ in their names only.
-    ///
-    /// - Returns: The number of lines.
     private static func markAlikes(in sections: inout [(String, [BundleLine])]) -> Int {
         func text(_ line: BundleLine) -> [String] { [line.outcome, line.time, line.test, line.message] }
         var counts: [[String]: Int] = [:]

@@ -158,8 +158,7 @@ struct BundleText {
     /// Returns the sections of the stores that matter most, as far as they fit, and one with a line for each other
     /// store.
     ///
-    /// - Parameter room: The number of lines for all sections. One store is always described.
-    /// - Returns: The sections.
+    /// - `room`: the number of lines for all sections. One store is always described.
     private func stores(in room: Int) -> [[String]] {
         let stores = metadata.stores
         let details = stores.map { (story: story(of: $0), description: description(of: $0)) }

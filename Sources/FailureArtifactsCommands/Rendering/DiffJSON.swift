@@ -17,7 +17,7 @@ struct DiffJSON {
 
     /// Writes the differences between two stores.
     ///
-    /// - Returns: True if the stores are equal.
+    /// True if the stores are equal.
     func write(
         _ comparison: borrowing StoreComparison, _ a: ComparedSide, _ b: ComparedSide
     ) throws -> Bool {
@@ -43,7 +43,7 @@ struct DiffJSON {
 
     /// Writes the differences in one table.
     ///
-    /// - Returns: True if anything was written.
+    /// True if anything was written.
     private func write(
         _ table: ComparedTable, of comparison: borrowing StoreComparison, after separator: String
     ) throws -> Bool {

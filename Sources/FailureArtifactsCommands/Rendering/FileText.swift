@@ -14,8 +14,7 @@ struct FileText {
 
     /// Returns a heading and a tree for each watched directory.
     ///
-    /// - Parameter trees: The changes of the directories.
-    /// - Returns: Lines without line endings; empty if nothing was watched.
+    /// Empty if nothing was watched.
     func lines(_ trees: [FileTree]) -> [String] {
         let shown = trees.prefix(Self.maximumTrees).map(lines)
         let rest = trees.count - shown.count

@@ -15,10 +15,8 @@ struct FindingText {
 
     /// Creates the text.
     ///
-    /// - Parameters:
-    ///   - isAll: True to show the whole message, and all rows of the findings.
-    ///   - output: The output.
-    ///   - hasCallers: True to add the callers of the statements' lines.
+    /// - `isAll`: true to show the whole message, and all rows of the findings.
+    /// - `hasCallers`: true to add the callers of the statements' lines.
     init(isAll: Bool = false, output: TextOutput, hasCallers: Bool = true) {
         self.isAll = isAll
         self.output = output
@@ -27,12 +25,6 @@ struct FindingText {
     }
 
     /// Returns the failure and its findings.
-    ///
-    /// - Parameters:
-    ///   - explanation: The findings to show.
-    ///   - count: The number of all findings.
-    ///   - path: The path of the bundle, for commands.
-    /// - Returns: The lines.
     func lines(_ explanation: Explanation, of count: Int, path: String) -> [String] {
         var lines = [BundleText.title(explanation.test.title, explanation.outcome, for: output)]
         if let place = explanation.failure?.place {

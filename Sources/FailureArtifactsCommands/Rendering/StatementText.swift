@@ -23,14 +23,10 @@ struct StatementText {
     /// Notes and the place get lines of their own if they don't fit beside the statement. The caller and the query
     /// plan follow.
     ///
-    /// - Parameters:
-    ///   - record: The statement.
-    ///   - start: The text before the statement: spaces, or the time.
-    ///   - style: The style of the statement; nil for plain text.
-    ///   - isAsWritten: True to leave the parameters as they are.
-    ///   - isWhole: True to wrap a long statement, up to 1,000 columns. Otherwise it is truncated to one line.
-    ///   - hasCaller: True to add the caller in another file, if it is known.
-    /// - Returns: At least one line.
+    /// - `style`: the style of the statement; nil for plain text.
+    /// - `isAsWritten`: true to leave the parameters as they are.
+    /// - `isWhole`: true to wrap a long statement, up to 1,000 columns. Otherwise it is truncated to one line.
+    /// - `hasCaller`: true to add the caller in another file, if it is known.
     func lines(
         _ record: StatementRecord, after start: String, style: TextOutput.Style? = nil,
         isAsWritten: Bool = false, isWhole: Bool = false, hasCaller: Bool = false
@@ -169,10 +165,9 @@ private struct Place {
 
     /// Returns the text.
     ///
-    /// - Parameters:
-    ///   - output: The output, which may be a terminal with links.
-    ///   - limit: The maximum number of columns; nil for no limit.
-    /// - Returns: The function and the line. The function is truncated if it is too long.
+    /// The function is truncated if it is too long.
+    ///
+    /// - `limit`: the maximum number of columns; nil for no limit.
     func text(for output: TextOutput, columns limit: Int? = nil) -> String {
         let line = output.styled(output.linked(line, to: address), .dim)
         guard !function.isEmpty else { return line }

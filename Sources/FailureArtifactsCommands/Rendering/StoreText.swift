@@ -14,13 +14,9 @@ struct StoreText {
 
     /// Returns the lines of `show`: state, tables with their row counts, schema.
     ///
-    /// - Parameters:
-    ///   - store: The store's metadata.
-    ///   - uncommitted: The changes of its open transaction; nil if they aren't known.
-    ///   - coreData: The store's Core Data description; nil if it isn't a Core Data store.
-    ///   - sqlite: The version of the SQLite that last wrote the store; nil if it isn't known.
-    ///   - metadata: The bundle's metadata, which names entries that are stored in another bundle.
-    /// - Returns: Lines without line endings.
+    /// - `uncommitted`: the changes of its open transaction; nil if they aren't known.
+    /// - `coreData`: the store's Core Data description; nil if it isn't a Core Data store.
+    /// - `sqlite`: the version of the SQLite that last wrote the store; nil if it isn't known.
     func lines(
         _ store: BundleMetadata.Store, uncommitted: UncommittedChanges?, coreData: CoreDataStore?,
         sqlite: String?, in metadata: BundleMetadata

@@ -5,9 +5,6 @@ enum Shell: String, CaseIterable {
     case bash, zsh, fish
 
     /// Returns a script that completes the tool's arguments.
-    ///
-    /// - Parameter commands: The declarations of all commands.
-    /// - Returns: The script.
     func completions(for commands: [Syntax]) -> String {
         switch self {
         case .bash: BashCompletions(commands: commands).text

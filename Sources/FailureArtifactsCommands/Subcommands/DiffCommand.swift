@@ -114,15 +114,6 @@ extension Console {
 
 extension DiffCommand {
     /// Returns the two stores that the arguments name.
-    ///
-    /// - Parameters:
-    ///   - paths: One or two bundles or databases.
-    ///   - stores: Up to two names of stores.
-    ///   - commits: Up to two states of stores that have a history.
-    ///   - scratch: A directory for the stores of bundles.
-    ///   - console: The limits on content read from bundles, and the destination of messages.
-    /// - Returns: The earlier and the later side.
-    /// - Throws: An error if a file or store doesn't exist or the arguments don't name a pair.
     private static func sides(
         _ paths: [String], stores: [String], commits: [CommitReference], scratch: String,
         _ console: Console
@@ -191,14 +182,7 @@ extension DiffCommand {
 
     /// Returns the two states of a store that say most about the failure.
     ///
-    /// - Parameters:
-    ///   - bundle: The bundle.
-    ///   - source: The same bundle, as a source of sides.
-    ///   - name: The name of the store; nil for the first one with two states.
-    ///   - scratch: A directory for the stores.
-    ///   - console: The destination of the name of the snapshot, if there is one.
-    /// - Returns: The earlier and the later side, with a note if they are only the last transaction.
-    /// - Throws: An error if no store has two states.
+    /// - `name`: the name of the store; nil for the first one with two states.
     private static func defaultSides(
         of bundle: BundleReader, _ source: ComparedSource, store name: String?, scratch: String,
         _ console: Console

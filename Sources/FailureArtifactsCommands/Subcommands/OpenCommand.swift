@@ -114,8 +114,6 @@ struct StoreViewer: Equatable {
     var separator: [String] = []
 
     /// Returns the `sqlite3` shell, which needs only a terminal.
-    ///
-    /// - Throws: An error that explains how to install `sqlite3` if it is missing.
     static func shell(environment: [String: String]) throws(CommandError) -> StoreViewer {
         if let path = ChildProcess.executable(named: "sqlite3", environment: environment) {
             return StoreViewer(executable: path, settings: precautions)
@@ -138,8 +136,6 @@ struct StoreViewer: Equatable {
     ]
 
     /// Returns DB Browser for SQLite (<https://sqlitebrowser.org>), which needs a display.
-    ///
-    /// - Throws: An error that explains how to install it, or an error if there is no display.
     static func window(environment: [String: String]) throws(CommandError) -> StoreViewer {
         if let path = ChildProcess.executable(named: "sqlitebrowser", environment: environment) {
             #if !canImport(Darwin)

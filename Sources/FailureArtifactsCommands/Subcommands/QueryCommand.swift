@@ -82,8 +82,6 @@ struct QueryCommand: Command {
     }
 
     /// Adds the views of entities to the connection.
-    ///
-    /// - Returns: The views that are left out, as full sentences.
     private func addEntities(
         to connection: borrowing Connection, of choice: StoreChoice, in bundle: BundleLocation
     ) throws -> [String] {

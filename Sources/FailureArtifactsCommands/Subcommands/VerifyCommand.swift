@@ -61,8 +61,7 @@ struct VerifyCommand: Command {
 
     /// Checks one zip and prints the result.
     ///
-    /// - Returns: False if it is a bad bundle.
-    /// - Throws: An error that isn't caused by the bundle.
+    /// False if it is a bad bundle.
     private func check(
         _ finding: BundleLocator.Finding, scratch: String, _ console: Console
     ) throws -> Bool {

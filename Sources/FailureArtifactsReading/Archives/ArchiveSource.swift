@@ -45,9 +45,7 @@ struct ArchiveSource: Sendable {
 
     /// Returns a part of this source.
     ///
-    /// - Parameter range: Offsets in this source, in bytes.
-    /// - Returns: The part, which shares the open file.
-    /// - Throws: `truncated` if the range reaches beyond the end.
+    /// - `range`: offsets in this source, in bytes.
     func part(_ range: Range<UInt64>) throws(ZipError.Reason) -> ArchiveSource {
         guard range.upperBound <= size else { throw .truncated }
         return ArchiveSource(self, range)
@@ -55,10 +53,9 @@ struct ArchiveSource: Sendable {
 
     /// Fills a buffer.
     ///
-    /// - Parameters:
-    ///   - buffer: The memory that receives the bytes.
-    ///   - offset: The position of the first byte in this source.
-    /// - Throws: `truncated` if the source ends before; `system` if reading fails.
+    /// Throws `truncated` if the source ends before; `system` if reading fails.
+    ///
+    /// - `buffer`: the memory that receives the bytes.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(ZipError.Reason) {
         guard offset <= size, UInt64(buffer.count) <= size - offset else { throw .truncated }
         let count = try SystemError.asReason { () throws(SystemError) in
@@ -69,11 +66,7 @@ struct ArchiveSource: Sendable {
 
     /// Returns the bytes at a position.
     ///
-    /// - Parameters:
-    ///   - count: The number of bytes. If the source has fewer, nothing is allocated.
-    ///   - offset: The position of the first byte in this source.
-    /// - Returns: Exactly `count` bytes.
-    /// - Throws: The errors of ``read(into:at:)``.
+    /// - `count`: the number of bytes. If the source has fewer, nothing is allocated.
     func bytes(_ count: Int, at offset: UInt64) throws(ZipError.Reason) -> [UInt8] {
         guard count >= 0, offset <= size, UInt64(count) <= size - offset else { throw .truncated }
         var bytes = [UInt8](repeating: 0, count: count)

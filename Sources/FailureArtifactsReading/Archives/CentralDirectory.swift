@@ -4,12 +4,6 @@ internal import FailureArtifactsZip
 /// Reads the list of entries and checks everything that can be checked without their content.
 enum CentralDirectory {
     /// Reads the entries of an archive.
-    ///
-    /// - Parameters:
-    ///   - source: The archive.
-    ///   - path: The archive's name in error messages.
-    /// - Returns: The entries in the order of the directory, and their indices by name.
-    /// - Throws: A ``ZipError`` if any entry is invalid.
     static func read(
         from source: ArchiveSource, path: String
     ) throws(ZipError) -> (entries: [ZipEntry], indices: [String: Int]) {
@@ -73,8 +67,6 @@ enum CentralDirectory {
     }
 
     /// Returns for each entry the offset at which the next entry or the directory starts.
-    ///
-    /// - Throws: `inconsistent` if an entry, at its minimum length, overlaps its successor.
     private static func limits(
         of headers: [CentralDirectoryHeader], directoryOffset: UInt64, path: String
     ) throws(ZipError) -> [UInt64] {

@@ -17,11 +17,6 @@ struct DirectoryLocation: Equatable {
     let entries: Int
 
     /// Finds the directory and checks that it ends where the end records start.
-    ///
-    /// - Parameter source: The archive.
-    /// - Returns: The directory's location.
-    /// - Throws: `notAnArchive`, `truncated`, `inconsistent`, `unsupported` for archives in several parts,
-    ///   `tooLarge`, or `system`.
     static func find(in source: ArchiveSource) throws(ZipError.Reason) -> DirectoryLocation {
         let (end, endOffset) = try findEnd(in: source)
         let limit: UInt64

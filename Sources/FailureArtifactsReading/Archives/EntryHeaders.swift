@@ -107,8 +107,6 @@ struct ExtraFields {
     private var unicodePath: (checksum: UInt32, name: [UInt8])?
 
     /// Reads all of `reader`, skipping blocks with unknown identifiers.
-    ///
-    /// - Throws: `truncated` if a block is longer than the field.
     init(_ reader: LittleEndianReader) throws(ZipError.Reason) {
         var reader = reader
         while reader.remaining > 0 {

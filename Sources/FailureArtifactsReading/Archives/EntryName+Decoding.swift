@@ -7,10 +7,6 @@ extension EntryName {
     /// The name is UTF-8 if the header's flag says so. Otherwise (APPNOTE appendix D) the Unicode path field
     /// comes first. Without it, valid UTF-8 is taken as such, because many tools write it without the flag,
     /// and everything else is code page 437.
-    ///
-    /// - Parameter header: The entry's header in the central directory.
-    /// - Returns: The name.
-    /// - Throws: `unsafeName` if the name is unsafe, or marked as UTF-8 but invalid.
     static func decode(_ header: CentralDirectoryHeader) throws(ZipError.Reason) -> String {
         let isUTF8 = header.flags & ZipFormat.Flag.hasUTF8Name != 0
         let bytes = isUTF8 ? header.name : header.unicodeName ?? header.name

@@ -9,11 +9,6 @@ enum InflatePipe {
     private static let pieceCount = 8
 
     /// Reads deflate data.
-    ///
-    /// - Parameters:
-    ///   - content: The compressed data.
-    ///   - deliver: A closure that receives the content in pieces, on this thread.
-    /// - Throws: The error in the data, or the error that `deliver` throws.
     static func read(
         _ content: ArchiveSource, _ deliver: ZipArchive.Delivery
     ) throws(ZipError.Reason) {

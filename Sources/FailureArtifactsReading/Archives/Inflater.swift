@@ -18,8 +18,6 @@ struct Inflater: ~Copyable {
     private let stream: UnsafeMutablePointer<z_stream>
 
     /// Creates a decompressor.
-    ///
-    /// - Throws: `system` with `ENOMEM`.
     init() throws(ZipError.Reason) {
         stream = .allocate(capacity: 1)
         stream.initialize(to: z_stream())
@@ -36,11 +34,7 @@ struct Inflater: ~Copyable {
     /// A step that neither consumes nor produces anything is not an error here. Only the caller knows if
     /// there is more input.
     ///
-    /// - Parameters:
-    ///   - input: The compressed data, less than 4 GiB.
-    ///   - output: The memory for the result, less than 4 GiB.
-    /// - Returns: The progress of this step.
-    /// - Throws: `inconsistent` if the data is not valid deflate data; `system` with `ENOMEM`.
+    /// Throws `inconsistent` if the data is not valid deflate data; `system` with `ENOMEM`.
     mutating func step(
         _ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
     ) throws(ZipError.Reason) -> Step {

@@ -21,10 +21,7 @@ struct LittleEndianReader {
 
     /// Creates a cursor over a part of the bytes.
     ///
-    /// - Parameters:
-    ///   - bytes: All bytes.
-    ///   - range: The indices of the part.
-    /// - Throws: `truncated` if the range is not within the array.
+    /// - `bytes`: all bytes.
     init(_ bytes: [UInt8], _ range: Range<Int>) throws(ZipError.Reason) {
         guard range.lowerBound >= 0, range.upperBound <= bytes.count else { throw .truncated }
         self.bytes = bytes

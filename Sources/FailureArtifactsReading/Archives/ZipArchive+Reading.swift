@@ -13,12 +13,9 @@ extension ZipArchive {
     /// Size and CRC-32 are verified only when this function returns. After an error, discard the pieces that
     /// `body` has received.
     ///
-    /// - Parameters:
-    ///   - entry: A file of this archive.
-    ///   - body: A closure that receives the content in pieces of at most 256 KiB, valid during the call.
-    /// - Throws: `noSuchEntry` for a directory; `unsupported` for methods other than deflate; `inconsistent`,
-    ///   `truncated`, `badSize` or `badChecksum` for a damaged archive; `overLimit` for too much content;
-    ///   `system` if reading or `body` fails.
+    /// Throws `noSuchEntry` for a directory; `unsupported` for methods other than deflate; `inconsistent`,
+    /// `truncated`, `badSize` or `badChecksum` for a damaged archive; `overLimit` for too much content;
+    /// `system` if reading or `body` fails.
     package func read(
         _ entry: ZipEntry, _ body: (UnsafeRawBufferPointer) throws(ConsumerError) -> Void
     ) throws(ZipError) {
@@ -53,11 +50,7 @@ extension ZipArchive {
     ///
     /// Neither the size nor the CRC-32 of the content is verified.
     ///
-    /// - Parameters:
-    ///   - count: The maximum number of bytes, at most 4 KiB.
-    ///   - entry: A file of this archive.
-    /// - Returns: The first bytes, or the whole content if it is shorter.
-    /// - Throws: An error as ``read(_:_:)`` throws it.
+    /// - `count`: the maximum number of bytes, at most 4 KiB.
     package func firstBytes(_ count: Int, of entry: ZipEntry) throws(ZipError) -> [UInt8] {
         do throws(ZipError.Reason) {
             let content = try source.part(try contentRange(of: entry))
@@ -149,12 +142,10 @@ extension ZipArchive {
 
     /// Decompresses content.
     ///
-    /// - Parameters:
-    ///   - content: The compressed data.
-    ///   - nextBuffer: A closure that returns the buffer for the next piece.
-    ///   - deliver: A closure that receives each piece. It starts at the buffer's start and, except for the
-    ///     last one, fills it.
-    /// - Throws: `inconsistent` or `truncated` for invalid data; the errors that the closures throw.
+    /// Throws `inconsistent` or `truncated` for invalid data; the errors that the closures throw.
+    ///
+    /// - `deliver`: a closure that receives each piece. It starts at the buffer's start and, except for the
+    ///   last one, fills it.
     static func inflate(
         _ content: ArchiveSource,
         into nextBuffer: () throws(ZipError.Reason) -> UnsafeMutableRawBufferPointer,

@@ -24,11 +24,6 @@ package struct ZipArchive: Sendable {
     private let indices: [String: Int]
 
     /// Opens an archive and reads its central directory.
-    ///
-    /// - Parameters:
-    ///   - path: The file.
-    ///   - limits: The limits for content.
-    /// - Throws: A ``ZipError`` that names the archive and, if possible, the entry.
     package init(path: String, limits: ZipLimits = .standard) throws(ZipError) {
         do throws(ZipError.Reason) {
             source = try ArchiveSource(path: path)
@@ -49,8 +44,6 @@ package struct ZipArchive: Sendable {
     }
 
     /// Checks that the total size of all content is within the limits.
-    ///
-    /// - Throws: `overLimit` if the total is too large.
     package func checkTotalSize() throws(ZipError) {
         guard let problem = limits.problem(ofAll: entries) else { return }
         throw ZipError(archive: path, reason: .overLimit(problem))
@@ -65,11 +58,7 @@ package struct ZipArchive: Sendable {
 
     /// Returns the whole content of an entry.
     ///
-    /// - Parameters:
-    ///   - entry: A file of this archive.
-    ///   - limit: The maximum size, in bytes.
-    /// - Returns: The content, with verified size and CRC-32.
-    /// - Throws: `tooLarge` beyond the limit, and the errors of ``read(_:_:)``.
+    /// - `limit`: the maximum size, in bytes.
     package func contents(of entry: ZipEntry, limit: Int) throws(ZipError) -> [UInt8] {
         guard entry.size <= UInt64(max(0, limit)) else {
             let reason = ZipError.Reason.tooLarge(limit: UInt64(max(0, limit)))
@@ -85,10 +74,7 @@ package struct ZipArchive: Sendable {
     ///
     /// If that fails, removes the file.
     ///
-    /// - Parameters:
-    ///   - entry: A file of this archive.
-    ///   - destination: The path of the file, which must not exist.
-    /// - Throws: `system` if the file can't be created or written, and the errors of ``read(_:_:)``.
+    /// - `destination`: the path of the file, which must not exist.
     package func extract(_ entry: ZipEntry, toNewFile destination: String) throws(ZipError) {
         let file = try ZipError.naming(path, entry: entry.name) { () throws(ZipError.Reason) in
             try SystemError.asReason { () throws(SystemError) in try File(creating: destination) }
@@ -122,11 +108,7 @@ package struct ZipArchive: Sendable {
     /// are read. A compressed archive is extracted to a file of `entry.size` bytes. That file is already
     /// unlinked when this function returns, so none is left behind.
     ///
-    /// - Parameters:
-    ///   - entry: A file of this archive.
-    ///   - scratchDirectory: An existing directory for the extracted file.
-    /// - Returns: The inner archive. It may outlive this one.
-    /// - Throws: The errors of ``init(path:limits:)`` and ``read(_:_:)``.
+    /// It may outlive this one.
     package func nested(
         _ entry: ZipEntry, scratchDirectory: String
     ) throws(ZipError) -> ZipArchive {

@@ -25,10 +25,6 @@ extension ArtifactsDirectory {
     }
 
     /// Removes bundles, and subtracts them from the directory's usage.
-    ///
-    /// - Parameter files: The bundles.
-    /// - Returns: The result for each bundle.
-    /// - Throws: An error if the directory can't be read; then no bundle is removed.
     package func removeBundles(_ files: [BundleFile]) throws(SystemError) -> [Removal] {
         // If such a bundle were removed, crash recovery would make it again from its staging directory.
         let unfinished = Set(try allStagingDirectories().compactMap(\.bundleName))

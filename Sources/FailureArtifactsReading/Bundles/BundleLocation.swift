@@ -23,12 +23,10 @@ package struct BundleLocation: Hashable, Sendable, CustomStringConvertible {
 
     /// Opens the bundle's archive.
     ///
-    /// - Parameters:
-    ///   - scratchDirectory: An existing directory for a copy of a nested zip. The copy exists as long as it
-    ///     is read.
-    ///   - limits: The limits for content.
-    /// - Returns: The archive. Its content is not checked yet.
-    /// - Throws: An error if the file doesn't exist, is not a zip or can't be read.
+    /// Its content is not checked yet.
+    ///
+    /// - `scratchDirectory`: an existing directory for a copy of a nested zip. The copy exists as long as it is
+    ///   read.
     package func openArchive(
         scratchDirectory: String, limits: ZipLimits = .standard
     ) throws(BundleError) -> ZipArchive {

@@ -20,9 +20,7 @@ package enum BundleLocator {
     /// Directories are searched recursively, except hidden ones. A zip in a directory may be a bundle or a
     /// zip of bundles. The zips in a zip of bundles have to be bundles.
     ///
-    /// - Parameter path: A bundle, a directory, a zip of bundles, or `OUTER.zip/INNER.zip`.
-    /// - Returns: At least one finding. A single file that is not a bundle is an error instead.
-    /// - Throws: An error if `path` doesn't exist or has no bundles.
+    /// A single file that is not a bundle is an error instead.
     package static func findings(at path: String) throws(BundleError) -> [Finding] {
         switch try candidates(at: path) {
         case .bundles(let locations): return locations.map { Finding(location: $0, problem: nil) }
@@ -51,10 +49,6 @@ package enum BundleLocator {
     }
 
     /// Finds the files that may be bundles.
-    ///
-    /// - Parameter path: A path as in ``findings(at:)``.
-    /// - Returns: The files to open.
-    /// - Throws: An error if `path` doesn't exist or has no zips.
     package static func candidates(at path: String) throws(BundleError) -> Candidates {
         guard let status = try status(of: path) else {
             return .bundles(try resolve(path))
@@ -73,10 +67,8 @@ package enum BundleLocator {
 
     /// Finds all bundles that `path` stands for.
     ///
-    /// - Parameter path: A path as in ``findings(at:)``. The last name may be abbreviated to a part that the bundles'
+    /// - `path`: a path as in ``findings(at:)``. The last name may be abbreviated to a part that the bundles'
     ///   names contain.
-    /// - Returns: At least one location.
-    /// - Throws: An error if there are no bundles.
     package static func bundles(at path: String) throws(BundleError) -> [BundleLocation] {
         let findings = try findings(at: path)
         if findings.count == 1, let problem = findings[0].problem { throw problem }
@@ -89,10 +81,6 @@ package enum BundleLocator {
     ///
     /// If several bundles are found, but only one of them is of a failure, it is that one. The file names tell the
     /// outcomes.
-    ///
-    /// - Parameter path: A path as in ``bundles(at:)``.
-    /// - Returns: The bundle's location.
-    /// - Throws: An error if there are no bundles or several.
     package static func single(at path: String) throws(BundleError) -> BundleLocation {
         let bundles = try bundles(at: path)
         if bundles.count == 1 { return bundles[0] }

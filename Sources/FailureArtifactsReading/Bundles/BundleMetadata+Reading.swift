@@ -7,11 +7,6 @@ package import FailureArtifactsBundle
 
 extension BundleMetadata {
     /// Parses the bytes of a `metadata.json`; ignores unknown keys.
-    ///
-    /// - Parameters:
-    ///   - json: The whole file.
-    ///   - bundle: The bundle's path, for the error.
-    /// - Throws: An error if the format is newer than this code, or if the content is invalid.
     package init(json: [UInt8], of bundle: String) throws(BundleError) {
         let data = Data(json)
         let decoder = JSONDecoder()
@@ -98,11 +93,6 @@ extension BundleMetadata {
 
 extension BundleMetadata {
     /// Reads the metadata of a bundle.
-    ///
-    /// - Parameters:
-    ///   - archive: The open bundle.
-    ///   - bundle: The bundle's path, for the error.
-    /// - Throws: An error if there is no metadata, or if it is invalid.
     package init(in archive: ZipArchive, of bundle: String) throws(BundleError) {
         guard let entry = archive.entry(named: Self.entryName) else {
             throw BundleError(bundle, .noMetadata)
@@ -117,9 +107,6 @@ extension BundleMetadata {
     }
 
     /// Reads the metadata of a bundle's file.
-    ///
-    /// - Parameter path: The path of the file.
-    /// - Throws: An error if the file can't be opened, is not a bundle, or has invalid metadata.
     package init(ofBundle path: String) throws(BundleError) {
         let archive: ZipArchive
         do {

@@ -25,11 +25,8 @@ package struct ExtractedHistory: ~Copyable, Sendable {
 
     /// Rebuilds a state.
     ///
-    /// - Parameters:
-    ///   - state: The state, from 0 to the number of transactions.
-    ///   - path: The path of the new file, which must not exist; nil for a name that contains the state.
-    /// - Returns: The file's path.
-    /// - Throws: An error if the state can't be rebuilt.
+    /// - `state`: the state, from 0 to the number of transactions.
+    /// - `path`: the path of the new file, which must not exist; nil for a name that contains the state.
     package func rebuild(_ state: Int, to path: String? = nil) throws(BundleError) -> String {
         let path = path ?? Path.join(directory, "\(name(of: state)).sqlite")
         try wrapping { () throws(HistoryError) in try reader.rebuild(at: state, from: copy, to: path) }
@@ -63,11 +60,8 @@ package struct ExtractedHistory: ~Copyable, Sendable {
 extension BundleReader {
     /// Extracts a store's history.
     ///
-    /// - Parameters:
-    ///   - choice: One of the store's copies. The history always belongs to the committed one.
-    ///   - directory: An existing directory. The files go to a new directory in it.
-    /// - Returns: The history, open.
-    /// - Throws: An error if there is no history, if it is damaged, or if a file can't be read or written.
+    /// - `choice`: one of the store's copies. The history always belongs to the committed one.
+    /// - `directory`: an existing directory. The files go to a new directory in it.
     package func extractHistory(
         of choice: StoreChoice, below directory: String
     ) throws(BundleError) -> ExtractedHistory {

@@ -6,10 +6,7 @@ internal import FailureArtifactsZip
 extension BundleReader {
     /// Returns the copy with a name.
     ///
-    /// - Parameter name: A store's name, `NAME.committed`, or the name of an entry; nil for the first copy.
-    /// - Returns: The copy, whose entry may be missing from the archive.
-    /// - Throws: An error that lists the existing names if there is no such store, or an error if it has no
-    ///   copy.
+    /// - `name`: a store's name, `NAME.committed`, or the name of an entry; nil for the first copy.
     package func store(named name: String?) throws(BundleError) -> StoreChoice {
         let choices = metadata.storeChoices
         let path = location.description
@@ -45,9 +42,7 @@ extension BundleReader {
 
     /// Returns the last statements of a store's connections.
     ///
-    /// - Parameter store: A store of this bundle.
-    /// - Returns: The statements, oldest first; empty if the store has no log.
-    /// - Throws: An error if the log is missing or damaged.
+    /// Empty if the store has no log.
     package func statements(
         of store: BundleMetadata.Store
     ) throws(BundleError) -> [StatementRecord] {

@@ -9,12 +9,6 @@ package struct BundleReader: Sendable {
     package let metadata: BundleMetadata
 
     /// Opens a bundle and reads its metadata.
-    ///
-    /// - Parameters:
-    ///   - location: The bundle's location.
-    ///   - scratchDirectory: An existing directory, used if the bundle is inside another zip.
-    ///   - limits: The limits for content.
-    /// - Throws: An error if the bundle doesn't exist or is invalid.
     package init(
         _ location: BundleLocation, scratchDirectory: String, limits: ZipLimits = .standard
     ) throws(BundleError) {
@@ -34,9 +28,7 @@ package struct BundleReader: Sendable {
 
     /// Finds an entry.
     ///
-    /// - Parameter name: The entry's name, as the metadata gives it.
-    /// - Returns: The entry. Its content is not read yet.
-    /// - Throws: That there is no such entry, or that an older version left it in another bundle.
+    /// Its content is not read yet.
     package func entry(named name: String) throws(BundleError) -> ZipEntry {
         if let entry = archive.entry(named: name) { return entry }
         throw BundleError(
@@ -49,10 +41,7 @@ package struct BundleReader: Sendable {
 
     /// Copies an entry to a new file.
     ///
-    /// - Parameters:
-    ///   - name: The entry's name in the metadata.
-    ///   - path: The path of the new file, which must not exist.
-    /// - Throws: An error if the entry doesn't exist or is damaged, or if writing fails.
+    /// - `path`: the path of the new file, which must not exist.
     package func extract(entryNamed name: String, toNewFile path: String) throws(BundleError) {
         let entry = try entry(named: name)
         do {
@@ -64,12 +53,10 @@ package struct BundleReader: Sendable {
 
     /// Copies a store to a new file.
     ///
-    /// - Parameters:
-    ///   - store: The copy in the bundle.
-    ///   - directory: An existing directory. The file goes to a new directory in it, because copies of one
-    ///     store at several failures have the same name.
-    /// - Returns: The file's path. Its name is the one in the bundle.
-    /// - Throws: An error if the entry doesn't exist or is damaged, or if writing fails.
+    /// Its name is the one in the bundle.
+    ///
+    /// - `directory`: an existing directory. The file goes to a new directory in it, because copies of one
+    ///   store at several failures have the same name.
     package func extract(
         _ store: StoreChoice, below directory: String
     ) throws(BundleError) -> String {

@@ -11,11 +11,6 @@ package struct BundleSource: Sendable {
     package let locations: [BundleLocation]
 
     /// Opens a zip.
-    ///
-    /// - Parameters:
-    ///   - path: The path of the zip.
-    ///   - limits: The limits for content.
-    /// - Throws: An error if the file can't be opened, is not a zip or has no bundle.
     package init(path: String, limits: ZipLimits = .standard) throws(BundleError) {
         let location = BundleLocation(path: path)
         archive = try location.openArchive(scratchDirectory: "", limits: limits)
@@ -57,10 +52,7 @@ package struct BundleSource: Sendable {
 
     /// Copies one of the bundles, byte for byte, to a new file.
     ///
-    /// - Parameters:
-    ///   - location: One of ``locations``.
-    ///   - path: The path of the new file, which must not exist. The file is removed if copying fails.
-    /// - Throws: An error if reading or writing fails.
+    /// - `path`: the path of the new file, which must not exist. The file is removed if copying fails.
     package func copy(_ location: BundleLocation, toNewFile path: String) throws(BundleError) {
         guard let inner = location.inner else {
             do throws(SystemError) {

@@ -2,11 +2,6 @@ package import FailureArtifactsSystem
 
 extension Threads {
     /// Transforms each element, using all available cores.
-    ///
-    /// - Parameters:
-    ///   - elements: The elements to transform.
-    ///   - transform: A closure that is called for each element, on any thread.
-    /// - Returns: The results in the order of the elements.
     package static func map<Element: Sendable, Result: Sendable>(
         _ elements: [Element], _ transform: @escaping @Sendable (Element) -> Result
     ) -> [Result] {

@@ -7,10 +7,7 @@ package struct SQLLiterals: ~Copyable {
 
     /// Creates a formatter.
     ///
-    /// - Parameters:
-    ///   - connection: A connection that shows how SQLite parses a number. It must outlive this value.
-    ///   - encoding: The encoding of the target database, as `PRAGMA encoding` returns it.
-    /// - Throws: An error if SQLite can't compile a statement.
+    /// - `connection`: a connection that shows how SQLite parses a number. It must outlive this value.
     package init(_ connection: borrowing Connection, encoding: String) throws(SQLiteError) {
         reading = try connection.prepare("SELECT CAST(? AS REAL)")
         self.encoding = encoding

@@ -5,14 +5,9 @@ extension StoreComparison {
     ///
     /// Changed and deleted rows come first, in A's storage order. Inserted rows follow in B's order.
     ///
-    /// - Parameters:
-    ///   - table: One of ``tables()``. A table with a problem has no changes.
-    ///   - limit: The maximum number of rows to visit; nil for all. The other rows are only counted.
-    ///   - valueLimit: The maximum number of bytes to copy of a text or a blob.
-    ///   - body: A closure that receives a row.
-    /// - Returns: The numbers of all differing rows, visited or not.
-    /// - Throws: An error if the rows can't be read or the deadline has passed, or the error that `body`
-    ///   throws.
+    /// - `table`: one of ``tables()``. A table with a problem has no changes.
+    /// - `limit`: the maximum number of rows to visit; nil for all. The other rows are only counted.
+    /// - `valueLimit`: the maximum number of bytes to copy of a text or a blob.
     @discardableResult
     package borrowing func forEachRowChange(
         in table: ComparedTable, limit: Int64? = nil, valueLimit: Int = .max,
@@ -59,13 +54,6 @@ extension StoreComparison {
     }
 
     /// Visits rows that only B has.
-    ///
-    /// - Parameters:
-    ///   - queries: The queries for the table.
-    ///   - count: The number of rows to visit.
-    ///   - total: The total number of such rows.
-    ///   - body: A closure that receives a row with the columns of B.
-    /// - Throws: An error if the rows can't be read, or the error that `body` throws.
     borrowing func forEachInsertedRow(
         _ queries: RowQueries, count: Int64, of total: Int64,
         _ body: (borrowing Statement) throws -> Void

@@ -18,12 +18,8 @@ extension StoreComparison {
     /// one statement, and virtual tables of modules that are not part of SQLite. It also omits everything
     /// that can't be compared.
     ///
-    /// - Parameters:
-    ///   - defersForeignKeys: True if foreign keys are checked at the script's end, if the connection that runs it enforces
-    ///     them; false if the script switches them off.
-    ///   - write: A closure that receives the script in pieces of at most a few rows.
-    /// - Returns: A summary of the script.
-    /// - Throws: An error if the rows can't be read, or the error that `write` throws.
+    /// - `defersForeignKeys`: true if foreign keys are checked at the script's end, if the connection that runs
+    ///   it enforces them; false if the script switches them off.
     package borrowing func writeScript(
         defersForeignKeys: Bool = false, _ write: (String) throws -> Void
     ) throws -> ScriptSummary {

@@ -6,9 +6,7 @@ extension StoreComparison {
     ///
     /// Virtual tables are omitted; their content is in shadow tables.
     ///
-    /// - Parameter changed: The rows that may differ; nil if all may. Tables without such rows are omitted.
-    /// - Returns: The tables.
-    /// - Throws: An error if the deadline has passed or a file is damaged.
+    /// - `changed`: the rows that may differ; nil if all may. Tables without such rows are omitted.
     package borrowing func tables(
         changed: ChangedRows? = nil
     ) throws(SQLiteError) -> [ComparedTable] {
@@ -200,11 +198,8 @@ extension SQLiteError {
 extension StoreComparison {
     /// Returns the rows that may differ, if only some pages do.
     ///
-    /// - Parameters:
-    ///   - pages: A superset of the pages that differ.
-    ///   - trees: The B-trees of the first store; nil if they aren't known. They are replaced by those of the second one,
-    ///     for the next comparison in a history.
-    /// - Returns: The rows of the tables that both stores have.
+    /// - `trees`: the B-trees of the first store; nil if they aren't known. They are replaced by those of the
+    ///   second one, for the next comparison in a history.
     package borrowing func changedRows(
         pages: Set<UInt32>, _ trees: inout ChangedRows.Trees?
     ) -> ChangedRows {

@@ -26,8 +26,7 @@ package struct StoreComparison: ~Copyable {
 
         /// Describes a file that other connections may have open.
         ///
-        /// - Returns: Nil if the file doesn't start like an SQLite database.
-        /// - Throws: An error if the file can't be read.
+        /// Nil if the file doesn't start like an SQLite database.
         package init?(ofFile path: String) throws(SystemError) {
             let file = try File(sharing: path)
             let header = try file.bytes(20, at: 0)
@@ -55,15 +54,10 @@ package struct StoreComparison: ~Copyable {
     /// The files are untrusted. Nothing in them is run except the expressions of generated columns, with
     /// SQLite's built-in functions.
     ///
-    /// - Parameters:
-    ///   - a: The old store.
-    ///   - b: The new store.
-    ///   - deadline: The point in time after which all operations fail with an error that
-    ///     ``SQLiteError/isInterrupted``; nil for no deadline besides the limits.
-    ///   - limits: The limits for untrusted stores.
-    ///   - known: The schema of another state of both stores. It saves reading a schema that has the same version.
-    /// - Throws: An error if SQLite can't read a file, or if the text encodings differ, which SQLite can't
-    ///   compare.
+    /// - `deadline`: the point in time after which all operations fail with an error that
+    ///   ``SQLiteError/isInterrupted``; nil for no deadline besides the limits.
+    /// - `known`: the schema of another state of both stores. It saves reading a schema that has the same
+    ///   version.
     package init(
         a: Side, b: Side, deadline: Instant? = nil, limits: UntrustedLimits = .standard,
         reusing known: DatabaseSchema? = nil

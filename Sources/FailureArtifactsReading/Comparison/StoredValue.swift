@@ -21,9 +21,7 @@ package struct StoredValue: Hashable, Sendable {
 
     /// Creates a value.
     ///
-    /// - Parameters:
-    ///   - content: The content.
-    ///   - byteCount: The full size of a text or a blob, in bytes; nil if the content is whole.
+    /// - `byteCount`: the full size of a text or a blob, in bytes; nil if the content is whole.
     package init(_ content: Content, byteCount: Int? = nil) {
         self.content = content
         switch content {
@@ -56,10 +54,8 @@ package struct StoredValue: Hashable, Sendable {
 extension Statement {
     /// Returns the value in a column of the current row.
     ///
-    /// - Parameters:
-    ///   - index: The column, from 0.
-    ///   - limit: The maximum number of bytes to copy of a text or a blob.
-    /// - Returns: A copy that outlives the row.
+    /// - `index`: the column, from 0.
+    /// - `limit`: the maximum number of bytes to copy of a text or a blob.
     package borrowing func storedValue(at index: Int, limit: Int) -> StoredValue {
         let column = CInt(index)
         switch sqlite3_column_type(handle, column) {

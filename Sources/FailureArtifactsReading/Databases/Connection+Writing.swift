@@ -11,12 +11,6 @@ extension Connection {
     /// Code in the file is not run, as in ``untrusted(_:isPrivate:vfs:limits:)``: no trigger, for example. Foreign keys
     /// are not enforced, other constraints are. The journal is in memory, so a process that ends in a transaction leaves
     /// a damaged file.
-    ///
-    /// - Parameters:
-    ///   - path: A stand-alone database that nothing else uses.
-    ///   - limits: The resource limits.
-    /// - Returns: The connection.
-    /// - Throws: An error if the store cannot be opened or read.
     package static func untrustedForWriting(
         _ path: String, limits: UntrustedLimits = .standard
     ) throws(SQLiteError) -> Connection {
@@ -46,8 +40,7 @@ extension Connection {
     ///
     /// `prepare` then fails for statements whose triggers or foreign keys name something that is missing.
     ///
-    /// - Parameter foreignKeys: True to enforce foreign keys.
-    /// - Throws: An error if SQLite can't be configured.
+    /// - `foreignKeys`: true to enforce foreign keys.
     package borrowing func enableTriggers(foreignKeys: Bool = true) throws(SQLiteError) {
         failure_artifacts_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 1)
         // The actions of foreign keys count, too. The time limit ends endless recursion.

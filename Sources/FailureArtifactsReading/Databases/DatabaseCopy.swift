@@ -5,10 +5,7 @@ package import FailureArtifactsSQLite
 package enum DatabaseCopy {
     /// Copies a file's content, including the committed content of its journal, into a new file.
     ///
-    /// - Parameters:
-    ///   - source: The path of a database that other connections may have open.
-    ///   - target: The path of a file that does not exist. The copy needs no journal.
-    /// - Throws: An error if SQLite cannot read the source or write the target.
+    /// - `target`: the path of a file that does not exist. The copy needs no journal.
     package static func copy(file source: String, toNewFile target: String) throws(SQLiteError) {
         let input = try Connection(path: source, mode: .readWrite, busyTimeout: 5)
         let output = try Connection(path: target, mode: .create)
@@ -18,10 +15,7 @@ package enum DatabaseCopy {
 
     /// Copies the content that a connection sees into a new file.
     ///
-    /// - Parameters:
-    ///   - source: A connection that is not used meanwhile.
-    ///   - target: The path of a file that does not exist. The copy needs no journal.
-    /// - Throws: An error if SQLite cannot read the source or write the target.
+    /// - `target`: the path of a file that does not exist. The copy needs no journal.
     package static func copy(
         connection source: OpaquePointer, toNewFile target: String
     ) throws(SQLiteError) {
@@ -31,22 +25,12 @@ package enum DatabaseCopy {
     }
 
     /// Replaces the content that a connection sees with a file's content.
-    ///
-    /// - Parameters:
-    ///   - source: The path of a database file.
-    ///   - target: A connection that is not used meanwhile and is in no transaction.
-    /// - Throws: An error if SQLite cannot read the source or write the target.
     package static func copy(file source: String, to target: OpaquePointer) throws(SQLiteError) {
         let input = try Connection(path: source, mode: .readWrite, busyTimeout: 5)
         try run(from: input.handle, to: target)
     }
 
     /// Creates a database without tables.
-    ///
-    /// - Parameters:
-    ///   - path: The path of a file that does not exist.
-    ///   - encoding: The encoding of texts, as `PRAGMA encoding` returns it.
-    /// - Throws: An error if SQLite cannot write the file.
     package static func createEmpty(at path: String, encoding: String) throws(SQLiteError) {
         // The encoding is stored with the first table.
         try Connection(path: path, mode: .create).execute(

@@ -13,10 +13,7 @@ package struct StatementAccess: Sendable, Equatable {
 
     /// Compiles a statement.
     ///
-    /// - Parameters:
-    ///   - sql: The statement.
-    ///   - connection: A connection to a database with the statement's tables. It has no other authorizer.
-    /// - Throws: An error if SQLite can't compile the statement.
+    /// - `connection`: a connection to a database with the statement's tables. It has no other authorizer.
     package init(of sql: String, on connection: borrowing Connection) throws(SQLiteError) {
         let recorder = Recorder()
         try withExtendedLifetime(recorder) { () throws(SQLiteError) in

@@ -40,8 +40,6 @@ struct BTreePages: ~Copyable {
     private let isAutoVacuum: Bool
 
     /// Opens a file.
-    ///
-    /// - Throws: An error if the file can't be read or has no valid header.
     init(path: String) throws(SystemError) {
         let file = try File(sharing: path)
         let bytes = try file.size()

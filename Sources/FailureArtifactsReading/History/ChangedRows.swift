@@ -29,11 +29,7 @@ package struct ChangedRows: Sendable {
 
         /// Reads the trees.
         ///
-        /// - Parameters:
-        ///   - path: The file with the state.
-        ///   - roots: Its root pages.
-        ///   - previous: The trees of another state. Only the trees of which an interior page changed are read.
-        ///   - pages: A superset of the pages that differ between the states.
+        /// - `previous`: the trees of another state. Only the trees of which an interior page changed are read.
         package init(
             ofFile path: String, _ roots: Roots, previous: Trees? = nil, pages: Set<UInt32> = []
         ) {
@@ -61,11 +57,6 @@ package struct ChangedRows: Sendable {
     /// Compares the B-trees of two states.
     ///
     /// If a structure is unknown, all rows may differ.
-    ///
-    /// - Parameters:
-    ///   - old: The file of one state, and its trees.
-    ///   - new: The file of the other state, and its trees.
-    ///   - pages: A superset of the pages that differ.
     package init(
         from old: (path: String, trees: Trees), to new: (path: String, trees: Trees), pages: Set<UInt32>
     ) {
@@ -94,7 +85,7 @@ package struct ChangedRows: Sendable {
 
     /// Adds the rows of leaves that changed, or that only one state's table contains.
     ///
-    /// - Returns: False if the rows can't be listed.
+    /// False if the rows can't be listed.
     private static func collect(
         _ rowids: inout Set<Int64>, from file: borrowing BTreePages, _ tree: BTreePages.Tree,
         beside other: BTreePages.Tree, _ pages: Set<UInt32>

@@ -35,8 +35,7 @@ package struct CommitReference: Equatable, Sendable, CustomStringConvertible {
 
     /// Returns the number of the state in a history.
     ///
-    /// - Parameter transactions: The history's number of transactions.
-    /// - Returns: A number from 0 to `transactions`; nil if the history has no such state.
+    /// Nil if the history has no such state.
     package func state(of transactions: Int) -> Int? {
         let state = number < 0 ? transactions + 1 + number : number
         return (0...max(transactions, 0)).contains(state) ? state : nil

@@ -29,9 +29,6 @@ package struct HistoryError: Error, Equatable, Sendable, CustomStringConvertible
     package var description: String { description(ofHistory: "'\(path)'") }
 
     /// Returns a description that uses a given name for the history file.
-    ///
-    /// - Parameter name: The name of the history file, with quotes.
-    /// - Returns: A full sentence.
     package func description(ofHistory name: String) -> String {
         switch reason {
         case .damaged(let clause):

@@ -4,12 +4,9 @@ internal import FailureArtifactsSystem
 extension HistoryReader {
     /// Rebuilds a state of the store.
     ///
-    /// - Parameters:
-    ///   - state: The state, from 0 (before the first transaction) to the number of transactions.
-    ///   - copy: The stand-alone copy of the last state. If there are two copies, it is the committed one.
-    ///   - path: The path of the new file, which must not exist. The file needs no other file beside it.
-    /// - Throws: An error if the history is damaged or doesn't match the copy, or if reading or writing
-    ///   fails. There is no new file then.
+    /// - `state`: the state, from 0 (before the first transaction) to the number of transactions.
+    /// - `copy`: the stand-alone copy of the last state. If there are two copies, it is the committed one.
+    /// - `path`: the path of the new file, which must not exist. The file needs no other file beside it.
     package func rebuild(
         at state: Int, from copy: String, to path: String
     ) throws(HistoryError) {
@@ -34,10 +31,7 @@ extension HistoryReader {
     ///
     /// This is cheaper than rebuilding that state.
     ///
-    /// - Parameters:
-    ///   - path: A file in the state that ``rebuild(at:from:to:)`` gave it.
-    ///   - state: The file's state, which must not be the last one.
-    /// - Throws: An error if reading or writing fails. The file is unusable then.
+    /// - `state`: the file's state, which must not be the last one.
     package func advance(_ path: String, from state: Int) throws(HistoryError) {
         let transaction = transactions[state]
         var images: [UInt32: Int] = [:]

@@ -29,8 +29,6 @@ package struct HistoryReader: ~Copyable, Sendable {
     package var path: String { file.path }
 
     /// Opens a history file and reads its index.
-    ///
-    /// - Throws: An error if the file doesn't exist, can't be read or is damaged.
     package init(path: String) throws(HistoryError) {
         let file = try HistoryError.wrapping { () throws(SystemError) in try File(reading: path) }
         let size = try HistoryError.wrapping { () throws(SystemError) in try file.size() }
@@ -162,8 +160,6 @@ package struct HistoryReader: ~Copyable, Sendable {
     }
 
     /// Returns the state that a reference refers to.
-    ///
-    /// - Throws: An error if the history has no such state.
     package func state(of commit: CommitReference) throws(HistoryError) -> Int {
         guard let state = commit.state(of: transactions.count) else {
             throw HistoryError(path, .noSuchCommit(commit, transactions.count))
@@ -172,8 +168,6 @@ package struct HistoryReader: ~Copyable, Sendable {
     }
 
     /// Returns a state's image for each page that may differ from the last state.
-    ///
-    /// - Throws: An error if a required image is missing.
     func images(of state: Int) throws(HistoryError) -> [UInt32: Int] {
         var images: [UInt32: Int] = [:]
         for (index, page) in initialPages.enumerated() { images[page] = index }

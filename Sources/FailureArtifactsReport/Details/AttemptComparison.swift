@@ -37,11 +37,6 @@ struct AttemptComparison: Sendable {
     private(set) var notes: [String] = []
 
     /// Reads the bundles.
-    ///
-    /// - Parameters:
-    ///   - series: The attempts.
-    ///   - scratch: An existing directory for temporary files, which are removed afterwards.
-    ///   - limits: The limits for reading.
     init(reading series: AttemptSeries, scratch: String, _ limits: ReportLimits) {
         var attempts = series.attempts.prefix(Self.limit)
         // If there are many, the attempt that passed tells more than the last one that failed.

@@ -6,13 +6,6 @@ internal import FailureArtifactsSystem
 
 extension FailureDetail {
     /// Reads a bundle.
-    ///
-    /// - Parameters:
-    ///   - location: The bundle.
-    ///   - scratch: An existing directory for temporary files, which are removed afterwards.
-    ///   - limits: The limits for reading.
-    ///   - archive: The limits for unpacking.
-    /// - Throws: An error if the bundle cannot be opened. A problem with a store becomes a note instead.
     init(
         reading location: BundleLocation, scratch: String, _ limits: ReportLimits, archive: ZipLimits
     ) throws {
@@ -50,7 +43,7 @@ extension FailureDetail {
 
     /// Reads the stores and their histories.
     ///
-    /// - Returns: The evidence; nil if a store is too large for a page.
+    /// Nil if a store is too large for a page.
     private mutating func evidence(
         of bundle: BundleReader, scratch: String, _ limits: ReportLimits
     ) -> FailureEvidence? {

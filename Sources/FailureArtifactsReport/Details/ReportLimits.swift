@@ -54,10 +54,8 @@ package struct ReportLimits: Sendable {
 
     /// Creates the limits of one page.
     ///
-    /// - Parameters:
-    ///   - causes: The number of causes that share the page.
-    ///   - maximumBytes: The maximum number of bytes that the data of all stores takes on the page. One cause has at
-    ///     most a fifth of it.
+    /// - `maximumBytes`: the maximum number of bytes that the data of all stores takes on the page. One cause
+    ///   has at most a fifth of it.
     package init(causes: Int, maximumBytes: UInt64 = Self.standardBytes) {
         let share = max(1, min(causes, Self.describedCauses))
         dataBytes = Int(clamping: maximumBytes) / max(5, share)

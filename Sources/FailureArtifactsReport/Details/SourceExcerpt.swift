@@ -19,10 +19,6 @@ struct SourceExcerpt: Sendable {
     ///
     /// A bundle can name any file. Only Swift files below the working directory are read, and only if they are older
     /// than the failure, because the lines of a file that has changed since may be others.
-    ///
-    /// - Parameters:
-    ///   - failure: The failure.
-    ///   - directory: The working directory, an absolute path.
     init?(_ failure: BundleMetadata.Failure, below directory: String) {
         guard let file = failure.file, let line = failure.line, line > 0, file.hasSuffix(".swift"),
             let root = FileSystem.realPath(of: directory),

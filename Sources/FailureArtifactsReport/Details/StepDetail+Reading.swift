@@ -7,11 +7,7 @@ internal import FailureArtifactsSystem
 extension ChangeDetail {
     /// Compares two files that nothing else uses.
     ///
-    /// - Parameters:
-    ///   - old: The path of the earlier file.
-    ///   - new: The path of the later file.
-    ///   - budget: The bytes and the time that are left. The bytes used are subtracted.
-    /// - Throws: An error if the files cannot be read.
+    /// - `budget`: the bytes and the time that are left. The bytes used are subtracted.
     init(from old: String, to new: String, _ budget: ReadingBudget) throws {
         do {
             let comparison = try StoreComparison(
@@ -44,9 +40,7 @@ extension ChangeDetail {
 
     /// Creates the changes of a step.
     ///
-    /// - Parameters:
-    ///   - step: The step.
-    ///   - coreData: The names of entities; nil unless Core Data created the store.
+    /// - `coreData`: the names of entities; nil unless Core Data created the store.
     init(_ step: Timeline.Step, _ coreData: CoreDataChanges?) {
         schema = step.changes.schemaTexts
         tables = step.tables.map { changed in

@@ -7,10 +7,7 @@ internal import FailureArtifactsSystem
 extension StoreDetail {
     /// Reads the tables of a stand-alone file that nothing else uses.
     ///
-    /// - Parameters:
-    ///   - path: The path of the file.
-    ///   - budget: The bytes and the time that are left. The bytes used are subtracted.
-    /// - Throws: An error if the file cannot be read at all.
+    /// - `budget`: the bytes and the time that are left. The bytes used are subtracted.
     mutating func readTables(of path: String, _ budget: ReadingBudget) throws(SQLiteError) {
         let limits = budget.limits
         let connection = try Connection.untrusted(path)
@@ -76,8 +73,6 @@ extension StoreDetail {
     }
 
     /// Replaces Core Data's tables with views that show entities.
-    ///
-    /// - Returns: The table of each view, by the view's name.
     private mutating func useViews(
         in names: inout [String], of connection: borrowing Connection
     ) throws(SQLiteError) -> [String: String] {
@@ -137,8 +132,6 @@ extension TableDetail {
     }
 
     /// Reads rows, changed ones first if not all rows fit.
-    ///
-    /// - Returns: The number of bytes that the rows take.
     fileprivate mutating func readRows(
         of connection: borrowing Connection, _ shape: TableShape?, firstKeys: ChangedKeys?,
         _ limits: ReportLimits, bytes: Int
@@ -193,7 +186,7 @@ extension TableDetail {
 
     /// Adds the current row of a statement.
     ///
-    /// - Returns: False if the row doesn't fit.
+    /// False if the row doesn't fit.
     private mutating func add(
         _ statement: borrowing Statement, hasRowid: Bool, _ limits: ReportLimits, _ bytes: Int,
         _ used: inout Int

@@ -17,9 +17,6 @@ package struct BundleDownload {
     /// Returns a full sentence.
     ///
     /// Once it was followed, the commands for the bundles work.
-    ///
-    /// - Parameter code: The form of commands and addresses.
-    /// - Returns: One line.
     package func sentence(_ code: (String) -> String = { SafeText.line($0) }) -> String {
         if let run = variables["GITHUB_RUN_ID"] {
             var command = "gh run download \(ShellWord.quoted(run))"

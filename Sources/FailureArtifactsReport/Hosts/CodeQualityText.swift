@@ -17,11 +17,7 @@ package enum CodeQualityText {
 
     /// Returns the report as JSON; an empty array if there are no entries.
     ///
-    /// - Parameters:
-    ///   - causes: The causes, in the order of the entries.
-    ///   - files: The checkout.
-    /// - Returns: The text. Entries have different fingerprints, because GitLab keeps one entry for each.
-    /// - Throws: An error if the JSON can't be encoded.
+    /// Entries have different fingerprints, because GitLab keeps one entry for each.
     package static func text(for causes: [BundleCause], in files: RepositoryFiles) throws -> String {
         var fingerprints: Set<String> = []
         let entries = causes.flatMap { Self.entries(of: $0, files) }

@@ -26,12 +26,6 @@ package struct FindingMarkdown {
     private let limit: Int
 
     /// Creates the text.
-    ///
-    /// - Parameters:
-    ///   - explanation: The findings to show.
-    ///   - count: The number of all findings.
-    ///   - path: The path of the bundle, for the commands.
-    ///   - maximumTokens: The maximum length, in tokens.
     package init(
         _ explanation: Explanation, count: Int, path: String, maximumTokens: Int = Self.standardTokens
     ) {

@@ -10,9 +10,10 @@ package struct RepositoryFiles {
     /// The directories that may have a package.
     private let packages: [String]
 
-    /// - Parameters:
-    ///   - root: The absolute path of the directory in which the repository is checked out; nil or empty if it is unknown.
-    ///   - package: The absolute path of a directory that may have the package; nil if it is unknown.
+    ///
+    /// - `root`: the absolute path of the directory in which the repository is checked out; nil or empty if it
+    ///   is unknown.
+    /// - `package`: the absolute path of a directory that may have the package; nil if it is unknown.
     package init(root: String?, package: String? = nil) {
         let root = root.flatMap { $0.isEmpty ? nil : $0.hasSuffix("/") ? $0 : $0 + "/" }
         self.root = root
@@ -30,9 +31,7 @@ package struct RepositoryFiles {
 
     /// Returns the path of a file in the repository.
     ///
-    /// - Parameter file: The path in one of the forms that tests use.
-    /// - Returns: The path relative to the checkout. Nil if an absolute path is outside of it, or if no package has the
-    ///   file.
+    /// Nil if an absolute path is outside of it, or if no package has the file.
     package func path(of file: String) -> String? {
         guard let root, file != "<EXPR>" else { return nil }
         if file.hasPrefix("/") { return below(root, file) }

@@ -5,11 +5,7 @@ internal import FailureArtifactsBundle
 enum SourceLink {
     /// Returns the address of a failure's line.
     ///
-    /// - Parameters:
-    ///   - file: The path as the test framework reports it.
-    ///   - line: The line number, from 1.
-    ///   - variables: The environment variables that identify the run.
-    /// - Returns: The address. Nil if the host, the commit or the path in the repository is not known.
+    /// Nil if the host, the commit or the path in the repository is not known.
     static func url(file: String, line: Int?, variables: [String: String]) -> String? {
         guard let place = place(variables), let path = relative(file, in: place.checkout) else {
             return nil

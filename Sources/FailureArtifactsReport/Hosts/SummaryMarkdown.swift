@@ -153,9 +153,6 @@ package struct SummaryMarkdown {
 
 extension BundleCause {
     /// Returns the first test and its outcome, and the number of other failures.
-    ///
-    /// - Parameter code: The form of names and values.
-    /// - Returns: One line.
     func heading(_ code: (String) -> String) -> String {
         let others = failures.count - 1
         return failures[0].heading(code)
@@ -169,9 +166,6 @@ extension ReportedFailure {
     private static let argumentLimit = 5
 
     /// Returns the test and its outcome, such as `Suite.test(count:) failed with 2 arguments: 1, 2`.
-    ///
-    /// - Parameter code: The form of names and values.
-    /// - Returns: One line.
     func heading(_ code: (String) -> String) -> String {
         let arguments = arguments
         var text = code(arguments.isEmpty ? first.title : first.testTitle) + " \(first.outcome.label)"

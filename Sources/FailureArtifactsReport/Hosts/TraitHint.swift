@@ -11,8 +11,6 @@ package struct TraitHint {
     let tests: [TestIdentity]
 
     /// Creates a hint; nil if there are no tests.
-    ///
-    /// - Parameter tests: The tests that failed and left no bundle.
     package init?(_ tests: [TestIdentity]) {
         if tests.isEmpty { return nil }
         self.tests = tests
@@ -25,9 +23,6 @@ package struct TraitHint {
     }
 
     /// Returns two lines for a terminal.
-    ///
-    /// - Parameter width: The maximum number of columns of the first line.
-    /// - Returns: The line that names the tests, and the line that says what to add.
     package func lines(width: Int) -> [String] {
         var names = tests.prefix(Self.lineLimit).map(Self.title).joined(separator: ", ")
         if tests.count > Self.lineLimit { names += " and \(tests.count - Self.lineLimit) more" }
@@ -39,9 +34,6 @@ package struct TraitHint {
     }
 
     /// Returns a section of Markdown.
-    ///
-    /// - Parameter heading: The number signs of its heading.
-    /// - Returns: The section, after an empty line.
     func markdown(heading: String) -> String {
         var text = "\n\(heading) \(count) without a bundle\n\n"
         for test in tests.prefix(Self.listLimit) { text += "- \(Markdown.code(Self.title(test)))\n" }

@@ -16,10 +16,9 @@ package enum WorkflowCommand {
 
     /// Returns the lines that mark failures in the source: one for each cause, and at most ten.
     ///
-    /// - Parameters:
-    ///   - causes: The causes, in the order of the lines.
-    ///   - files: The checkout. Its files get relative paths.
-    /// - Returns: The lines. A failure without a place has no file and line, such as an error that a test threw.
+    /// A failure without a place has no file and line, such as an error that a test threw.
+    ///
+    /// - `files`: the checkout. Its files get relative paths.
     package static func annotations(for causes: [BundleCause], in files: RepositoryFiles) -> [String] {
         let shown = causes.count > annotationLimit ? annotationLimit - 1 : causes.count
         var lines = causes.prefix(shown).map { cause in
@@ -75,11 +74,6 @@ package enum WorkflowCommand {
     /// Returns two lines to put around untrusted text.
     ///
     /// Between them, the runner executes no command but the second line.
-    ///
-    /// - Parameters:
-    ///   - random: The high half of the random token.
-    ///   - more: The low half of the random token.
-    /// - Returns: The two lines.
     package static func brackets(
         random: UInt64 = .random(in: 0 ... .max), _ more: UInt64 = .random(in: 0 ... .max)
     ) -> (start: String, end: String) {

@@ -8,9 +8,6 @@ struct CauseGroup {
     let causes: [DescribedCause]
 
     /// Groups causes by the reasons that they have in common.
-    ///
-    /// - Parameter causes: The causes, in the order of the page.
-    /// - Returns: The groups of several causes, in the order of their first causes, and then the other causes.
     static func groups(of causes: [DescribedCause]) -> [CauseGroup] {
         let groups = causes.grouped { $0.reason?.key }
         let several = groups.filter { $0.count > 1 }.map {

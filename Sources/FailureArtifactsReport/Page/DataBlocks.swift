@@ -15,9 +15,7 @@ struct DataBlocks {
 
     /// Creates an empty list of blocks.
     ///
-    /// - Parameters:
-    ///   - prefix: The beginning of the blocks' identifiers, which no other list on the page has.
-    ///   - limit: The maximum number of bytes of all blocks on the page.
+    /// - `limit`: the maximum number of bytes of all blocks on the page.
     init(prefix: String, limit: Int) {
         self.prefix = prefix
         left = limit
@@ -25,10 +23,9 @@ struct DataBlocks {
 
     /// Adds a block.
     ///
-    /// - Parameters:
-    ///   - json: The content.
-    ///   - reserve: The bytes that other blocks need; nil to add the block even if there is no space.
-    /// - Returns: The block's identifier; nil if there is no space for it.
+    /// Nil if there is no space for it.
+    ///
+    /// - `reserve`: the bytes that other blocks need; nil to add the block even if there is no space.
     mutating func add(_ json: String, leaving reserve: Int? = 0) -> String? {
         let text = Self.encoded(json)
         if let reserve, text.utf8.count + reserve > left { return nil }
@@ -50,9 +47,6 @@ struct DataBlocks {
     mutating func reserve(_ bytes: Int) { left -= bytes }
 
     /// Adds as many of the first items as there is space for.
-    ///
-    /// - Parameter items: JSON values.
-    /// - Returns: The identifier of the block with a JSON array, and the number of its items.
     mutating func add(first items: [String]) -> (id: String, count: Int)? {
         var count = items.count
         while count > 0, left > 0 {
@@ -76,9 +70,6 @@ struct StoreData {
     private let folder: PageFolder
     private let variables: [String: String]
 
-    /// - Parameters:
-    ///   - detail: The failure.
-    ///   - folder: The directory of the page, for the paths in commands.
     init(_ detail: FailureDetail, folder: PageFolder) {
         self.detail = detail
         self.folder = folder
@@ -89,8 +80,7 @@ struct StoreData {
     ///
     /// Changes come first, the newest ones before older ones, and then rows.
     ///
-    /// - Parameter blocks: The blocks of the failure.
-    /// - Returns: The identifier of the block that names the others; nil if there is no data.
+    /// Nil if there is no data.
     func add(to blocks: inout DataBlocks) -> String? {
         guard detail.stores.contains(where: { !$0.tables.isEmpty || !$0.steps.isEmpty }) else {
             return nil
@@ -263,10 +253,6 @@ private struct JSONObject {
     }
 
     /// Adds a member.
-    ///
-    /// - Parameters:
-    ///   - name: The name, which needs no escapes.
-    ///   - value: The value as JSON.
     mutating func add(_ name: String, _ value: String) { members.append("\"\(name)\":\(value)") }
 
     var text: String { "{" + members.joined(separator: ",") + "}" }

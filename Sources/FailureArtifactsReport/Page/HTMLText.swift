@@ -57,10 +57,7 @@ enum HTMLText {
 
     /// Returns a link.
     ///
-    /// - Parameters:
-    ///   - html: The link's content.
-    ///   - address: The address; nil for no link.
-    /// - Returns: The content, as a link if there is an address.
+    /// - `address`: the address; nil for no link.
     static func linked(_ html: String, to address: String?) -> String {
         address.map { "<a href=\"\(line($0))\" rel=\"noreferrer\">\(html)</a>" } ?? html
     }

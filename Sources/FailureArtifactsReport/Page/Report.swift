@@ -36,9 +36,6 @@ package struct Report: WrittenText {
     }
 
     /// Writes the page.
-    ///
-    /// - Parameter write: A function that takes the next piece of the page.
-    /// - Throws: An error that `write` throws. The page itself says which bundles could not be read.
     package func write(_ write: (String) throws -> Void) throws {
         var described: [DescribedCause] = []
         var size = 0
@@ -128,15 +125,12 @@ package struct PageFolder: Sendable {
 
     /// Creates the directory of a page.
     ///
-    /// - Parameter page: The page's path; nil for standard output.
+    /// - `page`: the page's path; nil for standard output.
     package init(ofPage page: String?) {
         path = page.map { Path.directory(of: Path.absolute($0)) }
     }
 
     /// Returns the location of a bundle for use on the page.
-    ///
-    /// - Parameter location: The bundle's location as it was found.
-    /// - Returns: A relative location, or the same location if the bundle is not below the page's directory.
     func location(of location: BundleLocation) -> BundleLocation {
         guard let path = relative(location) else { return location }
         return BundleLocation(path: path, inner: location.inner)

@@ -22,9 +22,6 @@ package struct ReportPage {
     }
 
     /// Returns the part of the page before the list of the failures.
-    ///
-    /// - Parameter groups: The number of groups of the described causes.
-    /// - Returns: HTML.
     func head(groups: Int) -> String {
         let title = title(causes: groups + max(0, causes.count - ReportLimits.describedCauses))
         return """

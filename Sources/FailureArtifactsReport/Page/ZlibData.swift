@@ -4,8 +4,7 @@ internal import CFailureArtifactsZlib
 enum ZlibData {
     /// Returns bytes compressed at zlib's best level.
     ///
-    /// - Parameter bytes: The bytes, less than 4 GiB.
-    /// - Returns: A complete stream.
+    /// - `bytes`: the bytes, less than 4 GiB.
     static func compressed(_ bytes: [UInt8]) -> [UInt8] {
         var count = compressBound(CUnsignedLong(bytes.count))
         // zlib fails only without memory, or if the output is smaller than its own bound.

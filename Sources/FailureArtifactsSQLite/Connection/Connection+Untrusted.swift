@@ -33,13 +33,9 @@ extension Connection {
     /// - No extension is loaded, no trigger is run, and no tokenizer is registered by its address.
     /// - Sizes, nesting and time are limited.
     ///
-    /// - Parameters:
-    ///   - path: An existing database.
-    ///   - isPrivate: True if nothing else uses the file and it needs no journal. It is then read without locks.
-    ///   - vfs: The name of the VFS that reads the file, and may map it into memory; nil for the system's own.
-    ///   - limits: The resource limits.
-    /// - Returns: The connection.
-    /// - Throws: An error if the store cannot be opened; see ``init(path:mode:vfs:busyTimeout:)``.
+    /// - `isPrivate`: true if nothing else uses the file and it needs no journal. It is then read without
+    ///   locks.
+    /// - `vfs`: the name of the VFS that reads the file, and may map it into memory; nil for the system's own.
     package static func untrusted(
         _ path: String, isPrivate: Bool = true, vfs: String? = nil, limits: UntrustedLimits = .standard
     ) throws(SQLiteError) -> Connection {

@@ -23,13 +23,10 @@ package struct Connection: ~Copyable {
 
     /// Opens the database at `path`.
     ///
-    /// - Parameters:
-    ///   - path: The path of the file; it is never read as a URI, whatever characters it contains.
-    ///   - mode: The access mode.
-    ///   - vfs: The name of the VFS that reads it; nil for the system's own, whatever the application's default is.
-    ///   - busyTimeout: The maximum time to wait for a lock that another connection holds, in seconds.
-    /// - Throws: An error if `sqlite3_open_v2` fails. SQLite opens files lazily: if a file is not a database, the
-    ///   first statement fails.
+    /// - `path`: the path of the file; it is never read as a URI, whatever characters it contains.
+    /// - `vfs`: the name of the VFS that reads it; nil for the system's own, whatever the application's default
+    ///   is.
+    /// - `busyTimeout`: the maximum time to wait for a lock that another connection holds, in seconds.
     package init(
         path: String, mode: Mode, vfs: String? = nil, busyTimeout: Double = 0
     ) throws(SQLiteError) {
@@ -81,11 +78,6 @@ package struct Connection: ~Copyable {
     }
 
     /// Compiles one statement.
-    ///
-    /// - Parameter sql: A single statement, with `?` in the places of the values that ``Statement/bind(_:)``
-    ///   sets.
-    /// - Returns: The statement, before its first row.
-    /// - Throws: An error if SQLite cannot compile the statement, or if `sql` does not hold exactly one.
     package borrowing func prepare(_ sql: String) throws(SQLiteError) -> Statement {
         var statement: OpaquePointer?
         var isComplete = true

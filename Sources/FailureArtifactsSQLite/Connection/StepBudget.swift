@@ -9,7 +9,6 @@ package final class StepBudget {
 
     private let left: UnsafeMutablePointer<Int>
 
-    /// - Parameter steps: The number of steps.
     package init(steps: Int) {
         left = .allocate(capacity: 1)
         left.initialize(to: steps)
@@ -26,7 +25,7 @@ package final class StepBudget {
     ///
     /// They fail with an error whose ``SQLiteError/isInterrupted`` is true.
     ///
-    /// - Parameter connection: A connection that is closed before this object ends. It has no other limit of time.
+    /// - `connection`: a connection that is closed before this object ends. It has no other limit of time.
     package func limit(_ connection: borrowing Connection) {
         sqlite3_progress_handler(
             connection.handle, Self.interval,

@@ -45,9 +45,6 @@ struct FrameIndex {
     }
 
     /// Returns the pages of the last state with the last frame of each.
-    ///
-    /// - Parameter size: The size of the last state, in pages.
-    /// - Returns: The pages that transactions wrote, without those beyond the end.
     func lastFrames(within size: UInt32) -> [(page: UInt32, frame: Int)] {
         zip(pages, lastFrames).filter { $0.0 <= size }.map { ($0.0, Int($0.1)) }
     }

@@ -11,11 +11,8 @@ package struct HistorySource: ~Copyable, Sendable {
 
     /// Takes ownership of the open files.
     ///
-    /// - Parameters:
-    ///   - database: The database file, or a copy made at the same time as the WAL's copy.
-    ///   - wal: The `-wal` beside it, or its copy.
-    ///   - walIndex: The `-shm`; nil without one. Without it, more of a partly checkpointed WAL is left out,
-    ///     and broken checksums can't be told from an aborted transaction.
+    /// - `walIndex`: the `-shm`; nil without one. Without it, more of a partly checkpointed WAL is left out,
+    ///   and broken checksums can't be told from an aborted transaction.
     package init(database: consuming File, wal: consuming File, walIndex: consuming File? = nil) {
         self.database = database
         self.wal = wal

@@ -262,12 +262,7 @@ package struct RecordedStates {
     /// The recorded states are preferred to a WAL, because they tell which statement ended each transaction. But those of
     /// a store with a WAL are only certain if the last one is the copy's.
     ///
-    /// - Parameters:
-    ///   - known: The known history, which is replaced.
-    ///   - copy: The path of the copy, which is stand-alone.
-    ///   - path: The path of the known history's file, or the new one.
-    ///   - maximumBytes: The maximum size of the file. The newest transactions are kept.
-    /// - Throws: An error if the copy can't be read, or the file can't be written. The known history stays.
+    /// - `maximumBytes`: the maximum size of the file. The newest transactions are kept.
     package func improve(
         _ known: inout HistoryRecorder.Summary?, endingWith copy: String, at path: String,
         maximumBytes: UInt64
@@ -308,13 +303,10 @@ package struct RecordedStates {
     /// If the copy has another content than the last recorded state, the history ends with a transaction that makes the
     /// difference.
     ///
-    /// - Parameters:
-    ///   - copy: The path of the copy, which is stand-alone.
-    ///   - path: The path of the new file, which is only created for a history with a transaction.
-    ///   - maximumBytes: The maximum size of the file. The newest transactions are kept.
-    ///   - onlyIfExact: True to write nothing if the last recorded state isn't the copy's.
-    /// - Returns: The result; nil if the copy is not of this store, or isn't exact.
-    /// - Throws: An error if the copy can't be read, or the file can't be written.
+    /// Nil if the copy is not of this store, or isn't exact.
+    ///
+    /// - `maximumBytes`: the maximum size of the file. The newest transactions are kept.
+    /// - `onlyIfExact`: true to write nothing if the last recorded state isn't the copy's.
     package func writeHistory(
         endingWith copy: String, to path: String, maximumBytes: UInt64, onlyIfExact: Bool = false
     ) throws(SystemError) -> HistoryRecorder.Summary? {

@@ -50,8 +50,7 @@ package struct WriteAheadLog: Sendable {
     /// itself writes such frames, after a rollback to a savepoint that took back pages which had outgrown the
     /// cache.
     ///
-    /// - Parameter index: The WAL's index. Nil, or the index of another generation, proves nothing.
-    /// - Returns: True if there are such transactions.
+    /// - `index`: the WAL's index. Nil, or the index of another generation, proves nothing.
     package func isBroken(accordingTo index: WriteAheadLogIndex?) -> Bool {
         guard let index, index.describes(self) else { return false }
         return pages.count < index.lastFrame
@@ -113,12 +112,7 @@ package struct WriteAheadLog: Sendable {
     ///
     /// The file then opens without a WAL.
     ///
-    /// - Parameters:
-    ///   - file: The WAL that this was read from, or a copy of it.
-    ///   - path: The path of a copy of the database that nothing else uses.
-    /// - Returns: False if there is no transaction, or if a page is in neither file. Nothing is written then.
-    /// - Throws: An error if a system call fails. The file may be partly written then; calling this again repairs
-    ///   it.
+    /// False if there is no transaction, or if a page is in neither file. Nothing is written then.
     func fold(_ file: borrowing File, into path: String) throws(SystemError) -> Bool {
         guard let last = transactions.last else { return false }
         let database = try File(updating: path)
@@ -148,12 +142,6 @@ package struct WriteAheadLog: Sendable {
     }
 
     /// Returns true if a database file has the last committed version of each page, as after a checkpoint.
-    ///
-    /// - Parameters:
-    ///   - file: The WAL that this was read from.
-    ///   - path: The path of the database file.
-    /// - Returns: False if there is no transaction, or if a page differs.
-    /// - Throws: An error if a system call fails.
     func isFolded(_ file: borrowing File, into path: String) throws(SystemError) -> Bool {
         guard let last = transactions.last else { return false }
         let database = try File(reading: path)

@@ -26,9 +26,8 @@ package struct WriteAheadLogIndex: Sendable, Equatable {
 
     /// Reads the header of a wal-index; nil if it is incomplete or being changed.
     ///
-    /// - Parameter file: The `-shm`. SQLite's locks are on this very file: if a connection of this process has it
-    ///   open, it must be a `File(sharing:)`.
-    /// - Throws: An error if the file cannot be read.
+    /// - `file`: the `-shm`. SQLite's locks are on this very file: if a connection of this process has it open,
+    ///   it must be a `File(sharing:)`.
     package init?(reading file: borrowing File) throws(SystemError) {
         let bytes = try file.bytes(136, at: 0)
         // SQLite writes the second copy first and the first copy last, so equal copies are complete.

@@ -33,12 +33,6 @@ package struct DatabaseSchema: Sendable {
     }
 
     /// Reads a schema.
-    ///
-    /// - Parameters:
-    ///   - database: `main`, or the name of an attached database.
-    ///   - connection: The connection.
-    ///   - known: The schema of another state of the same database, which is used again if its ``version`` is the same.
-    /// - Throws: An error if the schema can't be read.
     package init(
         _ database: String, of connection: borrowing Connection, reusing known: DatabaseSchema? = nil
     ) throws(SQLiteError) {

@@ -3,12 +3,6 @@ internal import FailureArtifactsSystem
 // The history of a store in WAL mode, recorded from its WAL.
 extension FileSnapshot {
     /// Returns true if SQLite would read less of a WAL's copy than the processes that have the store open.
-    ///
-    /// - Parameters:
-    ///   - path: The path of the WAL's copy.
-    ///   - index: The index of the original at that time.
-    /// - Returns: True if a checksum is wrong, so that other processes can't read committed transactions. Without
-    ///   an index, an aborted transaction may look the same.
     static func isBroken(walAt path: String, _ index: WriteAheadLogIndex?) -> Bool {
         guard (FileSystem.regularFile(path)?.size ?? 0) > 0, let file = try? File(reading: path),
             let log = try? WriteAheadLog(reading: file)
@@ -18,8 +12,8 @@ extension FileSnapshot {
 
     /// Records the history from copies of a store's files that were made at one point in time.
     ///
-    /// - Parameter copy: The path of the database's copy. The WAL's copy is beside it, and the copy of the WAL's
-    ///   index has the suffix `-index`.
+    /// - `copy`: the path of the database's copy. The WAL's copy is beside it, and the copy of the WAL's index
+    ///   has the suffix `-index`.
     mutating func recordHistory(ofCopy copy: String) {
         guard let target = targets.history else { return }
         do {
@@ -45,11 +39,6 @@ extension FileSnapshot {
     }
 
     /// Records the history of a closed store, whose WAL was deleted by a close.
-    ///
-    /// - Parameters:
-    ///   - copy: The path of the database's copy.
-    ///   - target: The path of the history.
-    /// - Throws: An error if a file can't be read or written.
     private mutating func recordHistory(ofClosed copy: String, to target: String) throws {
         guard let files = source.files, let wal = files.checkpointedWAL,
             wal.isLatest(of: files.database)

@@ -47,11 +47,8 @@ package struct CheckpointedWAL: Sendable {
 
     /// Creates a WAL.
     ///
-    /// - Parameters:
-    ///   - path: A path by which the content can be read.
-    ///   - databaseSize: The database's size after the WAL was written into it, in bytes.
-    ///   - databaseModified: The time of the database's last change then, in nanoseconds since 1970.
-    ///   - holder: An object that keeps the path valid.
+    /// - `databaseSize`: the database's size after the WAL was written into it, in bytes.
+    /// - `databaseModified`: the time of the database's last change then, in nanoseconds since 1970.
     package init(
         path: String, databaseSize: UInt64, databaseModified: Int64, holder: any AnyObject & Sendable
     ) {

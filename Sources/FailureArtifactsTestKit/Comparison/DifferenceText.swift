@@ -9,12 +9,6 @@ enum DifferenceText {
     private static let valueLimit = 200
 
     /// Compares two database files.
-    ///
-    /// - Parameters:
-    ///   - a: The old store.
-    ///   - b: The new store.
-    ///   - title: The first line.
-    /// - Returns: The lines of the text; if the comparison fails, the last line gives the reason.
     static func make(_ a: StoreComparison.Side, _ b: StoreComparison.Side, title: String) -> String {
         var lines = [title, ""]
         do {

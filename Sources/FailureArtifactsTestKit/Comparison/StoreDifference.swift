@@ -107,8 +107,6 @@ extension StoreDifference.Rows: CustomStringConvertible {
 
 extension StoreDifference {
     /// Compares two database files.
-    ///
-    /// - Throws: An error that says why a file cannot be read.
     init(from a: StoreComparison.Side, to b: StoreComparison.Side) throws(TestStoreError) {
         do throws(SQLiteError) {
             let comparison = try StoreComparison(a: a, b: b, limits: .none)
@@ -130,8 +128,6 @@ extension StoreDifference {
     }
 
     /// Compares two database files, each with its journal or WAL beside it, if any.
-    ///
-    /// - Throws: An error that says why a file cannot be read.
     package init(fromFile old: String, to new: String) throws(TestStoreError) {
         try self.init(
             from: StoreComparison.Side(path: old, isPrivate: false),

@@ -80,11 +80,7 @@ package enum InvariantCheck {
 
     /// Checks invariants.
     ///
-    /// - Parameters:
-    ///   - directory: The directory with the invariants; nil for the configured one.
-    ///   - copy: A closure that copies the store to a new file.
-    /// - Returns: A full sentence for each invariant that is broken or can't be checked.
-    /// - Throws: An error if there are no invariants, or if the store can't be copied.
+    /// - `directory`: the directory with the invariants; nil for the configured one.
     package static func problems(
         in directory: URL?, copying copy: (String) throws -> Void
     ) throws -> [String] {

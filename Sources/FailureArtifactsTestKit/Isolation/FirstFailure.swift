@@ -3,9 +3,7 @@ package import XCTest
 extension XCTestCase {
     /// Runs a test with its setup and teardown, and stops it at its first failure if that is wanted and possible.
     ///
-    /// - Parameters:
-    ///   - stops: True to set `continueAfterFailure` to false first.
-    ///   - body: A closure that calls `super.invokeTest()`.
+    /// - `stops`: true to set `continueAfterFailure` to false first.
     package func invoke(stoppingAtFirstFailure stops: Bool, _ body: () -> Void) {
         if stops { continueAfterFailure = false }
         body()

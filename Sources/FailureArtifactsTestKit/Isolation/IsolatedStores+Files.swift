@@ -5,13 +5,6 @@ internal import Foundation
 
 extension IsolatedStores {
     /// Calls a closure with two stores as files to compare.
-    ///
-    /// - Parameters:
-    ///   - a: The old store and its name.
-    ///   - b: The new store and its name.
-    ///   - body: A closure that takes the files.
-    /// - Returns: The value that `body` returns.
-    /// - Throws: An error if a store in memory cannot be copied, or the error that `body` throws.
     func withFiles<Result>(
         _ a: (name: String, store: Store), _ b: (name: String, store: Store),
         _ body: (StoreComparison.Side, StoreComparison.Side) throws -> Result

@@ -18,11 +18,6 @@ final class IsolatedStores<Store: TestStore>: Sendable {
     private let state = Lock(State())
 
     /// Creates the directory.
-    ///
-    /// - Parameters:
-    ///   - name: The start of the directory's name.
-    ///   - placement: The placement of the stores.
-    /// - Throws: An error if the directory cannot be created.
     init(named name: String, placement: StorePlacement) throws(TestStoreError) {
         self.placement = placement
         let parent = FileManager.default.temporaryDirectory.path(percentEncoded: false)
@@ -62,8 +57,6 @@ final class IsolatedStores<Store: TestStore>: Sendable {
     }
 
     /// Closes the stores, the last one first, and removes the directory; later calls do nothing.
-    ///
-    /// - Throws: An error if a store could not be closed; the others are closed and the directory is removed anyway.
     func end() throws(TestStoreError) {
         let stores: [Store] = state.withLock { state in
             defer { state = State(hasEnded: true) }

@@ -11,8 +11,6 @@ package enum ProcessExit {
     }()
 
     /// Adds an action; later ones run first.
-    ///
-    /// - Parameter action: A closure to call when this process exits, but not when a child made by `fork` exits.
     package static func run(_ action: @escaping @Sendable () -> Void) {
         let process = getpid()
         actions.withLock { $0.append({ if getpid() == process { action() } }) }

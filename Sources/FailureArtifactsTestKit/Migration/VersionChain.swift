@@ -5,9 +5,6 @@ package struct VersionChain<Store> {
     private var reached: [(position: Int, store: Store)] = []
 
     /// Creates a chain of which no version is reached.
-    ///
-    /// - Parameter names: The versions' names, the oldest one first.
-    /// - Throws: An error if two versions have the same name.
     package init(_ names: [String]) throws(TestStoreError) {
         self.names = names
         var known: Set<String> = []
@@ -20,10 +17,6 @@ package struct VersionChain<Store> {
     }
 
     /// Returns the position of the version to start at.
-    ///
-    /// - Parameter name: The version's name.
-    /// - Returns: The version's position.
-    /// - Throws: An error if there is no such version, or if a version is reached already.
     package func start(at name: String) throws(TestStoreError) -> Int {
         let position = try position(of: name)
         if let first = reached.first {
@@ -35,10 +28,6 @@ package struct VersionChain<Store> {
     }
 
     /// Returns the last store, and the positions to migrate it to, one after the other.
-    ///
-    /// - Parameter name: The name of the version to reach.
-    /// - Returns: The store and the positions, which begin after the last version that was reached.
-    /// - Throws: An error if there is no such version, if no version is reached, or if the last one isn't older.
     package func migration(
         to name: String
     ) throws(TestStoreError) -> (store: Store, steps: ClosedRange<Int>) {
@@ -59,10 +48,6 @@ package struct VersionChain<Store> {
     package mutating func reach(_ position: Int, _ store: Store) { reached.append((position, store)) }
 
     /// Returns the store of a version that is reached.
-    ///
-    /// - Parameter name: The version's name.
-    /// - Returns: The store.
-    /// - Throws: An error if there is no such version, or if it isn't reached.
     package func store(at name: String) throws(TestStoreError) -> Store {
         let position = try position(of: name)
         guard let found = reached.first(where: { $0.position == position }) else {

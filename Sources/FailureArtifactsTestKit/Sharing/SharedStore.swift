@@ -101,8 +101,6 @@ public final class SharedStore<Store: TestStore>: Sendable {
     // MARK: XCTest, which runs one test at a time
 
     /// Opens the store, or restores its content, for a test that runs alone.
-    ///
-    /// - Throws: An error if the store cannot be opened or restored, or if another test uses it.
     func beginAlone() throws -> Store {
         guard turns.beginAtOnce() else {
             throw TestStoreError(.cannotStart, "Another test is using the shared store '\(name)'.")
@@ -117,10 +115,7 @@ public final class SharedStore<Store: TestStore>: Sendable {
 
     /// Checks that a test has left the store unchanged.
     ///
-    /// - Parameters:
-    ///   - test: The test's name.
-    ///   - hasFailed: True if the test has failed already; the store is then restored instead of checked.
-    /// - Throws: An error that lists the changes, or says why they cannot be determined.
+    /// - `hasFailed`: true if the test has failed already; the store is then restored instead of checked.
     func endAlone(of test: String, hasFailed: Bool) throws {
         defer { turns.end() }
         if hasFailed {

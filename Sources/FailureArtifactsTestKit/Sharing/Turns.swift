@@ -25,7 +25,7 @@ final class Turns: Sendable {
 
     /// Takes the turn if it is free, without waiting.
     ///
-    /// - Returns: True if the turn was free.
+    /// True if the turn was free.
     func beginAtOnce() -> Bool {
         state.withLock { state in
             defer { state.isTaken = true }

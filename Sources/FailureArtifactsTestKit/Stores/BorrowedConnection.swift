@@ -10,12 +10,6 @@ struct BorrowedConnection {
     }
 
     /// Runs one statement.
-    ///
-    /// - Parameters:
-    ///   - sql: The statement.
-    ///   - arguments: The values of the statement's parameters, in order.
-    /// - Returns: The statement's rows.
-    /// - Throws: An error if SQLite cannot compile or run the statement, or if the number of arguments is wrong.
     func rows(_ sql: String, _ arguments: [SQLiteValue] = []) throws(TestStoreError) -> [[SQLiteValue]] {
         var statement: OpaquePointer?
         guard sqlite3_prepare_v2(handle, sql, -1, &statement, nil) == SQLITE_OK else { throw error(sql) }

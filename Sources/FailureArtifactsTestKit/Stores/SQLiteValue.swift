@@ -48,8 +48,6 @@ extension SQLiteValue {
     }
 
     /// Binds the value to a parameter of a statement, counted from 1.
-    ///
-    /// - Returns: SQLite's result code.
     func bind(to statement: OpaquePointer?, _ position: Int32) -> Int32 {
         switch self {
         case .null: sqlite3_bind_null(statement, position)

@@ -17,16 +17,13 @@ internal import CFailureArtifactsSQLite
 public protocol TestStore: AnyObject, Sendable {
     /// Opens a store, and creates it if it doesn't exist.
     ///
-    /// - Parameter location: The store's location. A connection to ``StoreLocation/devNull`` must run
+    /// - `location`: the store's location. A connection to ``StoreLocation/devNull`` must run
     ///   ``StoreLocation/setupAtDevNull`` first.
-    /// - Throws: An error if the store cannot be opened; the test fails with it.
     init(at location: StoreLocation) throws
 
     /// Closes the store.
     ///
     /// The kit calls this method once, after the test's teardown.
-    ///
-    /// - Throws: An error if the store cannot be closed, such as for a statement that still runs; the test fails with it.
     func close() throws
 
     /// Lends the connection that writes to a closure.
@@ -34,10 +31,8 @@ public protocol TestStore: AnyObject, Sendable {
     /// SQL scripts, ``deleteAllRows(keeping:)``, and copies of stores that aren't files need it. The default
     /// implementation throws an error, for libraries that cannot lend their connection.
     ///
-    /// - Parameter body: A closure that takes the `sqlite3 *`. Call it outside of a transaction, and let no other code
+    /// - `body`: a closure that takes the `sqlite3 *`. Call it outside of a transaction, and let no other code
     ///   use the connection meanwhile.
-    /// - Returns: The value that `body` returns.
-    /// - Throws: The error that `body` throws, or an error if the store cannot lend its connection.
     func withConnection<Result>(_ body: (OpaquePointer) throws -> Result) throws -> Result
 }
 

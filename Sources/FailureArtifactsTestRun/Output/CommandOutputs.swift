@@ -15,10 +15,9 @@ struct CommandOutputs {
     ///
     /// If the system provides no pipe for an output, the command inherits that output.
     ///
-    /// - Parameters:
-    ///   - onLine: The hooks for each line of standard output and of standard error, including lines to a terminal. If
-    ///     both go to the same place, the first hook receives all lines. Nil if the lines are not needed.
-    ///   - ended: A closure that is called for each pipe after all its content was passed on.
+    /// - `onLine`: the hooks for each line of standard output and of standard error, including lines to a
+    ///   terminal. If both go to the same place, the first hook receives all lines. Nil if the lines are not
+    ///   needed.
     init(
         onLine: (output: LogTail.LineHook, error: LogTail.LineHook)? = nil,
         ended: @escaping @Sendable () -> Void

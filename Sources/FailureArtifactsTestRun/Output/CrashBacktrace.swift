@@ -34,8 +34,7 @@ package struct CrashBacktrace: Equatable, Sendable {
 
     /// Returns the place of the innermost frame in a package's own sources.
     ///
-    /// - Parameter root: The package root, absolute.
-    /// - Returns: The file's absolute path and the line; nil if the frame or its line is unknown.
+    /// Nil if the frame or its line is unknown.
     package func place(below root: String) -> (file: String, line: Int)? {
         let mark = " at " + root + "/"
         for frame in frames {

@@ -24,9 +24,8 @@ package final class LogTail: Sendable {
     private let onLine: LineHook?
     private let state: Lock<State>
 
-    /// - Parameters:
-    ///   - limit: The minimum number of last bytes to keep.
-    ///   - onLine: A hook that is called for each line, in order, on the thread that appends.
+    ///
+    /// - `limit`: the minimum number of last bytes to keep.
     init(limit: Int = 64 << 10, onLine: LineHook? = nil) {
         self.limit = limit
         self.onLine = onLine

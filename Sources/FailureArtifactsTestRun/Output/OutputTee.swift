@@ -23,11 +23,8 @@ final class OutputTee: Sendable {
     private let stop: Lock<CInt>
     private let problem = Lock<SystemError?>(nil)
 
-    /// - Parameters:
-    ///   - target: The descriptor to write to. If it is a terminal, the command gets a similar one.
-    ///   - log: The log that keeps the end of the output.
-    ///   - ended: A closure that is called after all output was passed on.
-    /// - Throws: An error if the system provides no pipe or no thread.
+    ///
+    /// - `target`: the descriptor to write to. If it is a terminal, the command gets a similar one.
     init(
         to target: CInt, log: LogTail, ended: @escaping @Sendable () -> Void
     ) throws(SystemError) {

@@ -16,13 +16,9 @@ package enum ChildProcess {
 
     /// Runs a program to its end.
     ///
-    /// - Parameters:
-    ///   - executable: The path of the program.
-    ///   - arguments: The arguments, without the program's name.
-    ///   - environment: The whole environment of the program.
-    ///   - interruption: Handles signals; it leaves them to the program meanwhile.
-    /// - Returns: The exit status. For a program that a signal ended, 128 plus the signal's number, as in shells.
-    /// - Throws: An error if `posix_spawn` or `waitpid` fails.
+    /// For a program that a signal ended, 128 plus the signal's number, as in shells.
+    ///
+    /// - `interruption`: handles signals; it leaves them to the program meanwhile.
     package static func run(
         _ executable: String, arguments: [String], environment: [String: String],
         interruption: Interruption
@@ -46,15 +42,11 @@ package enum ChildProcess {
 
     /// Starts a program.
     ///
-    /// - Parameters:
-    ///   - executable: The path; or a name, which is looked up in this process's `PATH`.
-    ///   - arguments: The arguments, without the program's name.
-    ///   - environment: The whole environment of the program.
-    ///   - signals: The signal mask and dispositions for the program.
-    ///   - outputs: Descriptors of this process, keyed by their numbers in the program. The program inherits other
-    ///     descriptors that are not closed on exec.
-    /// - Returns: The process number. The caller must wait for the process.
-    /// - Throws: An error if `posix_spawn` fails.
+    /// The caller must wait for the process.
+    ///
+    /// - `executable`: the path; or a name, which is looked up in this process's `PATH`.
+    /// - `outputs`: descriptors of this process, keyed by their numbers in the program. The program inherits
+    ///   other descriptors that are not closed on exec.
     static func spawn(
         _ executable: String, arguments: [String], environment: [String: String],
         signals: InheritedSignals, outputs: [CInt: CInt] = [:]
@@ -106,9 +98,8 @@ struct CommandLineBytes: ~Copyable {
 
     /// Creates the list of a program's arguments.
     ///
-    /// - Parameters:
-    ///   - name: The first argument: the program's name.
-    ///   - arguments: The other arguments. Those at the end of this process's own arguments are copied byte for byte.
+    /// - `arguments`: the other arguments. Those at the end of this process's own arguments are copied byte for
+    ///   byte.
     init(name: String, arguments: [String]) {
         let own = CommandLine.unsafeArgv
         let first = Int(CommandLine.argc) - arguments.count
@@ -123,7 +114,7 @@ struct CommandLineBytes: ~Copyable {
 
     /// Creates the list of a program's environment.
     ///
-    /// - Parameter environment: The whole environment. This process's own variables are copied byte for byte.
+    /// - `environment`: the whole environment. This process's own variables are copied byte for byte.
     init(environment: [String: String]) {
         var pointers: [UnsafeMutablePointer<CChar>?] = []
         var rest = environment
@@ -160,7 +151,6 @@ package enum ExitStatus: Equatable, Sendable {
     /// A signal ended the process.
     case signalled(Int32)
 
-    /// - Parameter status: The status from `waitpid` for a process that has ended.
     init(waited status: CInt) {
         // The macros WIFEXITED and so on are the same everywhere. 0x80 means that a core file was written.
         let signal = status & 0x7F

@@ -29,7 +29,6 @@ struct PipeEnds: ~Copyable, Sendable {
     let reading: Descriptor
     let writing: Descriptor
 
-    /// - Throws: An error if `pipe` fails.
     init() throws(SystemError) {
         var ends: [CInt] = [-1, -1]
         guard pipe(&ends) == 0 else { throw SystemError("create", "a pipe", code: errno) }
@@ -39,8 +38,6 @@ struct PipeEnds: ~Copyable, Sendable {
     }
 
     /// Creates a pseudo-terminal with the settings and the size of another terminal; it passes output on unchanged.
-    ///
-    /// - Throws: An error if `posix_openpt` or a related call fails.
     init(terminalLike terminal: CInt) throws(SystemError) {
         var ends: [CInt] = [-1, -1]
         guard failure_artifacts_open_terminal(terminal, &ends) == 0 else {

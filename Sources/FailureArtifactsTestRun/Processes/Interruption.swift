@@ -41,7 +41,7 @@ package final class Interruption: Sendable {
 
     /// Sets the handler for signals from now on.
     ///
-    /// - Parameter handler: A closure that returns true if it has taken a signal over; otherwise the signal ends the
+    /// - `handler`: a closure that returns true if it has taken a signal over; otherwise the signal ends the
     ///   tool. It must not wait for anything. Nil restores the initial behaviour.
     func setHandler(_ handler: (@Sendable (ReceivedSignal) -> Bool)?) {
         state.withLock { state in state.handler = handler }
@@ -77,7 +77,7 @@ package final class Interruption: Sendable {
 
     /// Leaves signals to a child process, which receives the terminal's signals directly.
     ///
-    /// - Parameter child: The child's process number; 0 while it is being started, nil for no child.
+    /// - `child`: the child's process number; 0 while it is being started, nil for no child.
     func setChild(_ child: pid_t?) {
         let pending = state.withLock { state in
             state.child = child

@@ -11,8 +11,7 @@ struct ReceivedSignal: Equatable, Sendable {
 
     /// Waits for a signal.
     ///
-    /// - Parameter signals: The signals to wait for, which this thread has blocked.
-    /// - Returns: The first signal that arrives; nil if the wait was interrupted.
+    /// Nil if the wait was interrupted.
     static func next(of signals: sigset_t) -> ReceivedSignal? {
         var signals = signals
         var isFromTerminal: CInt = 0

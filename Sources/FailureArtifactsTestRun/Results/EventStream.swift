@@ -36,8 +36,6 @@ package struct EventStream {
     init() {}
 
     /// Reads all lines of a file.
-    ///
-    /// - Throws: An error if the file doesn't exist or can't be read.
     package init(ofFile path: String) throws {
         try ResultFile.forEachLine(of: path) { line in read(line) }
     }

@@ -6,10 +6,6 @@ package enum FailurePlaces {
     private static let limit = 8 << 20
 
     /// Returns the places in an output.
-    ///
-    /// - Parameter path: The file with the output of XCTest, Swift Testing or a process that crashed.
-    /// - Returns: Places such as `LedgerTests.swift:82`, with the file's name only.
-    /// - Throws: An error if the file can't be read.
     package static func places(inOutput path: String) throws -> Set<String> {
         let bytes = try FileSystem.contents(ofFile: path).suffix(limit)
         return Set(bytes.split(separator: UInt8(ascii: "\n")).compactMap(place))

@@ -4,8 +4,6 @@ internal import FailureArtifactsSystem
 /// Files with test results, one per line.
 enum ResultFile {
     /// Calls `body` with each line, without its line end; the file need not fit into memory.
-    ///
-    /// - Throws: An error if the file doesn't exist or can't be read.
     static func forEachLine(of path: String, _ body: (Slice<UnsafeRawBufferPointer>) -> Void) throws {
         // Reading a pipe could block for ever.
         guard let status = try FileSystem.status(of: path) else {

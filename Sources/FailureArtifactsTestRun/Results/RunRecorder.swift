@@ -27,11 +27,8 @@ package final class RunRecorder: Sendable {
     private let hasXCTest: Bool
     private let logs = [Lock(XCTestLog()), Lock(XCTestLog())]
 
-    /// - Parameters:
-    ///   - words: The command.
-    ///   - events: The paths of event streams that the command writes anyway.
-    ///   - scratch: An existing directory for the files that are requested from the command.
-    ///   - hasXCTest: True if the results of XCTest are needed too.
+    ///
+    /// - `hasXCTest`: true if the results of XCTest are needed too.
     package init(_ words: [String], events: [String], scratch: String, hasXCTest: Bool = true) {
         self.hasXCTest = hasXCTest
         var (words, eventFiles, reportFile) = (words, events, String?.none)
@@ -76,9 +73,6 @@ package final class RunRecorder: Sendable {
     }
 
     /// Returns the results after the command has ended.
-    ///
-    /// - Parameter bundles: The bundles of the run.
-    /// - Returns: The results of all tests that were recorded.
     package func results(bundles: [ReportedBundle]) -> TestResults {
         var attempts: [TestAttempt] = []
         var report: [TestAttempt] = []

@@ -27,8 +27,6 @@ package struct XCTestLog: Sendable {
     init() {}
 
     /// Reads all lines of a file.
-    ///
-    /// - Throws: An error if the file doesn't exist or can't be read.
     package init(ofFile path: String) throws {
         try ResultFile.forEachLine(of: path) { line in
             read(bytes: Array(line.prefix(LogTail.lineLimit)))

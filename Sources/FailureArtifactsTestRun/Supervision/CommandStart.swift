@@ -4,14 +4,6 @@ internal import FailureArtifactsSystem
 /// Starts a command the way a shell does.
 enum CommandStart {
     /// Starts a command.
-    ///
-    /// - Parameters:
-    ///   - words: The program, then its arguments.
-    ///   - environment: The whole environment of the command.
-    ///   - signals: The signal mask and dispositions for the command.
-    ///   - outputs: Descriptors of this process, keyed by their numbers in the command.
-    /// - Returns: The process number.
-    /// - Throws: An error with the exit status that a shell uses: 127 for a program that doesn't exist, otherwise 126.
     static func spawn(
         _ words: [String], environment: [String: String], signals: InheritedSignals,
         outputs: [CInt: CInt]

@@ -30,8 +30,9 @@ final class Mailbox: Sendable {
 
     /// Waits for the next event, in the order they were posted.
     ///
-    /// - Parameter deadline: The end of the wait; nil for no limit.
-    /// - Returns: The event; nil if none was posted before the deadline.
+    /// Nil if none was posted before the deadline.
+    ///
+    /// - `deadline`: the end of the wait; nil for no limit.
     func next(until deadline: Instant?) -> Event? {
         while true {
             let event = events.withLock { events in events.isEmpty ? nil : events.removeFirst() }
@@ -61,8 +62,6 @@ final class ChildReaper: Sendable {
     private let mailbox: Mailbox
     private let goOn: PipeEnds
 
-    /// - Parameter mailbox: The receiver of ``Mailbox/Event/childEnded``.
-    /// - Throws: An error if the system provides no pipe.
     init(mailbox: Mailbox) throws(SystemError) {
         self.mailbox = mailbox
         goOn = try PipeEnds()
@@ -72,7 +71,7 @@ final class ChildReaper: Sendable {
     ///
     /// A child must exist already.
     ///
-    /// - Returns: True if the system provided a thread.
+    /// True if the system provided a thread.
     func start() -> Bool {
         Threads.detach { [self] in
             while true {

@@ -14,9 +14,8 @@ package struct NewBundles {
 
     /// Records the bundles that exist now, and gives the run an identifier.
     ///
-    /// - Parameters:
-    ///   - directory: The artifacts directory; it need not exist.
-    ///   - outer: The identifier of the run that has started this one; nil without one.
+    /// - `directory`: the artifacts directory; it need not exist.
+    /// - `outer`: the identifier of the run that has started this one; nil without one.
     package init(in directory: String, within outer: String? = nil) {
         let number = String(UInt64.random(in: 0 ... .max), radix: 16)
         run = outer.map { "\($0).\(number)" } ?? number
@@ -35,9 +34,6 @@ package struct NewBundles {
     /// Returns the bundles that were added, except for those of other runs.
     ///
     /// A process that doesn't know its run, such as one in a container, may belong to it.
-    ///
-    /// - Parameter others: Further paths of new bundles.
-    /// - Returns: The bundles in the order of the tests' failures; without metadata if that can't be read.
     package func bundles(and others: [String] = []) -> [(path: String, metadata: BundleMetadata?)] {
         var paths = Self.names(in: directory).filter { !before.contains($0) }
             .map { Path.join(directory, $0) }
@@ -58,8 +54,7 @@ package struct NewBundles {
 
     /// Finds the earlier attempts of tests that have passed now: bundles of failures that existed before.
     ///
-    /// - Parameter bundles: The bundles that were added.
-    /// - Returns: The paths; empty if no test that passed has left a bundle.
+    /// Empty if no test that passed has left a bundle.
     package func earlierAttempts(of bundles: [(path: String, metadata: BundleMetadata?)]) -> [String] {
         func test(_ metadata: BundleMetadata) -> BundleMetadata.Test {
             var test = metadata.test

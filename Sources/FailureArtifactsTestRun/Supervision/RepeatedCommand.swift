@@ -20,11 +20,7 @@ package struct RepeatedCommand {
 
     /// Creates a command.
     ///
-    /// - Parameters:
-    ///   - words: The program, then its arguments.
-    ///   - environment: The environment of the command.
-    ///   - timeLimit: The maximum duration of a run, in seconds; nil for no limit.
-    ///   - stop: The request to stop, which is passed on to the command.
+    /// - `timeLimit`: the maximum duration of a run, in seconds; nil for no limit.
     package init(
         _ words: [String], environment: [String: String], timeLimit: Double?, stop: StopRequest
     ) {
@@ -40,11 +36,7 @@ package struct RepeatedCommand {
 
     /// Runs the command to its end, without standard input.
     ///
-    /// - Parameters:
-    ///   - variables: Further environment variables.
-    ///   - output: The path of a file for both outputs. It is created, and overwritten if it exists.
-    /// - Returns: The end of the run.
-    /// - Throws: An error if the command can't be started or the file can't be written.
+    /// - `output`: the path of a file for both outputs. It is created, and overwritten if it exists.
     package func run(setting variables: [String: String], output: String) throws -> End {
         let input = open("/dev/null", O_RDONLY | O_CLOEXEC)
         guard input >= 0 else { throw SystemError("open", "/dev/null", code: errno) }

@@ -15,14 +15,10 @@ package final class RunRecovery: Sendable {
     /// The processes that had died in the middle of a test before the run was ended.
     private let diedBefore = Lock<Set<ProcessIdentity>>([])
 
-    /// - Parameters:
-    ///   - directory: The artifacts directory, absolute.
-    ///   - readers: The users who may read the bundles.
-    ///   - limits: The limits of the artifacts directory.
-    ///   - redactions: The redaction rules for the bundles.
-    ///   - invariants: The directory with the invariants to check in the copies; nil for none.
-    ///   - timeLimit: The time limit of the command, in seconds; nil for none.
-    ///   - sources: The sources of the package; nil if they are unknown.
+    ///
+    /// - `invariants`: the directory with the invariants to check in the copies; nil for none.
+    /// - `timeLimit`: the time limit of the command, in seconds; nil for none.
+    /// - `sources`: the sources of the package; nil if they are unknown.
     package init(
         directory: String, readers: BundleReaders, limits: DirectoryLimits, redactions: RedactionRules,
         checking invariants: String?, timeLimit: Double?, sources: CrashSources? = nil
@@ -60,8 +56,6 @@ package final class RunRecovery: Sendable {
     /// Copies the stores of the tests that hang.
     ///
     /// Call it while all processes still run.
-    ///
-    /// - Parameter processes: The processes of the command.
     func beforeTimeoutKill(_ processes: [ProcessIdentity]) {
         let cause = CrashRecovery.Cause(
             outcome: .timedOut,
@@ -84,13 +78,6 @@ package final class RunRecovery: Sendable {
     // MARK: Why a process has died
 
     /// Determines why a process ended.
-    ///
-    /// - Parameters:
-    ///   - process: The process.
-    ///   - crashed: The processes that died before the run was ended.
-    ///   - report: The report of the run.
-    ///   - log: The crashes in its log.
-    /// - Returns: The time limit or the signal that ended the run, or else the crash.
     private func cause(
         of process: ProcessIdentity, among crashed: Set<ProcessIdentity>, _ report: RunReport,
         _ log: CrashLog
@@ -162,10 +149,9 @@ package struct CrashSources: Sendable {
     private let root: String
     private let path: @Sendable (String) -> String?
 
-    /// - Parameters:
-    ///   - root: The package root, absolute.
-    ///   - path: Returns the path of a file such as `Shop/Cart.swift` (the module and the file's name), relative to the
-    ///     root; nil if the package has no such file, or several.
+    ///
+    /// - `path`: returns the path of a file such as `Shop/Cart.swift` (the module and the file's name),
+    ///   relative to the root; nil if the package has no such file, or several.
     package init(root: String, path: @escaping @Sendable (String) -> String?) {
         self.root = root
         self.path = path

@@ -58,13 +58,8 @@ package struct Supervisor {
     private var cause = RunReport.Cause.itself
     private var openOutputs: Int
 
-    /// - Parameters:
-    ///   - command: The command to run.
-    ///   - interruption: The source of the signals that this process receives.
-    ///   - messages: The output for the tool's own messages.
-    ///   - recovery: Copies the stores of hanging tests before they are ended.
-    ///   - recorder: The reader of the command's output; nil if it is not read.
-    /// - Throws: An error if the system provides no pipe.
+    ///
+    /// - `recorder`: the reader of the command's output; nil if it is not read.
     package init(
         _ command: Command, interruption: Interruption, messages: any SupervisorMessages,
         recovery: RunRecovery, recorder: RunRecorder? = nil
@@ -88,8 +83,6 @@ package struct Supervisor {
     /// Runs the command to its end.
     ///
     /// Later signals wait for the next run, except for keys of the terminal, so that the bundles are still recovered.
-    ///
-    /// - Throws: An error if the command can't be started.
     package mutating func run() throws(CommandError) -> RunReport {
         let mailbox = mailbox
         // Set the handler first, so that no signal is lost between the start and the first wait.
@@ -140,7 +133,7 @@ package struct Supervisor {
 
     /// Waits until the command has ended, its time is up, or another process has told this one to stop.
     ///
-    /// - Returns: True if this process was told to stop.
+    /// True if this process was told to stop.
     private mutating func waitForCommand(until deadline: Instant?) -> Bool {
         while commandEnd == nil {
             guard let event = mailbox.next(until: deadline) else {
@@ -154,7 +147,7 @@ package struct Supervisor {
 
     /// Handles the signals that have arrived so far, such as the key that has ended the command.
     ///
-    /// - Returns: True if this process was told to stop.
+    /// True if this process was told to stop.
     private mutating func takePendingSignals() -> Bool {
         interruption.settle()
         var stopped = false
@@ -166,7 +159,7 @@ package struct Supervisor {
 
     /// Handles an event.
     ///
-    /// - Returns: True if this process was told to stop.
+    /// True if this process was told to stop.
     private mutating func take(_ event: Mailbox.Event) -> Bool {
         switch event {
         case .childEnded:
@@ -272,7 +265,7 @@ extension Supervisor {
 
     /// Waits until the command's output is passed on.
     ///
-    /// - Parameter isPatient: True to wait without a time limit for a slow receiver, as the command would have.
+    /// - `isPatient`: true to wait without a time limit for a slow receiver, as the command would have.
     private mutating func finishOutputs(isPatient: Bool) {
         outputs.commandHasEnded()
         var deadline = isPatient ? nil : Instant.now.advanced(bySeconds: 2)

@@ -13,10 +13,7 @@ struct FixtureCall: Equatable {
 
     /// Finds the outermost function that isn't the test's; nil if the line of the statement is unknown.
     ///
-    /// - Parameters:
-    ///   - statement: The statement.
-    ///   - test: The test that ran it.
-    ///   - failure: The test's failure; nil if it has none.
+    /// - `failure`: the test's failure; nil if it has none.
     init?(
         _ statement: StatementRecord, of test: BundleMetadata.Test,
         _ failure: BundleMetadata.Failure?

@@ -28,13 +28,6 @@ struct FixtureFiles {
     let console: Console
 
     /// Writes the files.
-    ///
-    /// - Parameters:
-    ///   - bundle: The bundle.
-    ///   - directory: The directory for the files, which may have others.
-    ///   - scratch: A directory for temporary files.
-    ///   - report: Receives the path of each file.
-    /// - Throws: An error if the bundle can't be read or a file can't be written.
     func write(
         of bundle: BundleReader, to directory: String, scratch: String,
         report: (String) throws -> Void

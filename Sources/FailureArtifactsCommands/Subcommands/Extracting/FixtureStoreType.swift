@@ -12,8 +12,6 @@ enum FixtureStoreType: Equatable {
     case own(String)
 
     /// Creates the type that `--store-type` names; nil if the text isn't the name of a type.
-    ///
-    /// - Parameter name: `SQLiteTestStore`, `DatabaseQueue`, `DatabasePool`, or another type's name.
     init?(named name: String) {
         switch name {
         case "SQLiteTestStore": self = .sqlite
@@ -32,11 +30,6 @@ enum FixtureStoreType: Equatable {
 
     /// Infers the type from the package in the working directory, or else from the way in which the failed test used
     /// the store.
-    ///
-    /// - Parameters:
-    ///   - store: The store.
-    ///   - statements: The statements on its connections.
-    ///   - directory: The working directory.
     init(of store: BundleMetadata.Store, _ statements: [StatementRecord], in directory: String) {
         let own = Self.conformingTypes(inPackage: directory)
         if let name = own.first, own.count == 1 {

@@ -14,12 +14,6 @@ struct RedactedFiles {
     private let scratch: String
 
     /// Creates a writer of redacted files.
-    ///
-    /// - Parameters:
-    ///   - bundle: The bundle.
-    ///   - rules: The redaction rules.
-    ///   - directory: An empty directory for the files.
-    ///   - scratch: A private directory.
     init(of bundle: BundleReader, _ rules: RedactionRules, in directory: String, scratch: String) {
         self.bundle = bundle
         self.rules = rules
@@ -29,10 +23,7 @@ struct RedactedFiles {
 
     /// Writes the files.
     ///
-    /// - Parameters:
-    ///   - warn: Receives full sentences about omitted content.
-    ///   - report: Receives the path of each file and its size in bytes.
-    /// - Throws: An error if a file can't be read or written.
+    /// - `report`: receives the path of each file and its size in bytes.
     func write(warn: (String) throws -> Void, report: (String, UInt64) throws -> Void) throws {
         var metadata = bundle.metadata
         var work = Work()
@@ -88,8 +79,6 @@ struct RedactedFiles {
     }
 
     /// Writes the files of one store.
-    ///
-    /// - Returns: The store's metadata after redaction.
     private func write(
         _ store: BundleMetadata.Store, _ work: inout Work, _ warn: (String) throws -> Void
     ) throws -> BundleMetadata.Store {

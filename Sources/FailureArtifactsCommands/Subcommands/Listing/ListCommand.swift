@@ -147,9 +147,6 @@ struct DiskLineBuffer: ~Copyable {
     private var buffer: [UInt8] = []
 
     /// Creates an empty buffer.
-    ///
-    /// - Parameter directory: A scratch directory.
-    /// - Throws: An error if the file can't be created.
     init(in directory: String) throws(SystemError) {
         file = try File(creating: Path.join(directory, "lines"))
     }

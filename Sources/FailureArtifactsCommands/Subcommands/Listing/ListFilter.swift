@@ -17,8 +17,6 @@ struct ListFilter: Sendable {
     private let since: Int64?
 
     /// Creates a filter from a command's options.
-    ///
-    /// - Throws: A usage error for an invalid value.
     init(_ arguments: ParsedArguments, _ syntax: Syntax, now: Timestamp = .now) throws(CommandError) {
         suites = arguments.values(of: "--suite")
         var outcomes: [BundleMetadata.Outcome] = []

@@ -53,12 +53,7 @@ struct MergedDirectory {
 
     /// Moves a bundle to its final name.
     ///
-    /// - Parameters:
-    ///   - file: A copy of the bundle in ``workspace``. The method moves or removes it.
-    ///   - name: The original file name.
-    ///   - identity: The identity of the bundle's content.
-    /// - Returns: The placement of the bundle.
-    /// - Throws: The failure of a system call.
+    /// - `file`: a copy of the bundle in ``workspace``. The method moves or removes it.
     mutating func place(
         _ file: String, named name: String, _ identity: BundleIdentity
     ) throws(SystemError) -> Placement {

@@ -29,8 +29,6 @@ struct PruneLimits: Sendable {
     }
 
     /// Creates limits from a command's options.
-    ///
-    /// - Throws: A usage error for an invalid value, or if no limit is given.
     init(_ arguments: ParsedArguments, _ syntax: Syntax) throws(CommandError) {
         bundles = try arguments.number(of: "--max-bundles", in: 0...Int.max, syntax)
         age = try arguments.age(of: "--max-age", syntax)

@@ -12,10 +12,7 @@ struct PrunePlan {
 
     /// Creates a plan.
     ///
-    /// - Parameters:
-    ///   - candidates: All bundles in the directory.
-    ///   - limits: The limits on kept bundles.
-    ///   - now: The current time, in milliseconds since 1970.
+    /// - `now`: the current time, in milliseconds since 1970.
     init(_ candidates: [PruneCandidate], within limits: PruneLimits, now: Int64) {
         // Sorting by path too makes the result independent of the directory's order. The last path counts as the
         // newest.

@@ -30,11 +30,6 @@ final class CommandCheck {
     private(set) var expected: Failure?
 
     /// Creates a check.
-    ///
-    /// - Parameters:
-    ///   - command: The command.
-    ///   - fixture: The path at which the command finds the store.
-    ///   - log: The path of the file for the command's output.
     init(_ command: RepeatedCommand, fixture: String, log: String) {
         self.command = command
         self.fixture = fixture
@@ -43,9 +38,7 @@ final class CommandCheck {
 
     /// Runs the command with a store.
     ///
-    /// - Parameter path: The store, which is moved.
-    /// - Returns: True if the command fails like the first time.
-    /// - Throws: An error if the command can't be started.
+    /// True if the command fails like the first time.
     func holds(for path: String) throws -> Bool {
         for suffix in ["", "-journal", "-wal", "-shm"] { try? FileSystem.remove(fixture + suffix) }
         try FileSystem.rename(path, to: fixture)

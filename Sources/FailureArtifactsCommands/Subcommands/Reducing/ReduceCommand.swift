@@ -170,8 +170,6 @@ struct ReduceCommand: Command {
     }
 
     /// Checks that the whole store fails, and that it does each time.
-    ///
-    /// - Throws: An error if the check can't be run, or doesn't hold each time; none after a signal.
     private func confirm(
         _ reduction: StoreReduction, _ choice: StoreChoice, of bundle: BundleLocation,
         _ command: CommandCheck?, _ stop: StopRequest, _ console: Console
@@ -200,8 +198,6 @@ struct ReduceCommand: Command {
     }
 
     /// Writes the reduced store and, if it is small, its script.
-    ///
-    /// - Returns: The paths of the files.
     private func write(
         _ store: String, to files: (store: String, script: String), _ console: Console
     ) throws -> [String] {

@@ -26,9 +26,7 @@ struct Repetition {
 
     /// Describes the runs of a command.
     ///
-    /// - Parameters:
-    ///   - maximumRuns: The maximum number of runs.
-    ///   - timeLimit: The maximum duration of all runs together, in seconds; nil for no limit.
+    /// - `timeLimit`: the maximum duration of all runs together, in seconds; nil for no limit.
     init(maximumRuns: Int, timeLimit: Double?) {
         self.maximumRuns = maximumRuns
         deadline = timeLimit.map { Instant.now.advanced(bySeconds: $0) }
@@ -37,13 +35,6 @@ struct Repetition {
     /// Determines the step after a run, and removes bundles that the next runs don't need.
     ///
     /// Of each test, the bundles of the last run in which it passed stay, so that a failure can be compared with them.
-    ///
-    /// - Parameters:
-    ///   - cause: The cause of the run's end.
-    ///   - exitStatus: The exit status of the command.
-    ///   - bundles: The bundles that the run itself has made.
-    ///   - directory: The artifacts directory.
-    /// - Returns: The step, and a full sentence about the run.
     mutating func endRun(
         _ cause: RunReport.Cause, exitStatus: Int32,
         _ bundles: [(path: String, metadata: BundleMetadata?)], in directory: String

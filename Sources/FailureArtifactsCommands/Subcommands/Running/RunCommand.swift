@@ -103,7 +103,7 @@ struct RunCommand: Command {
 
     /// Runs the command once.
     ///
-    /// - Returns: The exit status; nil if the command has passed and is to be repeated.
+    /// Nil if the command has passed and is to be repeated.
     private func run(_ console: Console, _ repetition: inout Repetition) throws -> ExitCode? {
         // Removes the old file first, so that a file that exists afterwards always belongs to this run.
         if let junit { WholeFile.removeOld(junit) }
@@ -233,7 +233,7 @@ struct RunCommand: Command {
 
     /// Determines whether the command is to be run again.
     ///
-    /// - Returns: The exit status of the last run; nil if the command is to be run again.
+    /// Nil if the command is to be run again.
     private func endRun(
         _ report: RunReport, _ own: [(path: String, metadata: BundleMetadata?)], in directory: String,
         _ repetition: inout Repetition, _ console: Console
@@ -255,15 +255,7 @@ struct RunCommand: Command {
 
     /// Writes the report, the results and the host's files.
     ///
-    /// - Parameters:
-    ///   - outputs: The outputs of the run.
-    ///   - recorder: The recorder of the tests' results; nil if none was needed.
-    ///   - recovered: The number of bundles that were made after the command ended.
-    ///   - leftOut: The number of failures without a bundle because of a size or count limit.
-    ///   - passing: The bundles of the same tests that passed, by the path of the failed one's bundle.
-    ///   - console: The destination of warnings.
-    /// - Returns: The lines that end the run's output.
-    /// - Throws: An error if a warning can't be written.
+    /// - `recorder`: the recorder of the tests' results; nil if none was needed.
     private func write(
         _ outputs: RunOutputs, _ recorder: RunRecorder?, recovered: Int, leftOut: Int,
         passing: [String: String], _ console: Console

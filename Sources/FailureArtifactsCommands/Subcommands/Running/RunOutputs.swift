@@ -21,8 +21,7 @@ struct RunOutputs {
 
     /// Writes the report on all bundles.
     ///
-    /// - Returns: The displayed path of the report. Nil if there are no failures or the report couldn't be written,
-    ///   which is reported with a warning.
+    /// Nil if there are no failures or the report couldn't be written, which is reported with a warning.
     func writeReport() throws -> String? {
         guard hasFailures || !earlier.isEmpty else { return nil }
         let path = Path.join(directory, Report.fileName)
@@ -60,10 +59,7 @@ struct RunOutputs {
 
     /// Returns the failed tests of Swift Testing that left no bundle because they lack the trait.
     ///
-    /// - Parameters:
-    ///   - results: All tests.
-    ///   - leftOut: The number of failures without a bundle because of a size or count limit.
-    /// - Returns: The hint. Nil if there are no such tests or a bundle may be missing for another reason.
+    /// Nil if there are no such tests or a bundle may be missing for another reason.
     func hint(_ results: TestResults, leftOut: Int) -> TraitHint? {
         guard leftOut == 0, !bundles.contains(where: { $0.metadata == nil }),
             FileSystem.obstacle(toWritingInto: directory) == nil

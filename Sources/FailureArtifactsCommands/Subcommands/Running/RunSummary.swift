@@ -12,18 +12,10 @@ enum RunSummary {
 
     /// Returns the lines.
     ///
-    /// - Parameters:
-    ///   - bundles: The new bundles, in display order.
-    ///   - recovered: The number of bundles that were made after the command ended.
-    ///   - leftOut: The number of failures without a bundle because of a size or count limit.
-    ///   - hint: The failed tests without a bundle; nil if there are none.
-    ///   - directory: The absolute path of the bundles' directory.
-    ///   - workingDirectory: The directory that displayed paths are relative to.
-    ///   - report: The path of the report; nil without a report.
-    ///   - findings: The best findings, by the path of the bundle.
-    ///   - passing: The bundles of the same tests that passed, by the path of the failed one's bundle.
-    ///   - output: The output for the lines.
-    /// - Returns: The lines. Empty if there are no bundles, no omissions and no hint.
+    /// Empty if there are no bundles, no omissions and no hint.
+    ///
+    /// - `hint`: the failed tests without a bundle; nil if there are none.
+    /// - `report`: the path of the report; nil without a report.
     static func lines(
         _ bundles: [(path: String, metadata: BundleMetadata?)], recovered: Int, leftOut: Int = 0,
         hint: TraitHint? = nil,
