@@ -36,19 +36,13 @@ extension FailureObserver {
     /// its observers. Further calls add no second observer. With the mode ``CaptureConfiguration/Mode/off``, no
     /// observer is installed, and an installed one captures no further test.
     ///
-    /// The first call may come while a test runs, as in an instance's `setUp`. That test leaves a bundle if it fails
-    /// afterwards. It leaves none if its process dies, and isn't captured if it passes.
+    /// If the environment turned capturing off, the first test that is captured is the one that starts after this call.
     ///
     /// - Parameter configuration: The configuration from now on. Its values replace those of the environment; by
     ///   default it has the environment's.
     public static func install(_ configuration: CaptureConfiguration = CaptureConfiguration()) {
-        install(configuration, mayBeInTest: true)
-    }
-
-    fileprivate static func install(_ configuration: CaptureConfiguration, mayBeInTest: Bool) {
         CaptureSession.shared.configure(configuration)
         guard configuration.mode != .off else { return }
-        if mayBeInTest, observation == nil { CaptureSession.shared.unreportedTestMayBeRunning() }
         #if canImport(ObjectiveC)
         // The process starts, and XCTest creates its principal class, on the main thread.
         guard Thread.isMainThread else {
@@ -72,5 +66,5 @@ extension FailureObserver {
 func installAtProcessStart() {
     SwiftTesting.install()
     let configuration = CaptureConfiguration()
-    if configuration.mode != .off { FailureObserver.install(configuration, mayBeInTest: false) }
+    if configuration.mode != .off { FailureObserver.install(configuration) }
 }

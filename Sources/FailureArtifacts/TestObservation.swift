@@ -108,10 +108,7 @@ extension TestObservation: XCTestObservation {
     #endif
 
     func testCaseDidFinish(_ testCase: XCTestCase) {
-        guard let test = CaptureSession.shared.currentTest else {
-            CaptureSession.shared.unreportedTestDidFinish()
-            return
-        }
+        guard let test = CaptureSession.shared.currentTest else { return }
         // A test that was skipped has not passed.
         if CaptureSession.shared.recordsPasses, testCase.testRun?.hasBeenSkipped == false {
             CaptureSession.shared.testDidPass(test)
@@ -120,17 +117,8 @@ extension TestObservation: XCTestObservation {
     }
 
     private func didFail(_ testCase: XCTestCase, _ event: FailureEvent, testGoesOn: Bool = true) {
-        guard let test = CaptureSession.shared.currentTest ?? unreportedTest(testCase) else { return }
+        guard let test = CaptureSession.shared.currentTest else { return }
         CaptureSession.shared.testDidFail(test, event, testGoesOn: testGoesOn)
-    }
-
-    /// Returns the test that was running when the observer was installed; nil if no test was running.
-    ///
-    /// The suite's name isn't kept, because an asynchronous test may fail on another thread.
-    private func unreportedTest(_ testCase: XCTestCase) -> RunningTest? {
-        let suite = SuiteName(of: type(of: testCase))
-        return CaptureSession.shared.unreportedTestIs(
-            framework: Self.framework, suite: suite.name, name: suite.methodName(of: testCase.name))
     }
 
     private static let framework = "XCTest"

@@ -54,38 +54,6 @@ public enum CurrentTest {
         attach(.file(path), name ?? Path.name(of: path))
     }
 
-    /// Adds the changes of a directory's files to the bundle, from now to the test's first failure.
-    ///
-    /// Call it when the test starts. It lists the files and reads the small ones: at most 2000 files, the content of at
-    /// most 500 of them with up to 256 KiB each and 4 MiB in all, and for at most 2 seconds. Symbolic links are not
-    /// followed. At the failure, added, modified and deleted files go to `files/<name>/start` and
-    /// `files/<name>/failure`, up to 4 MiB each. SQLite databases are only named, because stores are captured anyway. If
-    /// the process dies, the changes are lost.
-    ///
-    /// - Parameters:
-    ///   - directory: The directory, which need not exist yet, or a single file.
-    ///   - name: The folder's name below `files/`; by default, the directory's name. Characters that are invalid in file
-    ///     names are replaced. A name that was already used gets a number.
-    public static func watch(directory: URL, named name: String? = nil) {
-        var path = Path.absolute(directory.path(percentEncoded: false))
-        if path.count > 1, path.hasSuffix("/") { path.removeLast() }
-        guard let test = CaptureSession.shared.currentTest else { return }
-        let excluded = CaptureSession.shared.artifactsDirectory.path
-        test.watch(FileWatch(path: path, name: name ?? Path.name(of: path), leavingOut: excluded))
-    }
-
-    /// Adds the changes of a suite of `UserDefaults` to the bundle, from now to the test's first failure.
-    ///
-    /// Call it when the test starts. At the failure, the suite's values go to `files/<name>/start` and
-    /// `files/<name>/failure`, as property lists in XML, unless they are the same.
-    ///
-    /// - Parameter name: The name that was passed to `UserDefaults(suiteName:)`; for `UserDefaults.standard`, the bundle
-    ///   identifier of the app.
-    public static func watch(userDefaultsSuite name: String) {
-        guard let test = CaptureSession.shared.currentTest else { return }
-        test.watch(FileWatch(userDefaultsSuite: name))
-    }
-
     private static func attach(_ source: RunningTest.AttachmentSource, _ name: String) {
         CaptureSession.shared.currentTest?.state.withLock { $0.attachments.append((name, source)) }
     }

@@ -26,16 +26,6 @@ enum CoreDataFacts {
             reasonForNoContent: reason)
     }
 
-    /// Returns the options with certain keys; nil if there are none.
-    ///
-    /// A copy gets the options on a list, not the store's options without some others: Core Data gains new ones with each
-    /// version, and any of them could start a migration, a connection to CloudKit or a change of the file.
-    static func options(_ keys: [String], of options: [AnyHashable: Any]?) -> [AnyHashable: Any]? {
-        let known = Set(keys.map { AnyHashable($0) })
-        let result = (options ?? [:]).filter { known.contains($0.key) }
-        return result.isEmpty ? nil : result
-    }
-
     /// Returns the externally stored values in the hidden folder beside a store, under names that aren't hidden.
     static func externalFiles(ofStoreAt path: String) -> [LibraryStore.ExternalFile] {
         let name = Path.stem(of: Path.name(of: path))

@@ -9,9 +9,6 @@ internal import FailureArtifactsCapture
 /// added, which does not happen in a deallocation.
 enum CoreDataStores {
     /// The stores seen so far.
-    ///
-    /// It keeps no model: while two models with the same classes exist, Core Data can't tell which one a class belongs
-    /// to. So a store is copied by Core Data as long as its coordinator exists, and by its file afterwards.
     private static let seen = SeenStores { CoreDataFacts.externalFiles(ofStoreAt: $0) }
 
     /// Registers for the notification once; always true.
@@ -34,9 +31,9 @@ enum CoreDataStores {
     ) {
         let test = CaptureSession.shared.currentTest
         for store in stores.map(describe) {
-            let isAdded = seen.add(store, openIn: coordinator, by: test)
+            seen.add(store, openIn: coordinator, by: test)
             // The journal names the store with its test, in case the process dies.
-            guard isAdded, let test, let path = store.path, store.reasonForNoContent == nil else {
+            guard let test, let path = store.path, store.reasonForNoContent == nil else {
                 continue
             }
             CaptureSession.shared.storeOpened(path, by: test)
@@ -57,23 +54,20 @@ enum CoreDataStores {
         var result: [LibraryStore] = []
         var openPaths: Set<String> = []
         for case let coordinator as NSPersistentStoreCoordinator in seen.owners {
-            let model = coordinator.managedObjectModel
             for store in coordinator.persistentStores {
                 let description = describe(store)
                 let user = seen.user(of: description, in: coordinator)
                 if let reason = description.reasonForNoContent {
                     result.append(
-                        .described(
-                            description.path, named: description.name, because: reason,
+                        LibraryStore(
+                            describedAt: description.path, named: description.name, because: reason,
                             usedBy: user))
-                } else if let url = store.url, let path = description.path {
-                    let source = CoreDataCopy(url: url, options: store.options, model: model)
+                } else if let path = description.path {
                     openPaths.insert(path)
                     result.append(
                         LibraryStore(
                             path: path, usedBy: user,
-                            externalFiles: { CoreDataFacts.externalFiles(ofStoreAt: path) },
-                            copy: { try source.copy(to: $0) }))
+                            externalFiles: { CoreDataFacts.externalFiles(ofStoreAt: path) }))
                 }
             }
         }

@@ -67,20 +67,15 @@ final class SeenStores: Sendable {
 
     /// Adds a store that was opened.
     ///
-    /// False for a copy made by a library, which isn't added.
-    ///
     /// - `owner`: the object that has it open. It must not be in its deallocation, because a weak reference to
     ///   it is formed.
     /// - `test`: the test that opened it; nil if it isn't known.
-    @discardableResult
-    func add(_ store: SeenStore, openIn owner: AnyObject, by test: RunningTest?) -> Bool {
-        if let path = store.path, LibraryStore.isCopy(path) { return false }
+    func add(_ store: SeenStore, openIn owner: AnyObject, by test: RunningTest?) {
         let entry = Entry(
             store: store, owner: ObjectIdentifier(owner),
             references: References(owner: owner, user: test, isRemoved: false))
         entries.withLock { $0.append(entry) }
         forget()
-        return true
     }
 
     /// Marks a store as closed.
@@ -146,12 +141,14 @@ final class SeenStores: Sendable {
             guard let user = entry.references.runningUser else { continue }
             if let reason = entry.store.reasonForNoContent {
                 stores.append(
-                    .described(
-                        entry.store.path, named: entry.store.name,
+                    LibraryStore(
+                        describedAt: entry.store.path, named: entry.store.name,
                         because: reason + " It was closed before the failure.", usedBy: user))
             } else if let path = entry.store.path, known.insert(path).inserted {
                 stores.append(
-                    .closed(path, usedBy: user) { [externalFiles] in externalFiles(path) })
+                    LibraryStore(path: path, usedBy: user, isClosed: true) { [externalFiles] in
+                        externalFiles(path)
+                    })
             }
         }
         return stores.reversed()

@@ -35,22 +35,9 @@ func testIsStored(
         }, record, type)
 }
 
-extension TestPlace {
-    init(of test: Test, _ testCase: Test.Case?) {
-        self.init(
-            location: "\(test.id)", arguments: testCase.flatMap(Compatibility.arguments),
-            isCase: testCase != nil)
-    }
-}
-
-/// The adapter to Swift Testing.
 package enum SwiftTesting {
     /// Starts discovery, so that stores opened before the first test are known.
     package static func install() {
-        CaptureSession.shared.tellTests {
-            guard let test = Test.current else { return nil }
-            return TestPlace(of: test, Test.Case.current)
-        }
         CaptureSession.shared.recordIssues { message, file, line in
             guard let test = Test.current else { return false }
             Issue.record(

@@ -21,7 +21,7 @@ struct TestScope: Sendable {
         let id = test.id
         running = CaptureSession.shared.testWillStart(
             framework: "Swift Testing", suite: TestName.suite(of: id), name: TestName.name(of: id),
-            place: TestPlace(of: test, testCase), isAlone: false)
+            location: "\(id)", arguments: Compatibility.arguments(of: testCase), isAlone: false)
     }
 
     func run(_ function: @Sendable () async throws -> Void) async throws {

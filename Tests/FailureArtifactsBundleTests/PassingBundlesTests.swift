@@ -44,8 +44,9 @@ import Testing
         for name in names { try FileSystem.write([1], toNewFile: root + "/" + name) }
         #expect(directory.passedSince.isEmpty)
         #expect(directory.failuresToPass.sorted() == Array(names.prefix(2)))
-        try directory.recordPass(since: [root + "/" + names[0]])
-        try directory.recordPass(since: [names[1]])
+        try directory.recordPass(of: test("other"))
+        #expect(directory.passedSince.isEmpty)
+        try directory.recordPass(of: test("t"))
         #expect(directory.passedSince == Set(names.prefix(2)))
         #expect(directory.failuresToPass.isEmpty)
         #expect(try FileSystem.status(of: root + "/.passed")?.permissions == 0o640)
@@ -55,7 +56,7 @@ import Testing
         try FileSystem.remove(root + "/.passed")
         #expect(symlink("target", root + "/.passed") == 0)
         #expect(directory.passedSince.isEmpty)
-        try directory.recordPass(since: Array(names.prefix(2)))
+        try directory.recordPass(of: test("t"))
         #expect(directory.passedSince == [names[1]])
         #expect(try FileSystem.contents(ofFile: root + "/target").count == 17)
         // Nothing else keeps a directory that was made for the bundles.

@@ -33,7 +33,6 @@ import Testing
                 $0.leftOpen = true
                 $0.ownChanges = 2
                 $0.pages = 4
-                $0.queryPlan = ["SCAN \"ä\"", "  \u{1B}"]
                 $0.sorts = 0
                 $0.source = .init(file: "Sources/\"ä\".swift", function: "Ledger.split(_:)", line: 42)
                 $0.stack = [1, 1 << 47]
@@ -87,7 +86,6 @@ import Testing
                 $0.leftOpen = true
                 $0.ownChanges = 0
                 $0.pages = 3
-                $0.queryPlan = [Self.odd, Self.odd]
                 $0.sorts = 4
                 $0.source = .init(file: Self.odd, function: Self.odd, line: 5)
                 $0.stack = [6, 7]

@@ -44,7 +44,7 @@ extension ProcessWideTests {
                 let known = try open(directory + "/elsewhere/adapter.sqlite")
                 let ofApp = try open(directory + "/app/app.sqlite")
                 session.addSource {
-                    [LibraryStore(path: directory + "/elsewhere/adapter.sqlite") { _ in [] }]
+                    [LibraryStore(path: directory + "/elsewhere/adapter.sqlite")]
                 }
                 let test = session.testWillStart(
                     framework: "XCTest", suite: "S", name: "t", isAlone: false)

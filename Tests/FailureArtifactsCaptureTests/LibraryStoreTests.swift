@@ -15,202 +15,35 @@ import Testing
 @Suite struct LibraryStoreTests {
     private typealias World = SessionWorld
 
-    @Test(arguments: [false, true]) func aLibraryCopiesItsStore(isRedacted: Bool) throws {
+    /// The content of an external file is unknown, so redaction leaves it out.
+    @Test(arguments: [false, true]) func externalFilesAreAttached(isRedacted: Bool) throws {
         let world = try World { if isRedacted { $0.redactions = [.blank("b", of: "t")] } }
         let path = world.directory + "/ledger.sqlite"
+        let file = world.directory + "/external"
+        try FileSystem.write([1, 2, 3], toNewFile: file)
         world.session.addSource {
-            [
-                LibraryStore(path: path) { target in
-                    var handle: OpaquePointer?
-                    defer { sqlite3_close_v2(handle) }
-                    guard sqlite3_open(target, &handle) == SQLITE_OK,
-                        // The content of the WAL belongs to the copy too.
-                        sqlite3_exec(
-                            handle,
-                            "PRAGMA journal_mode = wal; CREATE TABLE t(a); INSERT INTO t VALUES (1), (2), (3)",
-                            nil, nil, nil) == SQLITE_OK
-                    else { throw CaptureError(description: "no copy") }
-                    let file = Path.join(Path.directory(of: target), ".hidden")
-                    try FileSystem.write([7, 8], toNewFile: file)
-                    return [.init(name: "ledger_EXTERNAL_DATA-1", path: file)]
-                }
-            ]
-        }
-        let test = world.start()
-        world.fail(test, "first")
-        world.finish(test)
-        let bundle = try world.bundle()
-        #expect(try world.rows(bundle) == 3)
-        #expect(try bundle.store(named: nil).store.originalPath == path)
-        // The content of an external file is unknown, so redaction leaves it out.
-        #expect(
-            bundle.metadata.attachments.map(\.entry)
-                == (isRedacted ? [] : ["attachments/ledger_EXTERNAL_DATA-1"]))
-        #expect(bundle.metadata.warnings.map(\.code) == (isRedacted ? ["external-files-left-out"] : []))
-    }
-
-    /// If its library fails, the store is copied like any other store.
-    @Test(arguments: [true, false]) func aLibraryThatFails(throwing: Bool) throws {
-        let world = try World()
-        let path = world.directory + "/ledger.sqlite"
-        world.session.addSource {
-            [
-                LibraryStore(path: path) { _ in
-                    if throwing { throw CaptureError(description: "it is away") }
-                    return []
-                }
-            ]
+            [LibraryStore(path: path) { [.init(name: "blob", path: file)] }]
         }
         let test = world.start()
         world.fail(test, "first")
         world.finish(test)
         let bundle = try world.bundle()
         #expect(try world.rows(bundle) == 1)
-        let reason = throwing ? "it is away" : "it left no file"
-        #expect(
-            bundle.metadata.warnings == [
-                CaptureWarning(
-                    .storeCopiedWithoutLibrary,
-                    "The library of the store 'ledger' did not copy it (\(reason)), so its file was copied instead.",
-                    ["store": "ledger"])
-            ])
+        #expect(bundle.metadata.attachments.map(\.entry) == (isRedacted ? [] : ["attachments/blob"]))
+        #expect(bundle.metadata.warnings.map(\.code) == (isRedacted ? ["external-files-left-out"] : []))
     }
 
     /// A store that is neither open nor registered is captured if its library knows it.
     @Test func aLibrarysStoreIsFound() throws {
         let world = try World { $0.discoversStores = true }
         let other = world.directory + "/only-library.sqlite"
-        world.session.addSource {
-            [
-                LibraryStore(path: other) { target in
-                    try FileSystem.copy(world.directory + "/ledger.sqlite", toNewFile: target)
-                    return []
-                }
-            ]
-        }
+        try FileSystem.copy(world.directory + "/ledger.sqlite", toNewFile: other)
+        world.session.addSource { [LibraryStore(path: other)] }
         let test = world.start()
         world.fail(test, "first")
         world.finish(test)
         let bundle = try world.bundle()
-        #expect(try bundle.store(named: "only-library").store.tables?.first?.rows == 1)
-    }
-
-    // MARK: The time limit
-
-    /// A library whose copy waits until it is released, as if for a lock that the failing test holds.
-    private final class StuckLibrary: Sendable {
-        private struct State {
-            var isReleased = false
-            var isWriting = true
-            var copies = 0
-            var directory = ""
-        }
-
-        private let state = ConditionLock(State())
-
-        var copies: Int { state.withLock(\.copies) }
-        var directory: String { state.withLock(\.directory) }
-        /// True until the copy has written its file.
-        var isWriting: Bool { state.withLock(\.isWriting) }
-
-        func copy(to target: String) throws -> [LibraryStore.ExternalFile] {
-            state.update { state in
-                state.copies += 1
-                state.directory = Path.directory(of: target)
-            }
-            state.wait { $0.isReleased ? () : nil }
-            defer { state.update { $0.isWriting = false } }
-            try FileManager.default.createDirectory(
-                atPath: Path.directory(of: target), withIntermediateDirectories: true)
-            try FileSystem.write([1], toNewFile: target)
-            return []
-        }
-
-        func release() { state.update { $0.isReleased = true } }
-    }
-
-    @Test func copyThatTakesTooLongIsReplacedByACopyOfTheFile() throws {
-        let world = try World {
-            $0.mode = .everyFailure
-            $0.timeLimitPerStore = 0.4
-        }
-        let path = world.directory + "/ledger.sqlite"
-        let library = StuckLibrary()
-        defer { library.release() }
-        world.session.addSource {
-            [LibraryStore(path: path) { try library.copy(to: $0) }]
-        }
-        let test = world.start()
-        let start = Instant.now
-        world.fail(test, "first")
-        #expect((0.2..<2).contains(start.elapsed))
-        // The first copy is still waiting, so no other is started.
-        world.fail(test, "second")
-        #expect(library.copies == 1)
-        #expect(!FileManager.default.fileExists(atPath: library.directory))
-        world.finish(test)
-        let bundle = try world.bundle()
-        #expect(try world.rows(bundle) == 1)
-        let fallbacks = bundle.metadata.warnings.filter { $0.is(.storeCopiedWithoutLibrary) }
-        #expect(
-            fallbacks == [
-                CaptureWarning(
-                    .storeCopiedWithoutLibrary,
-                    "The library of the store 'ledger' did not copy it (it took more than 0.2 s), so its file was "
-                        + "copied instead.",
-                    ["store": "ledger", "limit": "CaptureConfiguration.timeLimitPerStore"]),
-                CaptureWarning(
-                    .storeCopiedWithoutLibrary,
-                    "The library of the store 'ledger' did not copy it (an earlier copy has not ended yet), so its "
-                        + "file was copied instead.",
-                    ["store": "ledger"]),
-            ])
-        // What the late copy writes is removed.
-        library.release()
-        let deadline = Instant.now.advanced(bySeconds: 10)
-        while library.isWriting || FileManager.default.fileExists(atPath: library.directory),
-            Instant.now < deadline
-        { sleep(microseconds: 1000) }
-        #expect(!library.isWriting && !FileManager.default.fileExists(atPath: library.directory))
-    }
-
-    @Test func copyIsMadeOnAnotherThread() throws {
-        let world = try World()
-        let path = world.directory + "/ledger.sqlite"
-        let thread = Lock(false)
-        let own = pthread_self()
-        world.session.addSource {
-            [
-                LibraryStore(path: path) { target in
-                    thread.withLock { $0 = pthread_equal(pthread_self(), own) == 0 }
-                    try FileSystem.copy(path, toNewFile: target)
-                    return []
-                }
-            ]
-        }
-        let test = world.start()
-        world.fail(test, "first")
-        world.finish(test)
-        #expect(thread.withLock { $0 })
-        #expect(try world.bundle().metadata.warnings == [])
-    }
-
-    @Test func externalFilesOfTheStoreAreKeptIfTheLibraryFails() throws {
-        let world = try World()
-        let path = world.directory + "/ledger.sqlite"
-        let file = world.directory + "/external"
-        try FileSystem.write([1, 2, 3], toNewFile: file)
-        world.session.addSource {
-            [
-                LibraryStore(path: path, externalFiles: { [.init(name: "blob", path: file)] }) { _ in
-                    throw CaptureError(description: "it is away")
-                }
-            ]
-        }
-        let test = world.start()
-        world.fail(test, "first")
-        world.finish(test)
-        #expect(try world.bundle().metadata.attachments.map(\.entry) == ["attachments/blob"])
+        #expect(try bundle.rows(ofFirstTableIn: "only-library") == 1)
     }
 
     // MARK: Stores that were closed
@@ -241,7 +74,7 @@ import Testing
         world.fail(test, "first")
         world.finish(test)
         let bundle = try world.bundle()
-        #expect(try bundle.store(named: "closed").store.tables?.first?.rows == 1)
+        #expect(try bundle.rows(ofFirstTableIn: "closed") == 1)
         #expect(bundle.metadata.attachments.map(\.entry) == ["attachments/blob"])
         withExtendedLifetime(owner) {}
     }
@@ -344,17 +177,6 @@ import Testing
         #expect(seen.closedStores(besides: []).isEmpty && seen.count == 0)
     }
 
-    @Test func copiesAreNotSeenAsStores() {
-        let seen = SeenStores()
-        let owner = Owner()
-        let directory = "/tmp/" + LibraryCopier.directoryPrefix + "1"
-        let isAdded = seen.add(
-            SeenStore(path: directory + "/a.sqlite", name: "a", reasonForNoContent: nil), openIn: owner,
-            by: nil)
-        #expect(!isAdded)
-        #expect(seen.count == 0)
-    }
-
     // MARK: Stores without content
 
     @Test func storeWithoutContentIsDescribed() throws {
@@ -368,7 +190,7 @@ import Testing
         seen.add(memory, openIn: owner, by: test)
         seen.add(null, openIn: Owner(), by: test)
         world.session.addSource {
-            [.described(nil, named: "peaches", because: "It is in memory.", usedBy: test)]
+            [LibraryStore(describedAt: nil, named: "peaches", because: "It is in memory.", usedBy: test)]
                 + seen.closedStores(besides: [])
         }
         world.fail(test, "first")
@@ -391,7 +213,7 @@ import Testing
         let world = try World { $0.discoversStores = true }
         let (test, other) = (world.start(), world.start("testOther"))
         world.session.addSource {
-            [.described(nil, named: "peaches", because: "It is in memory.", usedBy: other)]
+            [LibraryStore(describedAt: nil, named: "peaches", because: "It is in memory.", usedBy: other)]
         }
         world.fail(test, "first")
         world.finish(test)

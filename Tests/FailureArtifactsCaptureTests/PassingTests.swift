@@ -45,7 +45,10 @@ import Testing
         }
 
         /// Simulates another process: it only knows the content of the directory.
-        func startAgain() { session = CaptureSession(configuration: configuration) }
+        func startAgain() {
+            session = CaptureSession(configuration: configuration)
+            session.testsWillStart()
+        }
 
         func run(_ sql: String) throws {
             try #require(sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK)
@@ -54,7 +57,7 @@ import Testing
         func start(_ name: String = "testTotal", arguments: [String]? = nil) -> RunningTest {
             let test = session.testWillStart(
                 framework: "XCTest", suite: "LedgerTests", name: name,
-                place: TestPlace(location: name, arguments: arguments), isAlone: false)
+                location: name, arguments: arguments, isAlone: false)
             test.state.withLock { $0.registered.append((directory + "/ledger.sqlite", nil)) }
             return test
         }
@@ -101,7 +104,7 @@ import Testing
     }
 
     private func rows(_ bundle: BundleReader) throws -> Int64? {
-        try bundle.store(named: nil).store.tables?.first?.rows
+        try bundle.rows(ofFirstTableIn: nil)
     }
 
     @Test(arguments: CaptureConfiguration.PassingCapture.allCases)
@@ -152,10 +155,9 @@ import Testing
     }
 
     /// The tests have the same name, and so do their bundles except for the random part.
-    @Test(arguments: [true, false]) func argumentsTellTestsApart(inOneProcess: Bool) throws {
+    @Test func argumentsTellTestsOfAProcessApart() throws {
         let world = try World(.afterFailure)
         world.perform(arguments: ["1"], fails: true)
-        if !inOneProcess { world.startAgain() }
         world.perform(arguments: ["2"])
         world.perform()
         #expect(try world.outcomes == [.failed])
@@ -173,10 +175,7 @@ import Testing
         world.perform("testOther", fails: true)
         world.perform(fails: true)
         let names = try world.bundles.map(\.location.name)
-        if !inOneProcess {
-            world.startAgain()
-            world.session.testsWillStart()
-        }
+        if !inOneProcess { world.startAgain() }
         #expect(world.session.recordsPasses)
         world.perform("testThird")
         world.perform(arguments: ["1"])
@@ -191,7 +190,6 @@ import Testing
         // A process whose tests have all passed has nothing to look for.
         world.perform("testOther")
         world.startAgain()
-        world.session.testsWillStart()
         #expect(!world.session.recordsPasses)
     }
 
@@ -199,7 +197,6 @@ import Testing
         let world = try World(.never)
         world.perform(fails: true)
         world.startAgain()
-        world.session.testsWillStart()
         world.perform(fails: true)
         let test = world.start()
         world.finish(test)
@@ -210,22 +207,11 @@ import Testing
 
     @Test func withoutFailuresNothingIsRecorded() throws {
         let world = try World(.always)
-        world.session.testsWillStart()
         world.perform()
         world.startAgain()
-        world.session.testsWillStart()
         #expect(!world.session.recordsPasses)
         world.perform()
         #expect(try FileSystem.status(of: world.directory + "/artifacts/.passed") == nil)
-    }
-
-    @Test func whatIsNoBundleIsNoFailure() throws {
-        let world = try World(.afterFailure)
-        let directory = world.directory + "/artifacts"
-        try FileSystem.createDirectory(directory + "/LedgerTests.testTotal-00000001.zip")
-        try FileSystem.write([1, 2], toNewFile: directory + "/LedgerTests.testTotal-00000002.zip")
-        world.perform()
-        #expect(try FileSystem.contents(ofDirectory: directory).count == 2)
     }
 
     /// The stores of a bundle are captured at the first failure.

@@ -44,15 +44,10 @@ import Testing
     @Test func externalFilesOfALibrarysStoreAreReportedAndOtherAttachmentsAreNot() throws {
         let world = try World()
         let path = world.directory + "/ledger.sqlite"
+        let file = world.directory + "/external"
+        try FileSystem.write([7, 8], toNewFile: file)
         world.session.addSource {
-            [
-                LibraryStore(path: path) { target in
-                    try FileSystem.copy(path, toNewFile: target)
-                    let file = Path.join(Path.directory(of: target), "external")
-                    try FileSystem.write([7, 8], toNewFile: file)
-                    return [.init(name: "ledger_EXTERNAL_DATA-1", path: file)]
-                }
-            ]
+            [LibraryStore(path: path) { [.init(name: "ledger_EXTERNAL_DATA-1", path: file)] }]
         }
         let test = world.start()
         test.state.withLock { $0.attachments.append(("own", .bytes([9]))) }

@@ -42,33 +42,6 @@ import Testing
                 == SeenStore(path: path, name: name, reasonForNoContent: reason))
     }
 
-    @Test func onlyTheOptionsOnTheListPass() {
-        let options: [AnyHashable: Any] = [
-            "NSPersistentHistoryTrackingKey": true, "NSReadOnlyPersistentStoreOption": true,
-            "NSMigratePersistentStoresAutomaticallyOption": true,
-            "NSInferMappingModelAutomaticallyOption": true, "PFCloudKitMirroringDelegate": "a delegate",
-            "NSSQLitePragmasOption": ["journal_mode": "DELETE"], 7: "no text",
-        ]
-        let history = CoreDataFacts.options(["NSPersistentHistoryTrackingKey"], of: options)
-        #expect(history?.count == 1)
-        #expect(history?["NSPersistentHistoryTrackingKey"] as? Bool == true)
-        let some = CoreDataFacts.options(["NSSQLitePragmasOption", "none"], of: options)
-        #expect(some?.count == 1)
-        #expect(some?["NSSQLitePragmasOption"] as? [String: String] == ["journal_mode": "DELETE"])
-    }
-
-    /// History that is turned off explicitly stays turned off.
-    @Test func valuesAreUnchanged() {
-        let off = CoreDataFacts.options(["a"], of: ["a": false, "b": true])
-        #expect(off?["a"] as? Bool == false)
-    }
-
-    @Test func withoutOptionsNoneArePassed() {
-        #expect(CoreDataFacts.options(["a"], of: nil) == nil)
-        #expect(CoreDataFacts.options(["a"], of: [:]) == nil)
-        #expect(CoreDataFacts.options(["a"], of: ["b": 1]) == nil)
-    }
-
     @Test func externalFilesAreThoseBesideTheStore() throws {
         let directory = try FileSystem.createUniqueDirectory(
             in: FileManager.default.temporaryDirectory.path, prefix: "external files ")

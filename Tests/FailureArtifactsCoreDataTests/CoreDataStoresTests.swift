@@ -90,24 +90,5 @@ import Testing
         #expect(foundPaths.contains(nil))
         withExtendedLifetime(container) {}
     }
-
-    @Test func copyHasTheHistoryOfTheStore() throws {
-        let container = try makeContainer()
-        let coordinator = container.persistentStoreCoordinator
-        let store = try #require(coordinator.persistentStores.first)
-        let header = try FileSystem.contents(ofFile: path).prefix(100)
-        let copy = CoreDataCopy(
-            url: try #require(store.url), options: store.options, model: coordinator.managedObjectModel)
-        let folder = directory + "/copy"
-        try FileSystem.createDirectory(folder)
-        #expect(try copy.copy(to: folder + "/Fruit.sqlite").isEmpty)
-        let content = try FileSystem.contents(ofDirectory: folder).map {
-            String(decoding: try FileSystem.contents(ofFile: folder + "/" + $0), as: UTF8.self)
-        }
-        #expect(content.contains { $0.contains("CREATE TABLE ACHANGE") })
-        #expect(content.contains { $0.contains("apple") })
-        // The copy changes neither the journal mode nor anything else of the header.
-        #expect(try FileSystem.contents(ofFile: path).prefix(100) == header)
-    }
 }
 #endif

@@ -99,13 +99,13 @@ import Testing
         }
     }
 
-    @Test func storeThatATraitOpensForASuiteIsTheSuites() throws {
+    @Test func storeThatATraitOpensForASuiteBelongsToTheTestsThatUseIt() throws {
         let child = try run("Store(ForSuite|OfAnotherSuite)Fixtures/")
         let bundles = try #require(try child.bundles(), "\(child.output)")
         #expect(bundles.map(\.metadata.test.name).sorted() == ["fails", "usesIt", "usesNothing"])
         for bundle in bundles {
-            let isOfSuite = bundle.metadata.test.suite.hasPrefix("StoreForSuiteFixtures")
-            #expect(bundle.metadata.stores.map(\.shared) == (isOfSuite ? [true] : []))
+            let isUser = bundle.metadata.test.name == "usesIt"
+            #expect(bundle.metadata.stores.map(\.shared) == (isUser ? [true] : []))
         }
     }
 

@@ -155,13 +155,6 @@ import Testing
         #expect(try child.bundles() == nil)
     }
 
-    @Test func observerCanBeInstalledWhileATestRuns() throws {
-        let bundle = try failing("LateInstallationTests", ["FAILURE_ARTIFACTS": "off"])
-        #expect(bundle.metadata.test.name == "testFails")
-        #expect(bundle.messages == ["failed - installed in setUp"])
-        #expect(try bundle.texts(fruits) == ["apple"])
-    }
-
     @Test func listingTestsPrintsAndWritesNothingElse() throws {
         let child = try ChildTestRun.run(.xctest("--list-tests"))
         #expect(

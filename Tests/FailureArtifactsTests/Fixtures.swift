@@ -174,22 +174,6 @@ final class TurnedOffTests: ChildTestCase {
     }
 }
 
-/// Installs the observer for the first time while a test runs.
-final class LateInstallationTests: ChildTestCase {
-    override func setUp() {
-        super.setUp()
-        var configuration = CaptureConfiguration()
-        configuration.mode = .firstFailure
-        FailureObserver.install(configuration)
-    }
-
-    func testFails() throws {
-        let store = try openStore("larder", "apple")
-        XCTFail("installed in setUp")
-        store.close()
-    }
-}
-
 #if os(Linux)
 /// Reports a failure of a test of Swift Testing as each framework does since Swift 6.4, whose XCTest and Swift Testing tell
 /// each other of failures.

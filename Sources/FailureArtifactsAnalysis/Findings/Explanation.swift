@@ -23,8 +23,6 @@ package struct Explanation: Encodable {
     package let outcome: BundleMetadata.Outcome
     package let failure: Failure?
     package private(set) var findings: [Finding] = []
-    /// The changes of watched files.
-    package let files: [FileTree]
     /// The reasons why stores are left out, as full sentences.
     package private(set) var notes: [String]
     /// A way to get findings in the next run, as full sentences; nil if there are findings.
@@ -62,7 +60,7 @@ package struct Explanation: Encodable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case formatVersion, bundle, test, failure, findings, question, files, notes
+        case formatVersion, bundle, test, failure, findings, question, notes
     }
 
     package func encode(to encoder: any Encoder) throws {
@@ -73,7 +71,6 @@ package struct Explanation: Encodable {
         try container.encodeIfPresent(failure, forKey: .failure)
         try container.encode(findings, forKey: .findings)
         try container.encodeIfPresent(question, forKey: .question)
-        if !files.isEmpty { try container.encode(files, forKey: .files) }
         if !notes.isEmpty { try container.encode(notes, forKey: .notes) }
     }
 
@@ -103,7 +100,6 @@ package struct Explanation: Encodable {
                 line: $0.sourceFile == nil ? nil : $0.line, place: FailureText.place(of: $0, in: root))
         }
         notes = evidence.notes
-        files = evidence.files
         let investigation = Investigation(evidence)
         var found = investigation.findings
         for store in evidence.stores {
@@ -163,7 +159,6 @@ package struct Explanation: Encodable {
         self.failure = failure
         self.findings = findings
         self.histories = histories
-        files = []
         notes = []
     }
 

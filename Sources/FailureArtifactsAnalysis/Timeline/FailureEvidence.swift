@@ -7,8 +7,6 @@ package final class FailureEvidence {
     let metadata: BundleMetadata
     let message: FailureMessage
     package private(set) var stores: [Timeline] = []
-    /// The changes of watched files.
-    package let files: [FileTree]
     /// The reasons why stores are left out, as full sentences.
     package private(set) var notes: [String] = []
     /// The invariants that are or were broken, by the names of the stores.
@@ -28,7 +26,6 @@ package final class FailureEvidence {
         self.effort = effort
         metadata = bundle.metadata
         message = FailureMessage(metadata.failures.first?.message ?? "")
-        files = FileTree.all(in: bundle)
         var results = InvariantResults()
         for choice in metadata.storeChoices where !choice.isCommitted && choice.name == choice.store.name
         {

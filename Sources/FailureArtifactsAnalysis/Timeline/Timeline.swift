@@ -164,7 +164,9 @@ package final class Timeline {
         schema = try DatabaseSchema("main", of: connection)
         let log = try? bundle.statements(of: choice.store)
         hasLog = log != nil && choice.store.statements != nil
-        statements = StatementLines.applied(to: log ?? []).map { Statement($0) }
+        var records = StatementLines.applied(to: log ?? [])
+        QueryPlan.add(to: &records, from: connection)
+        statements = records.map { Statement($0) }
         do throws(BundleError) {
             history = SharedHistory(
                 try bundle.extractHistory(of: committed ?? choice, below: scratch))

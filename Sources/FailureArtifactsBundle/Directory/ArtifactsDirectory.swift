@@ -74,9 +74,9 @@ package struct ArtifactsDirectory: Sendable {
     func makeStagingDirectory(of process: ProcessIdentity, within limits: DirectoryLimits) throws
         -> StagingDirectory
     {
-        var file = try UsageFile(in: path)
+        let lock = DirectoryLock(of: path)
         // No bundle is smaller than one byte.
-        try file.checkRoom(forBundleOf: 1, upTo: limits.totalBytes, limits)
+        try lock.checkRoom(forBundleOf: 1, upTo: limits.totalBytes, limits)
         return try inHiddenDirectory { () throws(SystemError) in
             try StagingDirectory(in: inFlight, of: process)
         }
@@ -123,26 +123,19 @@ package struct ArtifactsDirectory: Sendable {
 
     /// The names of the files to be removed with the last capture.
     private var ours: [String] {
-        [Path.name(of: ignoreFile), UsageFile.name, Path.name(of: passesFile)]
+        [Path.name(of: ignoreFile), DirectoryLock.fileName, Path.name(of: passesFile)]
     }
 
     // MARK: Bundles
 
     /// Packs a staging directory, renames the bundle to its final name, and returns its path.
     ///
-    /// The inspection of the copies is added to the metadata, and the results of the invariants in a directory. `warn`
-    /// receives a full sentence for each copy that can't be inspected and for each broken invariant. It also receives
-    /// failures after which there is a bundle all the same. Otherwise this throws a `ZipError`, a `SystemError` or
-    /// ``LimitReached``.
+    /// `warn` receives failures after which there is a bundle all the same. Otherwise this throws a `ZipError`, a
+    /// `SystemError` or ``LimitReached``.
     package func publish(
         _ metadata: BundleMetadata, from staging: StagingDirectory, within limits: DirectoryLimits,
-        checking invariants: String? = nil, date: Timestamp = .now, warn: (String) -> Void = { _ in }
+        date: Timestamp = .now, warn: (String) -> Void = { _ in }
     ) throws -> String {
-        var metadata = metadata
-        for problem in metadata.inspectCopies(in: staging) { warn(problem.text) }
-        for problem in metadata.checkInvariants(inDirectory: invariants, in: staging) {
-            warn(problem.text)
-        }
         let file = try BundlePacker.pack(metadata, from: staging, date: date)
         let size = FileSystem.regularFile(file)?.size ?? 0
         guard size <= limits.bundleBytes else {
@@ -153,23 +146,12 @@ package struct ArtifactsDirectory: Sendable {
         } catch {
             warn("The bundle is its owner's alone: \(error).")
         }
-        var usageFile = try UsageFile(in: path)
+        let lock = DirectoryLock(of: path)
         // A part of the limit is reserved for bundles without copies.
         let maximum = metadata.entries.isEmpty ? limits.totalBytes : limits.totalContentBytes
-        try usageFile.checkRoom(forBundleOf: size, upTo: maximum, limits)
-        // Count the bundle first. If this process dies, the number is too high; that is noticed before a limit refuses
-        // a bundle.
-        usageFile.usage.add(bundle: size)
-        usageFile.save()
-        let bundle: String
-        do throws(SystemError) {
-            bundle = try rename(file, of: staging, test: metadata.test, metadata.outcome)
-        } catch {
-            usageFile.usage.remove(bundle: size)
-            usageFile.save()
-            throw error
-        }
-        usageFile.close()
+        try lock.checkRoom(forBundleOf: size, upTo: maximum, limits)
+        let bundle = try rename(file, of: staging, test: metadata.test, metadata.outcome)
+        lock.close()
         // From here on the bundle exists: an error would lead to a second one of the same test.
         do throws(SystemError) {
             try FileSystem.synchronizeDirectory(path)
@@ -265,11 +247,14 @@ extension ArtifactsDirectory {
         return names.filter { !passed.contains($0) }
     }
 
-    /// Records that the tests of bundles have passed since.
-    package func recordPass(since bundles: [String]) throws(SystemError) {
+    /// Records that a test has passed since its bundles were made.
+    package func recordPass(of test: BundleMetadata.Test) throws(SystemError) {
+        let stem = BundleName.stem(of: test)
+        let bundles = failuresToPass.filter { BundleName.isName($0, with: stem) }
+        if bundles.isEmpty { return }
         // Processes that run at the same time must not replace each other's names.
-        let lock = try UsageFile(in: path)
-        let names = passedSince.union(bundles.map(Path.name(of:))).filter {
+        let lock = DirectoryLock(of: path)
+        let names = passedSince.union(bundles).filter {
             FileSystem.regularFile(Path.join(path, $0)) != nil
         }
         let partial = passesFile + ".partial"

@@ -47,7 +47,7 @@ package enum BundlePacker {
         return count == bytes.count && bytes.starts(with: start) && bytes.suffix(name.count) == name[...]
     }
 
-    /// Returns the content of the logs in which source lines replace stacks, or that get query plans.
+    /// Returns the content of the logs in which source lines replace stacks.
     private static func completedStatements(
         of metadata: BundleMetadata, in staging: StagingDirectory, by symbolizer: Symbolizer
     ) -> [String: [UInt8]] {
@@ -56,15 +56,12 @@ package enum BundlePacker {
             // A file that can't be read fails when it is added.
             guard let entry = store.statements?.entry,
                 let bytes = try? FileSystem.contents(ofFile: staging.file(ofEntry: entry), limit: .max),
-                StatementRecord.isIncomplete(bytes), var records = StatementRecord.records(in: bytes)
+                let records = StatementRecord.records(in: bytes), records.contains(where: { $0.stack != nil })
             else { continue }
-            if let copy = store.entry {
-                StatementRecord.addPlans(to: &records, fromCopyAt: staging.file(ofEntry: copy))
-            }
             logs[entry] = records
         }
         let stacks = logs.values.flatMap { $0.compactMap(\.stack) }
-        guard !stacks.isEmpty else { return logs.mapValues(StatementRecord.lines(of:)) }
+        guard !stacks.isEmpty else { return [:] }
         var sources = StatementSources(
             of: stacks, in: staging.images ?? LoadedImages(images: [], workingDirectory: ""),
             failureFile: metadata.failures.first?.file, by: symbolizer, scratch: staging.path)

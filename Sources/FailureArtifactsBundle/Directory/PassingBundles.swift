@@ -12,13 +12,9 @@ extension ArtifactsDirectory {
     ///
     /// All bundles of passing tests together take at most half of the directory, so that space is left for failures.
     package func roomForPassingTest(within limits: DirectoryLimits) -> UInt64? {
-        var (all, passing) = (DirectoryUsage(), DirectoryUsage())
-        for name in bundleNames {
-            guard let size = FileSystem.regularFile(Path.join(path, name))?.size else { continue }
-            all.add(bundle: size)
-            if BundleName.isOfPassingTest(name) { passing.add(bundle: size) }
-        }
-        guard all.bundles < limits.bundles, passing.bundles < limits.bundles / 2
+        guard let all = try? DirectoryUsage(of: path),
+            let passing = try? DirectoryUsage(of: path, where: BundleName.isOfPassingTest),
+            all.bundles < limits.bundles, passing.bundles < limits.bundles / 2
         else { return nil }
         let room = min(
             limits.totalBytes - min(all.bytes, limits.totalBytes),

@@ -14,7 +14,9 @@ package struct StagingReservation: Sendable {
     package var maximum = UInt64.max
     /// The limit that determined the last result of ``available(for:)`` or ``take(_:)``.
     package private(set) var limit = DirectoryLimits.Limit.totalBytes
-    private var hasRecounted = false
+    /// The total size of the bundles when they were last counted, in bytes.
+    private var bundleBytes: UInt64
+    private var hasMadeRoom = false
 
     /// Starts a capture, if one more bundle is allowed; throws a `SystemError` or ``LimitReached``.
     package init(
@@ -24,6 +26,7 @@ package struct StagingReservation: Sendable {
         staging = try directory.makeStagingDirectory(of: process, within: limits)
         self.directory = directory
         self.limits = limits
+        bundleBytes = Self.bundleBytes(in: directory)
     }
 
     /// Continues a capture that another process has left.
@@ -33,17 +36,24 @@ package struct StagingReservation: Sendable {
         self.staging = staging
         self.directory = directory
         self.limits = limits
+        bundleBytes = Self.bundleBytes(in: directory)
         used = FileSystem.size(ofAllBelow: staging.path)
+    }
+
+    private static func bundleBytes(in directory: ArtifactsDirectory) -> UInt64 {
+        (try? DirectoryUsage(of: directory.path))?.bytes ?? 0
     }
 
     /// Returns how many bytes may still be staged, more or fewer than needed.
     ///
-    /// If there seem to be fewer, the directory is listed first.
+    /// If there are fewer, the oldest bundles are removed first, provided the limits say so.
     package mutating func available(for bytes: UInt64) -> UInt64 {
         var room = room
-        if room.bytes < bytes, room.limit == .totalBytes, !hasRecounted {
-            directory.recount(makingRoomFor: bytes.saturatingAdd(used), within: limits)
-            hasRecounted = true
+        if room.bytes < bytes, room.limit == .totalBytes, !hasMadeRoom {
+            try? DirectoryLock(of: directory.path).checkRoom(
+                forBundleOf: bytes.saturatingAdd(used), upTo: limits.totalContentBytes, limits)
+            bundleBytes = Self.bundleBytes(in: directory)
+            hasMadeRoom = true
             room = self.room
         }
         let rest = maximum.saturatingSubtract(used)
@@ -53,9 +63,8 @@ package struct StagingReservation: Sendable {
 
     /// The number of bytes that the limits of the directory leave, and the limit that determines it.
     private var room: (bytes: UInt64, limit: DirectoryLimits.Limit) {
-        let bundles = UsageFile.lastUsage(in: directory.path)?.bytes ?? 0
         let rooms: [(bytes: UInt64, limit: DirectoryLimits.Limit)] = [
-            (limits.totalContentBytes.saturatingSubtract(bundles.saturatingAdd(used)), .totalBytes),
+            (limits.totalContentBytes.saturatingSubtract(bundleBytes.saturatingAdd(used)), .totalBytes),
             (limits.bundleContentBytes.saturatingSubtract(used), .bundleBytes),
             // While they are packed, staged bytes are on the disk twice.
             (spareBytes.saturatingSubtract(used) / 2, .freeBytes),

@@ -188,23 +188,6 @@ extension BoundValue: Codable {
             try container.encodeIfPresent(bytes, forKey: .bytes)
         }
     }
-
-    /// The same JSON, for code that is too frequent for an encoder.
-    package var json: [UInt8] {
-        let size = bytes.map { ",\"bytes\":\($0)}" } ?? "}"
-        switch value {
-        case .null: return Array("null".utf8)
-        case .integer(let number): return Array("\(number)".utf8)
-        case .real(let number):
-            let number = number.clamped
-            return Array((Int64(exactly: number) == nil ? "\(number)" : "{\"real\":\(number)}").utf8)
-        case .text(let text):
-            let string = StatementRecord.json(text)
-            return bytes == nil ? string : Array("{\"text\":".utf8) + string + Array(size.utf8)
-        case .blob(let blob):
-            return Array("{\"base64\":\"\(Data(blob).base64EncodedString())\"\(size)".utf8)
-        }
-    }
 }
 
 extension Double {

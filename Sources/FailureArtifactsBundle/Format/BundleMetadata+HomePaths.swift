@@ -63,11 +63,6 @@ extension BundleMetadata {
         otherStores = otherStores?.map { store in
             BundleMetadata.OtherStore(path: paths.shortened(store.path), reason: store.reason)
         }
-        files = files?.map { watched in
-            var watched = watched
-            watched.originalPath = watched.originalPath.map(paths.shortened)
-            return watched
-        }
         for index in attachments.indices {
             attachments[index].name = paths.shortened(attachments[index].name)
         }

@@ -4,7 +4,6 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 internal import FailureArtifactsSystem
-internal import FailureArtifactsZip
 
 extension BundleMetadata {
     /// Encodes the content of `metadata.json`: UTF-8, sorted keys, indented.
@@ -29,12 +28,5 @@ extension BundleMetadata {
             metadata.formatVersion.isReadable
         else { return nil }
         self = metadata
-    }
-
-    /// Reads the metadata of a bundle that this product wrote; nil if the file is no such bundle.
-    package init?(ofOwnBundle path: String) {
-        guard let json = try? FirstEntry.contents(of: path, named: Self.entryName, limit: Self.sizeLimit)
-        else { return nil }
-        self.init(own: json)
     }
 }

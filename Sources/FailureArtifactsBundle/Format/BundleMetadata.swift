@@ -25,8 +25,6 @@ package struct BundleMetadata: Codable, Equatable, Sendable {
     package var packageRoot: String?
     /// The stores that were open and not captured, because they belong to a framework; absent if there are none.
     package var otherStores: [OtherStore]?
-    /// The changes of the files that the test watched; absent if it watched none.
-    package var files: [WatchedFiles]?
     package var attachments: [Attachment]
     /// Entries that a bundle of format 1.0 left to other bundles.
     ///
@@ -39,7 +37,7 @@ package struct BundleMetadata: Codable, Equatable, Sendable {
 
     package init(
         test: Test, outcome: Outcome, fingerprint: String, failures: [Failure], stores: [Store],
-        snapshots: [Snapshot]? = nil, files: [WatchedFiles]? = nil,
+        snapshots: [Snapshot]? = nil,
         attachments: [Attachment], environment: Environment,
         capture: Capture, warnings: [CaptureWarning]
     ) {
@@ -49,7 +47,6 @@ package struct BundleMetadata: Codable, Equatable, Sendable {
         self.failures = failures
         self.stores = stores
         self.snapshots = snapshots
-        self.files = files
         self.attachments = attachments
         self.environment = environment
         self.capture = capture

@@ -86,7 +86,7 @@ package struct StatementRecord: Codable, Equatable, Sendable {
     package var pages: Int?
     package var phase: Phase
     /// SQLite's plan for the statement on the bundle's copy, a line per step, indented by two spaces per level; absent if
-    /// the statement scanned no more than ``planThreshold`` rows, or if unknown.
+    /// unknown. Since format 1.2, readers find it out.
     package var queryPlan: [String]?
     /// The number of executions that the line stands for; absent for one of the last statements.
     ///
@@ -135,11 +135,9 @@ package struct StatementRecord: Codable, Equatable, Sendable {
 
     /// Removes the values from the statement, and replaces SQLite's error message with the text of its code.
     ///
-    /// The plan is removed, because it may repeat parts of the statement.
     mutating func redact(by redaction: StatementRedaction) {
         sql = redaction.redacted(sql)
         values = nil
-        queryPlan = nil
         if let error {
             self.error = Failure(code: error.code, message: SQLiteError.message(of: error.code))
         }
@@ -163,7 +161,6 @@ package struct StatementRecord: Codable, Equatable, Sendable {
                     guard case .text(let text) = value.value else { return value }
                     return BoundValue(.text(homePaths.shortened(text)), bytes: value.bytes)
                 }
-                record.queryPlan = record.queryPlan?.map(homePaths.shortened)
             }
             return record
         }
@@ -172,102 +169,15 @@ package struct StatementRecord: Codable, Equatable, Sendable {
     // MARK: Lines
 
     /// Encodes statements as lines of JSON with sorted keys.
-    ///
-    /// It doesn't use `JSONEncoder`, because the test waits for it: the encoder takes milliseconds, this code takes
-    /// microseconds.
     package static func lines(of records: [StatementRecord]) -> [UInt8] {
-        var bytes: [UInt8] = []
-        for record in records {
-            bytes += Array("{\"at\":\"\(record.at)\"".utf8)
-            append("autoIndexes", record.autoIndexes, to: &bytes)
-            if let callers = record.callers {
-                bytes += Array(",\"callers\":[".utf8)
-                for (index, caller) in callers.enumerated() {
-                    if index > 0 { bytes.append(UInt8(ascii: ",")) }
-                    append(caller, to: &bytes)
-                }
-                bytes.append(UInt8(ascii: "]"))
-            }
-            if let changes = record.changes { bytes += Array(",\"changes\":\(changes)".utf8) }
-            append("commits", record.commits, to: &bytes)
-            bytes += Array(",\"connection\":\(record.connection)".utf8)
-            if record.cut == true { bytes += Array(",\"cut\":true".utf8) }
-            if let duration = record.duration { bytes += Array(",\"duration\":\(duration)".utf8) }
-            if let error = record.error {
-                bytes += Array(",\"error\":{\"code\":\(error.code),\"message\":".utf8)
-                append(error.message, to: &bytes)
-                bytes.append(UInt8(ascii: "}"))
-            }
-            append("fullScanSteps", record.fullScanSteps, to: &bytes)
-            if let order = record.lastOrder { bytes += Array(",\"lastOrder\":\(order)".utf8) }
-            if record.leftOpen == true { bytes += Array(",\"leftOpen\":true".utf8) }
-            if record.longValues == true { bytes += Array(",\"longValues\":true".utf8) }
-            bytes += Array(",\"order\":\(record.order)".utf8)
-            append("ownChanges", record.ownChanges, to: &bytes)
-            append("pages", record.pages, to: &bytes)
-            bytes += Array(",\"phase\":\"\(record.phase.rawValue)\"".utf8)
-            if let plan = record.queryPlan {
-                bytes += Array(",\"queryPlan\":[".utf8)
-                for (index, line) in plan.enumerated() {
-                    if index > 0 { bytes.append(UInt8(ascii: ",")) }
-                    append(line, to: &bytes)
-                }
-                bytes.append(UInt8(ascii: "]"))
-            }
-            append("repeated", record.repeated, to: &bytes)
-            append("sorts", record.sorts, to: &bytes)
-            if let source = record.source {
-                bytes += Array(",\"source\":".utf8)
-                append(source, to: &bytes)
-            }
-            bytes += Array(",\"sql\":".utf8)
-            append(record.sql, to: &bytes)
-            if let stack = record.stack {
-                bytes += Array(",\"stack\":[\(stack.map { "\($0)" }.joined(separator: ","))]".utf8)
-            }
-            if let test = record.test { bytes += Array(",\"test\":\(test)".utf8) }
-            bytes += Array(",\"thread\":\"\(record.thread)\"".utf8)
-            if let values = record.values {
-                bytes += Array(",\"values\":[".utf8)
-                bytes += values.map(\.json).joined(separator: [UInt8(ascii: ",")])
-                bytes.append(UInt8(ascii: "]"))
-            }
-            append("versions", record.versions, to: &bytes)
-            bytes += Array("}\n".utf8)
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return records.reduce(into: []) { bytes, record in
+            // Encoding fails only for numbers that JSON lacks. None of them is one.
+            guard let line = try? encoder.encode(record) else { return }
+            bytes += line
+            bytes.append(UInt8(ascii: "\n"))
         }
-        return bytes
-    }
-
-    private static func append(_ name: String, _ number: Int?, to bytes: inout [UInt8]) {
-        if let number { bytes += Array(",\"\(name)\":\(number)".utf8) }
-    }
-
-    private static func append(_ source: Source, to bytes: inout [UInt8]) {
-        bytes += Array("{\"file\":".utf8)
-        append(source.file, to: &bytes)
-        if let function = source.function {
-            bytes += Array(",\"function\":".utf8)
-            append(function, to: &bytes)
-        }
-        bytes += Array(",\"line\":\(source.line)}".utf8)
-    }
-
-    private static func append(_ text: String, to bytes: inout [UInt8]) { bytes += json(text) }
-
-    /// Returns a text as a string of JSON.
-    static func json(_ text: String) -> [UInt8] {
-        let digits = Array("0123456789abcdef".utf8)
-        var bytes = [UInt8(ascii: "\"")]
-        for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes += [UInt8(ascii: "\\"), byte]
-            case 0..<0x20:
-                bytes += Array("\\u00".utf8) + [digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-            default: bytes.append(byte)
-            }
-        }
-        bytes.append(UInt8(ascii: "\""))
-        return bytes
     }
 
     /// Parses the lines; nil if one of them is not a statement.

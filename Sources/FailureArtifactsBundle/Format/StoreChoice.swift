@@ -24,7 +24,7 @@ extension BundleMetadata {
         let names =
             storeChoices.map(\.entry) + historyEntries + allStores.compactMap(\.statements?.entry)
             + allStores.flatMap { $0.rawEntries ?? [] }
-            + (files ?? []).flatMap { $0.changes.flatMap(\.entries) } + attachments.compactMap(\.entry)
+            + attachments.compactMap(\.entry)
         var seen: Set<String> = []
         return names.filter { seen.insert($0).inserted }
     }

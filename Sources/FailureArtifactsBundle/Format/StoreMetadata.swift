@@ -4,7 +4,6 @@ extension BundleMetadata {
     /// One SQLite store that the failing test used.
     package struct Store: Codable, Equatable, Sendable {
         package typealias Storage = FailureArtifactsSQLite.Snapshot.Storage
-        package typealias Table = StoreInspection.Table
 
         /// The name, unique in the bundle.
         package var name: String
@@ -41,7 +40,7 @@ extension BundleMetadata {
         /// Each is `table.column: hashed` or `table: dropped`.
         package var redactions: [String]?
 
-        // SQLite's information about the copy; absent if there is no copy that SQLite can read.
+        // SQLite's information about the copy. Since format 1.2, readers find it out.
 
         /// The page size, in bytes.
         package var pageSize: Int?
@@ -54,10 +53,24 @@ extension BundleMetadata {
         /// It is `notChecked` if the check ran out of time or a system error prevented it.
         package var integrity: String?
         package var tables: [Table]?
-        /// The schema, in the order of creation; also absent in bundles of earlier versions.
-        package var schema: [StoreSchema.Object]?
+        /// The schema, in the order of creation.
+        package var schema: [DatabaseSchema.Object]?
         /// The number of objects that ``schema`` lacks because it would have been too long.
         package var schemaOmitted: Int?
+
+        /// A table with its number of rows.
+        package struct Table: Codable, Equatable, Sendable {
+            package var name: String
+            package var rows: Int64
+            /// True if ``rows`` is exact; false if counting took too long and it is a lower bound.
+            package var exact: Bool
+
+            package init(name: String, rows: Int64, exact: Bool) {
+                self.name = name
+                self.rows = rows
+                self.exact = exact
+            }
+        }
 
         /// A test other than the failing one.
         package struct Opener: Codable, Equatable, Sendable, CustomStringConvertible {

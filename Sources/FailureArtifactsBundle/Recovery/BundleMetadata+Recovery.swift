@@ -10,7 +10,6 @@ extension BundleMetadata {
         capture.limitsHit = Set(capture.limitsHit + [limit.limit.rawValue]).sorted()
         stores = stores.map { $0.described(because: reason) }
         snapshots = nil
-        files = nil
         attachments = []
     }
 
@@ -31,7 +30,6 @@ extension BundleMetadata {
                 snapshots?[index].stores[store].leaveOut(missing)
             }
         }
-        mapFileChanges { $0.leaveOut(missing) }
         for index in attachments.indices where missing.contains(attachments[index].entry ?? "") {
             attachments[index].entry = nil
         }
@@ -90,16 +88,5 @@ extension BundleMetadata.Store {
     fileprivate mutating func leaveOut(_ missing: Set<String>) {
         if missing.contains(statements?.entry ?? "") { statements = nil }
         if !missing.isDisjoint(with: stagedEntries) { self = described(because: "The copy was gone.") }
-    }
-}
-
-extension BundleMetadata.FileChange {
-    fileprivate mutating func leaveOut(_ missing: Set<String>) {
-        guard !missing.isDisjoint(with: entries) else { return }
-        (entry, earlierEntry) = (
-            entry.flatMap { missing.contains($0) ? nil : $0 },
-            earlierEntry.flatMap { missing.contains($0) ? nil : $0 }
-        )
-        reason = "The content was gone."
     }
 }

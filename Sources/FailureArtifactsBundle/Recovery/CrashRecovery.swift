@@ -48,46 +48,20 @@ package struct CrashRecovery: Sendable {
     let limits: DirectoryLimits
     /// Redaction rules, in addition to those in the journals.
     let redactions: RedactionRules
-    /// The directory with the invariants to check in the copies; nil for none.
-    let invariants: String?
 
     package init(
         of directory: ArtifactsDirectory, limits: DirectoryLimits,
-        redactions: RedactionRules = RedactionRules(), checking invariants: String? = nil
+        redactions: RedactionRules = RedactionRules()
     ) {
         self.directory = directory
         self.limits = limits
         self.redactions = redactions
-        self.invariants = invariants
     }
 
     func rules(of test: InFlightTest) -> RedactionRules {
         var rules = redactions
         rules.add(test.redactions)
         return rules
-    }
-
-    // MARK: Tests that hang
-
-    /// The copies of the stores of a test that was still running.
-    package struct Held: Sendable {
-        let test: InFlightTest
-        let copies: RecoveredCopies
-        let cause: Cause
-    }
-
-    /// Copies the stores of tests that are still running, and that will not end for the given cause.
-    ///
-    /// After the processes have been ended, the next ``sweep(holding:cause:)`` makes bundles of the copies. They are
-    /// lost if this process ends before a sweep.
-    package func hold(_ processes: Set<ProcessIdentity>, cause: Cause) -> [Held] {
-        directory.journals.filter { processes.contains($0.process) }.flatMap { journal in
-            let tests = journal.tests
-            let statements = tests.isEmpty ? nil : try? journal.readStatements()
-            return tests.compactMap { test in
-                (try? copies(of: test, statements)).map { Held(test: test, copies: $0, cause: cause) }
-            }
-        }
     }
 
     /// Copies a test's stores to a new staging directory.
@@ -100,7 +74,12 @@ package struct CrashRecovery: Sendable {
             below: "stores", limits: limits, obeying: rules(of: test))
     }
 
-    // MARK: Processes that have died
+    // MARK: Processes
+
+    /// The living processes that are in the middle of a test, according to their journals.
+    package var processesInTests: Set<ProcessIdentity> {
+        Set(directory.journals.filter { $0.process.isAlive && !$0.tests.isEmpty }.map(\.process))
+    }
 
     /// The dead processes that left an unfinished test in a journal or in a staging directory.
     package var deadProcesses: Set<ProcessIdentity> {
@@ -118,7 +97,7 @@ package struct CrashRecovery: Sendable {
         return tests
     }
 
-    /// True if a process that has died left a test without its bundle, so that a ``sweep(holding:cause:)`` would make it.
+    /// True if a process that has died left a test without its bundle, so that a ``sweep(cause:)`` would make it.
     package var hasUnfinishedTests: Bool {
         directory.journals.contains { $0.isAbandoned && !$0.tests.isEmpty }
             || directory.stagingDirectories.contains { staging in
@@ -138,14 +117,14 @@ package struct CrashRecovery: Sendable {
             }
     }
 
-    /// Makes the bundles of all processes that have died, with the copies made while they were alive.
+    /// Makes the bundles of all processes that have died.
     ///
     /// The files of living processes are left alone. `cause` returns the reason why the tests of a process have not
     /// ended.
     package func sweep(
-        holding held: [Held] = [], cause: @escaping (ProcessIdentity) -> Cause = { _ in .unknown }
+        cause: @escaping (ProcessIdentity) -> Cause = { _ in .unknown }
     ) -> Result {
-        var sweep = Sweep(recovery: self, cause: cause, held: held)
+        var sweep = Sweep(recovery: self, cause: cause)
         sweep.run()
         return sweep.result
     }

@@ -208,40 +208,4 @@ struct RecoveredCopies: Sendable {
         warnings.append(.storeNotCopied(store.name, because: reason, limit: room.limit.rawValue))
         return store.described(because: reason)
     }
-
-    /// Moves the copies to another staging directory and folder, as far as there is room.
-    ///
-    /// Histories are not moved.
-    func moved(to other: StagingReservation, below folder: String) -> RecoveredCopies {
-        var result = RecoveredCopies(other, folder)
-        result.warnings = warnings
-        result.removed = removed
-        result.limitsHit = limitsHit
-        for store in stores {
-            let (old, new) = (
-                StoreEntries(of: store.name, in: self.folder), StoreEntries(of: store.name, in: folder)
-            )
-            var moved = store
-            func move(_ entry: String, _ target: String) -> String? {
-                guard let path = try? other.staging.path(ofEntry: target),
-                    (try? FileSystem.rename(staging.file(ofEntry: entry), to: path)) != nil
-                else { return nil }
-                return target
-            }
-            moved.entry = store.entry.flatMap { move($0, new.copy) }
-            moved.history = nil
-            moved.statements = nil
-            moved.rawEntries = store.rawEntries.map { entries in
-                entries.compactMap { move($0, new.raw + $0.dropFirst(old.raw.count)) }
-            }
-            var none: [RecordedStates.Commit] = []
-            result.stores.append(result.takeRoom(for: moved, &none))
-        }
-        return result
-    }
-
-    private init(_ room: StagingReservation, _ folder: String) {
-        self.room = room
-        self.folder = folder
-    }
 }

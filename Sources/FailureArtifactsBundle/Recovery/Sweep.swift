@@ -5,8 +5,6 @@ internal import FailureArtifactsSystem
 struct Sweep {
     let recovery: CrashRecovery
     let cause: (ProcessIdentity) -> CrashRecovery.Cause
-    /// The copies of running tests whose bundles are not made yet.
-    var held: [CrashRecovery.Held]
     var result = CrashRecovery.Result()
     /// The staging directories of the current journal that are not needed once its bundles exist.
     var done: [StagingDirectory] = []
@@ -14,28 +12,21 @@ struct Sweep {
     private var directory: ArtifactsDirectory { recovery.directory }
 
     mutating func run() {
-        var hasSwept = !held.isEmpty
         do throws(SystemError) {
             for journal in try directory.allJournals() where !journal.process.isAlive {
                 guard let journal = try journal.taken() else { continue }
-                hasSwept = true
                 try finish(journal)
             }
-            // The processes of these copies ended their tests after all, or are still alive.
-            for held in held { directory.discard(held.copies.staging) }
             // Skip processes that have a journal: another sweep is making their bundles, or this one failed to.
             let journaled = Set(try directory.allJournals().map(\.process))
             for staging in try directory.allStagingDirectories()
             where staging.isAbandoned && !journaled.contains(staging.process) {
                 guard let staging = try staging.taken() else { continue }
-                hasSwept = true
                 finish(staging)
             }
         } catch {
             couldNotSweep(directory.path, error)
         }
-        // The dead processes may not have counted their bundles.
-        if hasSwept { directory.recount() }
         directory.removeIfEmpty()
     }
 
@@ -109,9 +100,7 @@ struct Sweep {
     private mutating func make(
         _ test: InFlightTest, among running: [BundleMetadata.Test], _ statements: RecordedStatements?
     ) throws {
-        let held = self.held.firstIndex { $0.test.process == test.process && $0.test.id == test.id }
-            .map { self.held.remove(at: $0) }
-        let cause = (held?.cause ?? self.cause(test.process)).noting(test.identity, among: running)
+        let cause = self.cause(test.process).noting(test.identity, among: running)
         let rules = recovery.rules(of: test)
         for earlier in try directory.allStagingDirectories() where earlier.process == test.process {
             let content = try earlier.read()
@@ -130,7 +119,7 @@ struct Sweep {
                 let isFirst = metadata.failures.isEmpty && metadata.stores.isEmpty
                 let label = isFirst ? nil : labels.claim(cause.outcome.rawValue)
                 let copies = finalCopies(
-                    of: test, held, isFirst ? statements : nil,
+                    of: test, isFirst ? statements : nil,
                     below: label.map { "snapshots/\($0)" } ?? "stores", in: staging, obeying: rules)
                 metadata.end(cause, with: copies, label: label)
                 removed = copies.removed
@@ -138,13 +127,13 @@ struct Sweep {
             return try pack(metadata, staging, removed, rules)
         }
         // The test had not failed before.
-        let copies = try held?.copies ?? recovery.copies(of: test, statements)
+        let copies = try recovery.copies(of: test, statements)
         let metadata = BundleMetadata(recovered: test, copies, cause)
         // Without metadata, a later sweep could not recognise the staging directory and its bundle.
         do throws(SystemError) {
             try copies.staging.record(metadata)
         } catch {
-            if held == nil { directory.discard(copies.staging) }
+            directory.discard(copies.staging)
             throw error
         }
         done.append(copies.staging)
@@ -153,18 +142,14 @@ struct Sweep {
 
     /// Copies the stores of a test that had failed or asked for snapshots, as they were when its process ended.
     private func finalCopies(
-        of test: InFlightTest, _ held: CrashRecovery.Held?, _ statements: RecordedStatements?,
+        of test: InFlightTest, _ statements: RecordedStatements?,
         below folder: String, in staging: StagingDirectory, obeying rules: RedactionRules
     ) -> RecoveredCopies {
         // An earlier sweep may have died while it made these copies.
         try? FileSystem.remove(staging.file(ofEntry: folder))
         let room = StagingReservation(of: staging, in: directory, within: recovery.limits)
-        guard let held else {
-            return RecoveredCopies(
-                of: test, statements, in: room, below: folder, limits: recovery.limits, obeying: rules)
-        }
-        defer { directory.discard(held.copies.staging) }
-        return held.copies.moved(to: room, below: folder)
+        return RecoveredCopies(
+            of: test, statements, in: room, below: folder, limits: recovery.limits, obeying: rules)
     }
 
     /// Packs a staging directory; without its copies if there is no room for them.
@@ -189,7 +174,7 @@ struct Sweep {
 
     private mutating func publish(_ metadata: BundleMetadata, _ staging: StagingDirectory) throws {
         let bundle = try directory.publish(
-            metadata, from: staging, within: recovery.limits, checking: recovery.invariants
+            metadata, from: staging, within: recovery.limits
         ) { result.warnings.append($0) }
         result.bundles.append(bundle)
     }

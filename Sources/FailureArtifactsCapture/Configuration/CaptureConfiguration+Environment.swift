@@ -55,11 +55,11 @@ extension CaptureConfiguration {
         }
         configuration.readers = Readers(BundleReaders(&reader))
         configuration.invariants = reader.value(
-            of: Invariant.variable, default: nil, or: "a directory of SQL files that can be read",
+            of: "FAILURE_ARTIFACTS_INVARIANTS", default: nil, or: "a directory of SQL files that can be read",
             described: { $0?.path(percentEncoded: false) ?? "none" }
         ) { text in
             let path = Path.join(workingDirectory, text)
-            guard (try? Invariant.all(inDirectory: path)) != nil else { return nil }
+            guard (try? FileSystem.contents(ofDirectory: path)) != nil else { return nil }
             return URL(filePath: path, directoryHint: .isDirectory)
         }
         guard let file = variables[RedactionRules.variable], !file.isEmpty else {

@@ -141,18 +141,6 @@ public struct CaptureConfiguration: Sendable, Equatable {
     /// If there is more, the newest transactions are kept. `FAILURE_ARTIFACTS_HISTORY=off` sets it to 0. Then no
     /// transactions are recorded of stores opened afterward.
     public var maximumHistoryBytes: UInt64 = 64 << 20
-    /// A Boolean value that indicates whether a store's content is kept as it was when a test began to use it.
-    ///
-    /// If the test fails, this content is in the bundle's `snapshots/start`. The default is false. The content shows
-    /// the test's changes, with any journal mode and also for stores in memory. A store that the test itself creates
-    /// is empty at this time, so it has no earlier content to compare with.
-    ///
-    /// Each test reads each of its stores once, in its first statement. A file is read by a connection opened for this
-    /// purpose. During this read, writers are locked out of a store with a rollback journal.
-    ///
-    /// Stores larger than ``maximumKeptBytes`` and databases attached by a connection are not kept. Content beyond a
-    /// total of 64 MiB over all stores is not kept either.
-    public var baseline = false
     /// A Boolean value that indicates whether a failing test's stores are checkpointed after they are copied; false by
     /// default.
     ///

@@ -21,13 +21,10 @@ extension ClosedStore {
         let lastUse: UInt64
         /// The WAL that its connections have used; nil for none.
         var wal: ClosedWAL?
-        /// The contents when tests began to use it.
-        var baselines: [TestID: SavedState] = [:]
 
         /// Describes the main database of a connection that was the last one to its store.
         static func main(
-            of connection: DiscoveredConnection, _ endedConnections: EndedConnections,
-            _ baselines: [TestID: SavedState]
+            of connection: DiscoveredConnection, _ endedConnections: EndedConnections
         ) -> Draft {
             Draft(
                 path: connection.path, connection: connection.serial, owner: connection.owner,
@@ -37,8 +34,7 @@ extension ClosedStore {
                 last: endedConnections.last
                     ?? (connection.path == nil ? endedConnections.imageBeforeRollback : nil),
                 beforeRollback: endedConnections.imageBeforeRollback, logs: endedConnections.logs,
-                lastUse: endedConnections.lastUse, wal: endedConnections.wal,
-                baselines: baselines)
+                lastUse: endedConnections.lastUse, wal: endedConnections.wal)
         }
 
         /// Describes the attached databases of a connection, if they had a file or content.

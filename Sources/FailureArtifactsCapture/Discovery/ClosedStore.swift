@@ -100,7 +100,6 @@ final class ClosedStore: Sendable {
     var schema: String { kept?.schema ?? "main" }
     var last: SavedState? { kept?.last }
     var beforeRollback: SavedState? { kept?.beforeRollback }
-    var baselines: [TestID: SavedState] { kept?.baselines ?? [:] }
     var logs: KeptLogs {
         var logs = kept?.logs ?? KeptLogs(log.map { KeptLog(sharing: $0) })
         logs.addEarlier(earlierLogs)

@@ -65,7 +65,7 @@ extension ConnectionRegistry {
             let connection = state.connections.remove(at: index)
             let isOpen = state.connections.companion(of: record) != nil
             // Most stores have one connection, and no saved data.
-            if isOpen || !state.stores.isEmpty || !state.images.isEmpty {
+            if isOpen || !state.endedConnections.isEmpty || !state.images.isEmpty {
                 drafts = Self.drafts(of: connection, isOpen: isOpen, &state)
             }
             if state.isKeeping { end = (state.event, connection.owner) }
@@ -90,20 +90,15 @@ extension ConnectionRegistry {
         let unwoundAt = DiscoveredConnection.unwoundAt(record)
         let images = state.images.take(of: connection.serial)
         let main = connection.main
-        var store = state.stores.removeValue(forKey: main) ?? OpenStore()
-        defer { if isOpen && !store.isEmpty { state.stores[main] = store } }
-        guard state.isKeeping else {
-            store.endedConnections = nil
-            return []
-        }
-        var endedConnections = store.endedConnections ?? EndedConnections()
+        var endedConnections = state.endedConnections.removeValue(forKey: main) ?? EndedConnections()
+        guard state.isKeeping else { return [] }
         let lastUse = failure_artifacts_last_use(record)
         endedConnections.add(
             images.filter { $0.schema == "main" }, log, ClosedWAL(of: record),
             lastUse: lastUse, unwoundAt: unwoundAt)
-        store.endedConnections = endedConnections
+        if isOpen { state.endedConnections[main] = endedConnections }
         let closed: [ClosedStore.Draft] =
-            isOpen ? [] : [.main(of: connection, endedConnections, store.baselines)]
+            isOpen ? [] : [.main(of: connection, endedConnections)]
         if images.isEmpty { return closed }
         var left = EndedConnections()
         left.add(images.filter { $0.schema != "main" }, lastUse: 0, unwoundAt: unwoundAt)

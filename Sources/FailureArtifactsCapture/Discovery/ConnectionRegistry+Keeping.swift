@@ -19,15 +19,6 @@ extension ConnectionRegistry {
         }
     }
 
-    /// Saves the content of stores when a test begins to use them, from now on.
-    ///
-    /// It applies only while content is saved for the test; see ``beginKeeping(maximumBytes:)``.
-    /// ``DiscoveredStore/baseline(of:)`` returns the saved content.
-    func keepBaselines() {
-        state.withLock { $0.keepsBaselines = true }
-        failure_artifacts_report_first_uses()
-    }
-
     /// Ends the saving that a test has begun with ``beginKeeping(maximumBytes:)``.
     ///
     /// Drops the closed stores of the test. The end of the last running test also drops all other saved data.
@@ -54,8 +45,7 @@ extension ConnectionRegistry {
                     images = state.images
                     state.images = SavedStates()
                 }
-                if !state.stores.isEmpty { state.stores = [:] }
-                state.baselineBytes = 0
+                if !state.endedConnections.isEmpty { state.endedConnections = [:] }
             }
         }
         // Freed only now that the lock is free.
@@ -125,7 +115,7 @@ extension ConnectionRegistry {
 
     /// Returns the content before a rollback, saved for ended connections to a store that others have open.
     func imageBeforeRollback(ofEndedConnectionsTo main: DiscoveredConnection.Main) -> SavedState? {
-        state.withLock { $0.stores[main]?.endedConnections?.imageBeforeRollback }
+        state.withLock { $0.endedConnections[main]?.imageBeforeRollback }
     }
 
     // MARK: Events from C
@@ -151,37 +141,5 @@ extension ConnectionRegistry {
         if let connection, connection.leftAt > 0 || connection.isOfAnyTestInMemory {
             observer?.leftConnectionUsed(LeftConnection(connection))
         }
-    }
-
-    /// Saves the content of a store before a test uses it for the first time.
-    func keepBaseline(_ record: UnsafeMutablePointer<failure_artifacts_connection>) {
-        let (isWanted, observer) = state.withLock { ($0.keepsBaselines && $0.isKeeping, $0.observer) }
-        guard isWanted, let test = observer?.currentTestID else { return }
-        let isDue = state.withLock { state in
-            guard let index = state.connections.index(of: record.pointee.serial) else { return false }
-            let connection = DiscoveredConnection(state.connections[index])
-            if state.stores[connection.main]?.baselines[test] != nil { return false }
-            // The store was closed and opened again.
-            guard
-                let known = state.closed.last(where: { $0.isSame(as: connection) })?.baselines[test]
-            else { return state.baselineBytes < SavedStates.maximumBytes }
-            state.stores[connection.main, default: OpenStore()].baselines[test] = known
-            return false
-        }
-        guard isDue else { return }
-        let image = SavedState(failure_artifacts_image_at_start(record), of: record.pointee.serial)
-        state.withLock { state in
-            guard let index = state.connections.index(of: record.pointee.serial) else { return }
-            let main = DiscoveredConnection(state.connections[index]).main
-            // Another thread may have begun to use the store, and may have changed it before this image was made.
-            guard state.stores[main]?.baselines[test] == nil else { return }
-            state.stores[main, default: OpenStore()].baselines[test] = image
-            if image.isThere { state.baselineBytes += image.size }
-        }
-    }
-
-    /// Returns the contents of an open store when tests began to use it.
-    func baselines(of main: DiscoveredConnection.Main) -> [TestID: SavedState] {
-        state.withLock { $0.stores[main]?.baselines ?? [:] }
     }
 }

@@ -41,7 +41,7 @@ extension ConnectionRegistry {
     /// Returns the last statements of ended connections to the store of an open one.
     func logs(ofEndedConnectionsBeside connection: DiscoveredConnection) -> KeptLogs {
         state.withLock { state in
-            var logs = state.stores[connection.main]?.endedConnections?.logs ?? KeptLogs()
+            var logs = state.endedConnections[connection.main]?.logs ?? KeptLogs()
             if let closed = state.closed.first(where: { $0.isSame(as: connection) }) {
                 logs.addEarlier(closed.logsIfHeld)
             }
@@ -51,6 +51,6 @@ extension ConnectionRegistry {
 
     /// Returns the last use by those connections, in the order of all connections' statements; 0 for none.
     func lastUse(ofEndedConnectionsTo main: DiscoveredConnection.Main) -> UInt64 {
-        state.withLock { $0.stores[main]?.endedConnections?.lastUse ?? 0 }
+        state.withLock { $0.endedConnections[main]?.lastUse ?? 0 }
     }
 }

@@ -21,27 +21,12 @@ final class ConnectionRegistry: Sendable {
         var isKeeping: Bool { keepers > 0 }
         /// The saved states of connections.
         var images = SavedStates()
-        /// The saved data of open stores.
-        var stores: [DiscoveredConnection.Main: OpenStore] = [:]
+        /// The saved data of ended connections to stores that others have open.
+        var endedConnections: [DiscoveredConnection.Main: EndedConnections] = [:]
         /// The closed stores, in the order of their end.
         var closed: [ClosedStore] = []
-        /// True if the content of stores is saved when a test begins to use them.
-        ///
-        /// `baselineBytes` is the total size of that content.
-        var keepsBaselines = false
-        var baselineBytes = 0
         /// The number of opens and closes so far.
         var event: UInt64 = 0
-    }
-
-    /// The saved data of a store that is open as the main database of connections.
-    struct OpenStore {
-        /// The saved data of the store's ended connections.
-        var endedConnections: EndedConnections?
-        /// The contents when tests began to use the store.
-        var baselines: [TestID: SavedState] = [:]
-
-        var isEmpty: Bool { endedConnections == nil && baselines.isEmpty }
     }
 
     /// A point in the order of connection events.
@@ -76,14 +61,11 @@ final class ConnectionRegistry: Sendable {
                 },
                 used_in_task: { record in
                     guard let record else { return 0 }
-                    let test = ConnectionRegistry.shared.usedInTask(record)
-                    ConnectionRegistry.shared.keepBaseline(record)
-                    return test ?? 0
+                    return ConnectionRegistry.shared.usedInTask(record) ?? 0
                 },
                 used_since_start: { record in
                     guard let record else { return }
                     ConnectionRegistry.shared.usedAfterItsTest(record)
-                    ConnectionRegistry.shared.keepBaseline(record)
                 },
                 attached: { record in
                     guard let record else { return }

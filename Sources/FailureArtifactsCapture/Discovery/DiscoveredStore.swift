@@ -43,10 +43,6 @@ struct DiscoveredStore: Sendable {
     let endedConnection: UInt64?
     /// The last use by those connections, in the order of all connections' statements; 0 for none.
     let endedUse: UInt64
-    /// The contents when tests began to use it.
-    let baselines: [TestID: SavedState]
-    /// The saved content that this value stands for, in place of a store that can be read.
-    let start: SavedState?
 
     /// Creates a store to which no open connection is known.
     ///
@@ -82,7 +78,7 @@ struct DiscoveredStore: Sendable {
                 : StoreFiles(closed),
             last: closed.last, beforeRollback: closed.beforeRollback, endedLogs: closed.logs,
             endedConnection: closed.serial,
-            endedUse: closed.lastUse, baselines: closed.baselines)
+            endedUse: closed.lastUse)
     }
 
     /// Creates a store that is only described.
@@ -99,8 +95,7 @@ struct DiscoveredStore: Sendable {
         files: StoreFiles?,
         accesses: [Access] = [],
         last: SavedState? = nil, beforeRollback: SavedState? = nil, endedLogs: KeptLogs = KeptLogs(),
-        endedConnection: UInt64? = nil, endedUse: UInt64 = 0, baselines: [TestID: SavedState] = [:],
-        start: SavedState? = nil
+        endedConnection: UInt64? = nil, endedUse: UInt64 = 0
     ) {
         self.storage = storage
         self.path = path
@@ -115,8 +110,6 @@ struct DiscoveredStore: Sendable {
         self.endedLogs = endedLogs
         self.endedConnection = endedConnection
         self.endedUse = endedUse
-        self.baselines = baselines
-        self.start = start
     }
 
     /// Creates a store from one database of some open connections.
@@ -164,15 +157,7 @@ struct DiscoveredStore: Sendable {
             accesses: sorted, last: sorted.lazy.compactMap { registry.imageAtEnd(of: $0) }.first,
             beforeRollback: isUsedSince == true ? nil : latest,
             endedLogs: connection.map { registry.logs(ofEndedConnectionsBeside: $0) } ?? KeptLogs(),
-            endedUse: main.map { registry.lastUse(ofEndedConnectionsTo: $0) } ?? 0,
-            baselines: main.map { registry.baselines(of: $0) } ?? [:])
-    }
-
-    /// Returns the content that the store had when a test began to use it, as a store to be copied.
-    ///
-    /// Nil if it was not saved; see ``ConnectionRegistry/keepBaselines()``.
-    func baseline(of test: TestID) -> DiscoveredStore? {
-        baselines[test].map { DiscoveredStore(storage: storage, path: path, files: nil, start: $0) }
+            endedUse: main.map { registry.lastUse(ofEndedConnectionsTo: $0) } ?? 0)
     }
 
     /// True if there is anything to copy or to describe.

@@ -14,15 +14,13 @@ extension Capture {
     enum Limit {
         static let storeBytes = DirectoryLimits.Limit.storeBytes.rawValue
         static let time = "CaptureConfiguration.timeLimitPerFailure"
-        static let timePerStore = "CaptureConfiguration.timeLimitPerStore"
     }
 
     /// Returns the stores that belong to the test, and notes those that are only named.
     mutating func findStores() -> [FoundStores.Store] {
         let found = FoundStores.find(
-            of: test, registry: registry, discovers: configuration.discoversStores,
-            libraryStores: storesOfLibraries(), frameworks: frameworks,
-            artifactsDirectory: directory.path, isRunning: isRunning, opener: opener)
+            of: test, in: session, discovers: configuration.discoversStores,
+            artifactsDirectory: directory.path)
         otherStores += found.others
         return found.stores
     }
@@ -73,13 +71,10 @@ extension Capture {
                 expected > configuration.maximumStoreBytes ? expected : room.available(for: expected)
             var snapshotter = snapshotter(maximumBytes: maximum, until: deadline)
             let targets = try targets(of: entries, hasHistory: folder == "stores")
-            let source = copyByLibrary(found) ?? found.store
-            // The library has used a part of the time.
-            snapshotter.timeLimit = max(
-                configuration.timeLimitPerStore / 2, configuration.timeLimitPerStore - start.elapsed)
+            if let library = found.storeOfLibrary { keep(library.externalFiles(), of: found) }
             let isAfterError = failure?.isThrownError == true
             var snapshot = snapshotter.capture(
-                source, to: targets, prefersStateBeforeRollback: isAfterError)
+                found.store, to: targets, prefersStateBeforeRollback: isAfterError)
             // Only the copy shows the size of a store in memory. A file may also have grown.
             if let bytes = snapshot.excessiveBytes, bytes > maximum,
                 bytes <= configuration.maximumStoreBytes
@@ -88,7 +83,7 @@ extension Capture {
                 if maximum >= bytes {
                     snapshotter.maximumBytes = min(configuration.maximumStoreBytes, maximum)
                     snapshot = snapshotter.capture(
-                        source, to: targets, prefersStateBeforeRollback: isAfterError)
+                        found.store, to: targets, prefersStateBeforeRollback: isAfterError)
                 }
             }
             if snapshot.isNothing { return nil }
@@ -137,50 +132,18 @@ extension Capture {
                 ? staging.file(ofEntry: entries.history) : nil)
     }
 
-    /// Copies a store through its library.
-    ///
-    /// The result is nil if the store's file is to be captured, because no library has it open, or because the
-    /// library's copy failed or exceeded the time limit.
-    private mutating func copyByLibrary(_ found: FoundStores.Store) -> DiscoveredStore? {
-        guard let library = found.storeOfLibrary, let path = library.path else { return nil }
-        guard case .copied(let copy) = library.content else {
-            keep(library.externalFiles(), of: found)
-            return nil
-        }
-        do {
-            let directory = try FileSystem.createUniqueDirectory(
-                in: FileManager.default.temporaryDirectory.path, prefix: LibraryCopier.directoryPrefix)
-            scratch.append(directory)
-            let target = Path.join(directory, Path.name(of: path))
-            let files = try libraryCopier.run(
-                copy, to: target, within: configuration.timeLimitPerStore / 2)
-            keep(files, of: found)
-            return DiscoveredStore(path: target)
-        } catch {
-            let limit = (error as? LibraryCopier.Failure)?.isTimeLimit == true ? Limit.timePerStore : nil
-            warnings.add(
-                .storeCopiedWithoutLibrary,
-                "The library of the store '\(found.name)' did not copy it (\(error)), so its file was copied "
-                    + "instead.",
-                ["store": .text(found.name), "limit": limit.map { .text($0) }])
-            keep(library.externalFiles(), of: found)
-            return nil
-        }
-    }
-
     /// Makes the files that belong to a store, and are not part of its database, attachments of the bundle.
     private mutating func keep(_ files: [LibraryStore.ExternalFile], of found: FoundStores.Store) {
         if files.isEmpty { return }
         if rules.concernStores {
-            warnings.add(
+            problems.warnings.add(
                 .externalFilesLeftOut,
                 "What the store '\(found.name)' keeps in files of their own was left out: there is no "
                     + "telling which of it is redacted.",
                 ["store": .text(found.name)])
             return
         }
-        externalFiles.formUnion(files.map(\.path))
-        test.state.withLock { $0.attachments += files.map { ($0.name, .file($0.path)) } }
+        test.state.withLock { $0.attachments += files.map { ($0.name, .externalFile($0.path)) } }
     }
 
     /// Writes the last statements of a store to an entry in the staging directory, and updates the store's description.
@@ -213,7 +176,7 @@ extension Capture {
         let lines = StatementRecord.lines(
             of: StatementRecord.redacted(records, obeying: rules, keeping: names))
         guard room.take(UInt64(lines.count)) else {
-            limitsHit.insert(room.limit.rawValue)
+            problems.limitsHit.insert(room.limit.rawValue)
             return
         }
         do {
@@ -229,7 +192,7 @@ extension Capture {
                 reason: reason)
             if rules.concernStores { store.redactions?.append(RedactionRules.statementSummary) }
         } catch {
-            warnings.add(
+            problems.warnings.add(
                 .statementsNotKept, "The statements of '\(found.name)' were not kept: \(error).",
                 ["store": .text(found.name)])
         }
@@ -241,7 +204,7 @@ extension Capture {
         do {
             store.capture.originalCheckpoint = try found.store.checkpoint()
         } catch {
-            warnings.add(
+            problems.warnings.add(
                 .storeNotCheckpointed,
                 "The store '\(found.name)' could not be checkpointed: \(error.message).",
                 ["store": .text(found.name)])
@@ -283,8 +246,8 @@ extension Capture {
             news.insert(
                 .storeNotCopied(found.name, because: reason + hint, limit: limit), at: 0)
         }
-        warnings += news
-        if let limit { limitsHit.insert(limit) }
+        problems.warnings += news
+        if let limit { problems.limitsHit.insert(limit) }
     }
 
     /// Stages the attachments that were added since the last call.
@@ -297,8 +260,8 @@ extension Capture {
             let attachment = stageAttachment(
                 source, named: name, entry: "attachments/\(entry)")
             attachments.append(attachment)
-            if let entry = attachment.entry, let path = source.path, externalFiles.contains(path) {
-                externalEntries.insert(entry)
+            if let entry = attachment.entry, case .externalFile = source {
+                reported.externalEntries.insert(entry)
             }
         }
     }
@@ -320,17 +283,17 @@ extension Capture {
             let size: UInt64 =
                 switch source {
                 case .bytes(let bytes): UInt64(bytes.count)
-                case .file(let path): try size(ofAttachedFile: path)
+                case .file(let path), .externalFile(let path): try size(ofAttachedFile: path)
                 }
             if rules.leavesOut(attachment: name, file: source.path) {
-                warnings.add(
+                problems.warnings.add(
                     .attachmentLeftOut, "The attachment '\(name)' was left out by a redaction.",
                     ["attachment": .text(name)])
                 return BundleMetadata.Attachment(name: name, entry: nil, bytes: size)
             }
             guard room.take(size) else {
-                limitsHit.insert(room.limit.rawValue)
-                warnings.add(
+                problems.limitsHit.insert(room.limit.rawValue)
+                problems.warnings.add(
                     .attachmentNotKept,
                     "The attachment '\(name)' has \(size) bytes, for which no room was left. "
                         + "\(room.limit.rawValue) sets the limit.",
@@ -340,12 +303,12 @@ extension Capture {
             let target = try staging.path(ofEntry: entry)
             switch source {
             case .bytes(let bytes): try FileSystem.write(bytes, toNewFile: target)
-            case .file(let path):
+            case .file(let path), .externalFile(let path):
                 try FileSystem.copy(path, toNewFile: target, maximumBytes: size)
             }
             return BundleMetadata.Attachment(name: name, entry: entry, bytes: size)
         } catch {
-            warnings.add(
+            problems.warnings.add(
                 .attachmentNotKept, "The attachment '\(name)' was not kept: \(error).",
                 ["attachment": .text(name)])
             return BundleMetadata.Attachment(name: name, entry: nil, bytes: 0)

@@ -21,19 +21,9 @@ struct CaptureError: Error, CustomStringConvertible {
 /// It is a value with one owner: ``RunningTest/capture`` while the test runs, and the packing thread after that.
 struct Capture: Sendable {
     let test: RunningTest
+    /// The session of the test, which knows the other tests of the process.
+    let session: CaptureSession
     let configuration: CaptureConfiguration
-    let registry: ConnectionRegistry
-    /// Returns true if a test has not ended yet.
-    let isRunning: @Sendable (TestID) -> Bool
-    /// Returns the identity of a test that has not ended, or has left stores open.
-    let opener: @Sendable (TestID) -> BundleMetadata.Store.Opener?
-    /// Returns the stores known to adapters.
-    let storesOfLibraries: @Sendable () -> [LibraryStore]
-    /// Returns the tests with these numbers, as far as they are known; nil if none is.
-    let testsWithNumbers: @Sendable (Set<TestID>) -> [BundleMetadata.NumberedTest]?
-    /// The rules for databases of frameworks, with the files that were open before the first test.
-    let frameworks: (rules: FrameworkStores, openAtStart: Set<FileStatus.Identity>)
-    let libraryCopier: LibraryCopier
     let directory: ArtifactsDirectory
     /// The bytes that the capture may still stage.
     var room: StagingReservation
@@ -46,38 +36,40 @@ struct Capture: Sendable {
     var snapshots: [BundleMetadata.Snapshot] = []
     /// The stores that belong to a framework; may contain duplicates.
     var otherStores: [BundleMetadata.OtherStore] = []
-    var files: [BundleMetadata.WatchedFiles] = []
     var attachments: [BundleMetadata.Attachment] = []
     var attachmentNames = UniqueNames()
     /// The numbers of the tests that ran the recorded statements.
     var testNumbers: Set<TestID> = []
-    var warnings: [CaptureWarning] = []
-    var saidWarnings = 0
-    /// The problems found while publishing the bundle, as full sentences.
-    ///
-    /// They are not in `warnings`.
-    var publishingProblems: [String] = []
-    var limitsHit: Set<String> = []
-    /// The indices of the warnings about the copies of a passing test.
-    var passingWarnings = 0..<0
-    /// The paths of the files that belong to stores and are not part of their databases.
-    var externalFiles: Set<String> = []
-    /// The entries with the content of those files.
-    var externalEntries: Set<String> = []
-    /// The labels of the snapshots that were taken at failures.
-    var failureLabels: Set<String> = []
-    /// The entries that were passed to the test framework's own report, or that it has no room for.
-    var reported: Set<String> = []
-    /// The total size of the copies that were passed to that report, in bytes.
-    var reportedBytes: UInt64 = 0
-    /// Temporary directories with copies made by libraries, which are removed after staging.
-    var scratch: [String] = []
+    var problems = Problems()
+    var reported = ReportedCopies()
     /// A selection of the values that redactions removed.
     var removed = RemovedValues()
     /// The metadata last written to the staging directory.
     var recorded: BundleMetadata?
     /// The time that the capture of the first failure held up the test, in seconds.
     var duration: Double?
+
+    /// The problems of a capture.
+    struct Problems {
+        var warnings: [CaptureWarning] = []
+        /// The number of warnings that were written to standard error.
+        var said = 0
+        /// The problems found while publishing the bundle, as full sentences; the bundle doesn't have them.
+        var ofPublishing: [String] = []
+        /// The limits that cut something, each by the name of its setting.
+        var limitsHit: Set<String> = []
+        /// The indices of the warnings about the copies of a passing test.
+        var ofPassing = 0..<0
+
+        /// Returns the warnings not returned before, as full sentences.
+        mutating func take() -> [String] {
+            defer {
+                said = warnings.count
+                ofPublishing = []
+            }
+            return warnings.dropFirst(said).map(\.text) + ofPublishing
+        }
+    }
 
     private let environment = RunEnvironment.describe(variables: ProcessEnvironment.variables)
     private let start = Instant.now
@@ -87,25 +79,13 @@ struct Capture: Sendable {
     ///
     /// It throws an error if the directory can't be written to, or already holds the maximum number of bundles.
     init(
-        of test: RunningTest, configuration: CaptureConfiguration, in output: OutputDirectory,
-        registry: ConnectionRegistry,
-        isRunning: @escaping @Sendable (TestID) -> Bool,
-        opener: @escaping @Sendable (TestID) -> BundleMetadata.Store.Opener? = { _ in nil },
-        tests: @escaping @Sendable (Set<TestID>) -> [BundleMetadata.NumberedTest]? = { _ in nil },
-        libraryStores: @escaping @Sendable () -> [LibraryStore] = { [] },
-        frameworks: (rules: FrameworkStores, openAtStart: Set<FileStatus.Identity>) = (.current, []),
-        libraryCopier: LibraryCopier = LibraryCopier()
+        of test: RunningTest, in session: CaptureSession
     ) throws(CaptureError) {
         self.test = test
+        self.session = session
+        let (configuration, output) = (session.configuration, session.output)
         self.configuration = configuration
         rules = configuration.redactionRules
-        self.registry = registry
-        self.isRunning = isRunning
-        self.opener = opener
-        testsWithNumbers = tests
-        self.storesOfLibraries = libraryStores
-        self.frameworks = frameworks
-        self.libraryCopier = libraryCopier
         do {
             (directory, room) = try output.use { path in
                 let directory = configuration.artifactsDirectory(at: path)
@@ -127,19 +107,9 @@ struct Capture: Sendable {
                     + "Set FAILURE_ARTIFACTS_DIR to a directory that can be written to.")
         }
         let lost = test.state.withLock(\.lostCaptures)
-        warnings = lost.map { CaptureWarning(.earlierCaptureLost, $0) }
+        problems.warnings = lost.map { CaptureWarning(.earlierCaptureLost, $0) }
         // These were reported when they occurred.
-        saidWarnings = lost.count
-    }
-
-    /// Returns the warnings not returned before, as full sentences.
-    mutating func takeWarnings() -> [String] {
-        defer {
-            saidWarnings = warnings.count
-            publishingProblems = []
-        }
-        // Publishing itself adds warnings about copies to the bundle, so `warnings` doesn't have them.
-        return warnings.dropFirst(saidWarnings).map(\.text) + publishingProblems
+        problems.said = lost.count
     }
 
     // MARK: While the test runs
@@ -151,7 +121,6 @@ struct Capture: Sendable {
         if isOfPassingTest { withdrawPassing() }
         add { capture in
             capture.stageStores(after: failure)
-            capture.stageFiles()
         }
     }
 
@@ -159,7 +128,6 @@ struct Capture: Sendable {
     mutating func stageStores(after failure: FailureEvent?) {
         let found = findStores()
         stores = stage(found, below: "stores", after: failure)
-        if configuration.baseline { stageBaseline(of: found) }
     }
 
     /// Copies the stores as they are at another point in time, after a failure or on the test's request.
@@ -179,25 +147,8 @@ struct Capture: Sendable {
             }
             capture.snapshots.append(
                 BundleMetadata.Snapshot(label: label, at: date, stores: stores))
-            if failure != nil { capture.failureLabels.insert(label) }
+            if failure != nil { capture.reported.failureLabels.insert(label) }
         }
-    }
-
-    /// Adds the content that the stores had when the test began to use them.
-    private mutating func stageBaseline(of found: [FoundStores.Store]) {
-        let baseline = found.compactMap { found in
-            found.store.baseline(of: test.id).map {
-                FoundStores.Store(
-                    store: $0, name: found.name, isShared: found.isShared, openedBy: found.openedBy,
-                    storeOfLibrary: nil)
-            }
-        }
-        guard !baseline.isEmpty else { return }
-        var stores = stage(baseline, below: "snapshots/\(RunningTest.startLabel)", after: nil)
-        for index in stores.indices { shareContent(of: &stores[index]) }
-        let snapshot = BundleMetadata.Snapshot(
-            label: RunningTest.startLabel, at: test.date, stores: stores)
-        snapshots.insert(snapshot, at: 0)
     }
 
     /// Copies the stores as they are when the process exits during the test.
@@ -215,8 +166,6 @@ struct Capture: Sendable {
         withoutFileSizeSignal {
             body(&self)
             stageAttachments()
-            for directory in scratch { try? FileSystem.remove(directory) }
-            scratch = []
             record(describe())
         }
     }
@@ -242,11 +191,11 @@ struct Capture: Sendable {
                 test: test.identity, outcome: outcome, first: failures.first),
             failures: failures, stores: stores,
             snapshots: snapshots.isEmpty ? nil : snapshots,
-            files: files.isEmpty ? nil : files, attachments: attachments,
+            attachments: attachments,
             environment: environment,
             capture: BundleMetadata.Capture(
-                at: date, duration: duration, limitsHit: limitsHit.sorted()),
-            warnings: warnings)
+                at: date, duration: duration, limitsHit: problems.limitsHit.sorted()),
+            warnings: problems.warnings)
         if leftOut > 0 {
             metadata.warnings.add(
                 .failuresLeftOut,
@@ -257,7 +206,7 @@ struct Capture: Sendable {
         metadata.packageRoot = PackageSources.root(
             ofFailureIn: failures.lazy.compactMap(\.file).first, workingDirectory: Path.currentDirectory)
         metadata.add(otherStores)
-        metadata.tests = testsWithNumbers(testNumbers)
+        metadata.tests = session.state.withLock { $0.tests(testNumbers) }
         if rules.shortensHomePaths { metadata.shortenHomePaths(.current) }
         return metadata
     }
@@ -282,24 +231,23 @@ struct Capture: Sendable {
         defer { directory.discard(staging) }
         noteWhatIsStillThere()
         do {
-            return try publish(describe(), checking: configuration.invariantsPath)
+            return try publish(describe())
         } catch {
             // A disk without room for the stores may still have room for their description.
             let first = error
             let limit = (first as? LimitReached)?.limit
             let reason =
                 limit == nil ? "The copies could not be packed: \(first)." : "No room was left. \(first)"
-            if let limit { limitsHit.insert(limit.rawValue) }
-            warnings.add(.contentNotPacked, reason, ["limit": limit.map { .text($0.rawValue) }])
+            if let limit { problems.limitsHit.insert(limit.rawValue) }
+            problems.warnings.add(.contentNotPacked, reason, ["limit": limit.map { .text($0.rawValue) }])
             stores = stores.map { $0.described(because: reason) }
             snapshots = []
-            files = []
             attachments = []
             staging.removeContent()
             do {
                 return try publish(describe())
             } catch {
-                warnings.removeAll { $0.is(.contentNotPacked) }
+                problems.warnings.removeAll { $0.is(.contentNotPacked) }
                 let isLimit = first is LimitReached && error is LimitReached
                 // A limit affects every further failure, so its message names no test and is reported only once.
                 throw CaptureError(
@@ -313,7 +261,7 @@ struct Capture: Sendable {
     /// Searches the bundle's content for values that redactions removed elsewhere, and adds warnings.
     private mutating func noteWhatIsStillThere() {
         guard !removed.isEmpty else { return }
-        warnings += removed.warnings(about: describe(), in: staging)
+        problems.warnings += removed.warnings(about: describe(), in: staging)
     }
 
     /// Removes the staging directory, because the test has passed.
@@ -321,13 +269,11 @@ struct Capture: Sendable {
         directory.discard(staging)
     }
 
-    private mutating func publish(
-        _ metadata: BundleMetadata, checking invariants: String? = nil
-    ) throws -> String {
+    private mutating func publish(_ metadata: BundleMetadata) throws -> String {
         try directory.publish(
-            metadata, from: staging, within: configuration.limits, checking: invariants, date: date
+            metadata, from: staging, within: configuration.limits, date: date
         ) { warning in
-            publishingProblems.append(warning)
+            problems.ofPublishing.append(warning)
         }
     }
 }

@@ -14,22 +14,11 @@ extension CaptureSession {
         do {
             let take = { (stage: inout RunningTest.CaptureStage) throws(CaptureError) in
                 if case .none = stage {
-                    let output = self.output
                     let capture = try withoutFileSizeSignal { () throws(CaptureError) in
-                        try Capture(
-                            of: test, configuration: self.configuration, in: output,
-                            registry: self.registry,
-                            isRunning: { id in self.state.withLock { $0.isRunning(id) } },
-                            opener: { id in self.state.withLock { $0.opener(id) } },
-                            tests: { [self] numbers in state.withLock { $0.tests(numbers) } },
-                            libraryStores: {
-                                self.state.withLock(\.sources).flatMap { $0() }
-                            },
-                            frameworks: (self.frameworkStores, self.state.withLock(\.openAtStart)),
-                            libraryCopier: self.libraryCopier)
+                        try Capture(of: test, in: self)
                     }
                     stage = .open(capture)
-                    if let warning = output.warning { self.sayOnce(warning) }
+                    if let warning = self.output.warning { self.sayOnce(warning) }
                     self.finishAtExit()
                 }
                 guard case .open(var capture) = stage else { return }
@@ -74,11 +63,11 @@ extension CaptureSession {
                 capture.discard()
             }
         }
-        // A skipped test has no outcome.
-        if hasFailed || finished != nil, capturesPassingTests {
-            earlierAttempts.note(test.identity, hasFailed: hasFailed)
+        if hasFailed {
+            state.withLock { $0.earlierFailures.insert(test.identity) }
+        } else if finished != nil {
+            state.withLock { $0.earlierFailures.remove(test.identity) }
         }
-        if hasFailed { state.withLock { $0.earlierFailures.insert(test.identity) } }
         // The test leaves the journal before its bundle exists. If the process dies in between, crash recovery packs
         // the staging directory. If the journal still listed the test as running, recovery would make another bundle.
         forget(test)
@@ -127,7 +116,7 @@ extension CaptureSession {
     }
 
     private func passOnWarnings(of capture: inout Capture) {
-        for warning in capture.takeWarnings() { say("warning: \(capture.test.name): \(warning)") }
+        for warning in capture.problems.take() { say("warning: \(capture.test.name): \(warning)") }
     }
 
     // MARK: Standard error

@@ -16,8 +16,7 @@ extension CaptureSession {
         // `failure-artifacts run` recovers them itself, with more information.
         guard !ProcessEnvironment.isSupervised, directory.hasHiddenFiles else { return }
         let recovery = CrashRecovery(
-            of: directory, limits: configuration.limits, redactions: configuration.redactionRules,
-            checking: configuration.invariantsPath)
+            of: directory, limits: configuration.limits, redactions: configuration.redactionRules)
         // Their bundles are made while the first tests run.
         let dead = recovery.testsOfDeadProcesses.values.joined()
         state.withLock { state in dead.forEach { state.earlierFailures.insert($0) } }

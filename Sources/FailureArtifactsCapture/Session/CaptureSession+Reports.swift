@@ -12,8 +12,8 @@ extension CaptureSession {
     ///   ``RunningTest/ofTask`` set to this test.
     /// - `isSuite`: true for a suite that failed outside of its tests.
     package func testWillStart(
-        framework: String, suite: String, name: String, place: TestPlace? = nil,
-        isAlone: Bool, isSuite: Bool = false
+        framework: String, suite: String, name: String, location: String? = nil,
+        arguments: [String]? = nil, isAlone: Bool, isSuite: Bool = false
     ) -> RunningTest {
         let configuration = configuration
         if frameworkStores.needsFilesOpenAtStart { noteOpenFiles(configuration) }
@@ -22,41 +22,23 @@ extension CaptureSession {
         var key = suite
         key += "\u{0}"
         key += name
-        if let place { key += "\u{0}" + place.location }
-        if let arguments = place?.arguments {
-            for argument in arguments { key += "\u{0}\u{0}" + argument }
-        }
-        var unreported: UnreportedTest?
-        var early: EarlyTest?
+        if let location { key += "\u{0}" + location }
+        for argument in arguments ?? [] { key += "\u{0}\u{0}" + argument }
         let test = state.withLock { state in
             let attempt = Self.increment(&state.attempts[key, default: 0])
             state.tests += 1
-            var suites: Set<TestID> = []
-            if let place, !state.early.isEmpty {
-                early = state.early.removeValue(forKey: place)
-                suites = Set(state.early.filter { $0.key.encloses(place) }.map(\.value.id))
-            }
-            let start = early?.start ?? start
             let test = RunningTest(
                 InFlightJournal.Test(
-                    id: early?.id ?? state.tests,
+                    id: state.tests,
                     identity: BundleMetadata.Test(
-                        framework: framework, suite: suite, name: name, arguments: place?.arguments,
+                        framework: framework, suite: suite, name: name, arguments: arguments,
                         attempt: attempt),
                     start: .now, order: start.statement),
-                isAlone: isAlone, start: start, isWatched: configuration.watchesStores, suites: suites)
-            if !isSuite {
-                unreported = state.unreported
-                state.unreported = nil
-            }
-            add(test, configuration, to: &state, isSuite: isSuite)
+                isAlone: isAlone, start: start, isWatched: configuration.watchesStores)
+            state.add(test, isSuite: isSuite)
             return test
         }
-        if let unreported { end(unreported) }
-        if configuration.mode != .off {
-            inFlight?.testBegan(test.inJournal)
-            for path in early?.opened ?? [] { storeOpened(path, by: test) }
-        }
+        if configuration.mode != .off { inFlight?.testBegan(test.inJournal) }
         return test
     }
 
@@ -68,9 +50,7 @@ extension CaptureSession {
         guard configuration.watchesStores else { return registry.now }
         registry.ensureInstalled()
         if !isAlone { registry.followTasks() }
-        let start = registry.beginKeeping(maximumBytes: configuration.maximumKeptBytes)
-        if configuration.baseline { registry.keepBaselines() }
-        return start
+        return registry.beginKeeping(maximumBytes: configuration.maximumKeptBytes)
     }
 
     /// Remembers the database files that are open before the first test.
@@ -82,82 +62,9 @@ extension CaptureSession {
         state.withLock { $0.openAtStart = Set(files) }
     }
 
-    private func add(
-        _ test: RunningTest, _ configuration: CaptureConfiguration, to state: inout State,
-        isSuite: Bool = false
-    ) {
-        if configuration.baseline {
-            test.state.withLock { _ = $0.labels.claim(RunningTest.startLabel) }
-        }
-        state.add(test, isSuite: isSuite)
-    }
-
     private static func increment(_ number: inout Int) -> Int {
         number += 1
         return number
-    }
-
-    // MARK: Tests that started before the adapter
-
-    /// Registers a test that may have started before the adapter could report it.
-    ///
-    /// Such a test runs alone.
-    ///
-    /// Its stores are tracked from now on. It has no entry in the journal, because its name isn't known yet.
-    package func unreportedTestMayBeRunning() {
-        let configuration = configuration
-        let start = beginWatching(configuration, isAlone: true)
-        let previous = state.withLock { state in
-            defer {
-                state.tests += 1
-                state.unreported = UnreportedTest(
-                    id: state.tests, start: start, date: .now,
-                    isWatched: configuration.watchesStores)
-                state.noteTurn()
-            }
-            return state.unreported
-        }
-        if let previous { end(previous) }
-    }
-
-    /// Registers the name of the test that had started before; nil if all tests were reported when they started.
-    package func unreportedTestIs(framework: String, suite: String, name: String) -> RunningTest? {
-        let configuration = configuration
-        let test = state.withLock { state -> RunningTest? in
-            guard let unreported = state.unreported else { return nil }
-            state.unreported = nil
-            let attempt = Self.increment(&state.attempts["\(suite)\u{0}\(name)", default: 0])
-            let test = RunningTest(
-                InFlightJournal.Test(
-                    id: unreported.id,
-                    identity: BundleMetadata.Test(
-                        framework: framework, suite: suite, name: name, attempt: attempt),
-                    start: unreported.date, order: unreported.start.statement),
-                isAlone: true, start: unreported.start, isWatched: unreported.isWatched)
-            add(test, configuration, to: &state)
-            return test
-        }
-        if let test { inFlight?.testBegan(test.inJournal) }
-        return test
-    }
-
-    /// Ends the test that had started before.
-    ///
-    /// It has not failed.
-    package func unreportedTestDidFinish() {
-        let unreported = state.withLock { state in
-            defer {
-                state.unreported = nil
-                state.noteTurn()
-            }
-            return state.unreported
-        }
-        if let unreported { end(unreported) }
-    }
-
-    private func end(_ test: UnreportedTest) {
-        let left = test.isWatched ? registry.endKeeping(of: test.id) : nil
-        inFlight?.testEnded(test.id, leaving: left?.unwatched ?? [])
     }
 
     // MARK: Suites
@@ -245,7 +152,7 @@ extension CaptureSession {
         let directory = artifactsDirectory
         guard
             configuration.capturesPassingTests == .always
-                || earlierAttempts.hasFailed(test.identity, in: directory)
+                || state.withLock({ $0.earlierFailures.mayContain(test.identity) })
         else { return }
         let room = directory.roomForPassingTest(within: configuration.limits)
         var hasRoom = room != nil
@@ -261,18 +168,18 @@ extension CaptureSession {
 
     /// Records that a test has passed, so that the bundles of its earlier failures are known to be outdated.
     ///
-    /// Call it after the test's teardown, and not for a test that was skipped.
+    /// Call it after the test's teardown, and not for a test that was skipped. The bundles of a parameterized test's cases
+    /// can't be told apart by their names, so nothing is recorded.
     package func testDidPass(_ test: RunningTest) {
-        guard recordsPasses, test.state.withLock({ $0.failures.isEmpty && !$0.hasEnded }),
+        guard recordsPasses, test.identity.arguments == nil,
+            test.state.withLock({ $0.failures.isEmpty && !$0.hasEnded }),
             state.withLock({ $0.earlierFailures.mayContain(test.identity) })
         else { return }
         finishAtExit()
         // A bundle of the test may be waiting to be packed.
         packing.add { [self] in
-            let directory = artifactsDirectory
-            let failures = earlierAttempts.failures(of: test.identity, in: directory)
             // Nothing depends on it but the order of a list.
-            if !failures.isEmpty { try? directory.recordPass(since: failures) }
+            try? artifactsDirectory.recordPass(of: test.identity)
         }
     }
 

@@ -24,10 +24,6 @@ package final class CaptureSession: Sendable {
         var inFlight: InFlightJournal?
         /// The test that runs alone.
         var current: RunningTest?
-        /// The test that may have been running when an adapter was installed.
-        var unreported: UnreportedTest?
-        /// The tests and suites whose traits have used a store, and which no adapter has reported.
-        var early: [TestPlace: EarlyTest] = [:]
         /// The suites that have failed outside of their tests, and have not ended, by their names.
         var suites: [String: RunningTest] = [:]
         /// The last tests that were started, oldest first.
@@ -40,8 +36,6 @@ package final class CaptureSession: Sendable {
         ///
         /// Only such tests have a task.
         var hasTasks = false
-        /// Returns the test or suite that the caller runs in, reported or not.
-        var placeOfCaller: (@Sendable () -> TestPlace?)?
         /// Fails the caller's test; nil if the adapter to Swift Testing isn't linked.
         var recordIssue: (@Sendable (_ message: String, _ file: String, _ line: Int) -> Bool)?
         /// Closures that return the stores known to adapters.
@@ -66,19 +60,8 @@ package final class CaptureSession: Sendable {
             return running.isEmpty ? nil : running[id]
         }
 
-        /// Returns true if a test has not ended, including one that is not reported yet.
-        func isRunning(_ id: TestID) -> Bool {
-            test(id) != nil || early.values.contains { $0.id == id }
-        }
-
-        /// Remembers a store that a trait of a test has opened; returns false if `id` isn't such a test.
-        mutating func earlyCaseOpened(_ path: String?, _ id: TestID) -> Bool {
-            guard let place = early.first(where: { $0.value.id == id })?.key, place.isCase else {
-                return false
-            }
-            early[place]?.opened.append(path)
-            return true
-        }
+        /// Returns true if a test has not ended.
+        func isRunning(_ id: TestID) -> Bool { test(id) != nil }
 
         /// Returns the identity of the test with a number, if it has not ended or has left stores open.
         func opener(_ id: TestID) -> BundleMetadata.Store.Opener? {
@@ -94,7 +77,7 @@ package final class CaptureSession: Sendable {
         /// Tells the recorder of statements which test runs alone.
         func noteTurn() {
             let only = running.count == 1 ? running.values.first?.id : nil
-            failure_artifacts_test_is_alone(unreported?.id ?? current?.id ?? only ?? 0)
+            failure_artifacts_test_is_alone(current?.id ?? only ?? 0)
         }
 
         /// The number of started tests whose names are remembered, for statements that they ran.
@@ -130,9 +113,6 @@ package final class CaptureSession: Sendable {
     let registry = ConnectionRegistry.shared
     /// The rules for databases of frameworks.
     let frameworkStores: FrameworkStores
-    let libraryCopier = LibraryCopier()
-    /// The outcomes of tests when they last ran.
-    let earlierAttempts = EarlierAttempts()
     /// The queue that packs what tests have staged.
     ///
     /// When more tests fail than the queue can pack, they wait for it. This limits the disk space used beyond the
@@ -196,13 +176,6 @@ package final class CaptureSession: Sendable {
         registry.install(observer: self, prefixes: configuration.sqlitePrefixes)
     }
 
-    /// Finds the owners of stores that are opened in a test or a suite before it is reported, such as by a trait.
-    ///
-    /// `place` returns the test or suite that the caller runs in, reported or not.
-    package func tellTests(by place: @escaping @Sendable () -> TestPlace?) {
-        state.withLock { $0.placeOfCaller = place }
-    }
-
     /// Tells tests by their tasks from now on.
     package func testsWillHaveTasks() {
         registry.followTasks()
@@ -226,8 +199,7 @@ package final class CaptureSession: Sendable {
 
     /// Adds a source of stores known to an adapter, which are captured too.
     ///
-    /// It is called at each failure, on the thread of the failure. The session copies the stores on another thread, and
-    /// waits for that.
+    /// It is called at each failure, on the thread of the failure.
     package func addSource(_ source: @escaping @Sendable () -> [LibraryStore]) {
         state.withLock { $0.sources.append(source) }
     }
@@ -255,47 +227,25 @@ package final class CaptureSession: Sendable {
 }
 
 extension CaptureSession: ConnectionObserver {
-    var currentTestID: TestID? { currentTest?.id ?? idOfUnreportedTest() }
+    var currentTestID: TestID? { currentTest?.id }
 
     var currentSuite: String? {
         currentTest.flatMap { $0.isAlone ? nil : $0.identity.suite }
     }
 
-    /// Returns the number of the test or suite that the caller runs in, although it is not reported yet; nil elsewhere.
-    private func idOfUnreportedTest() -> TestID? {
-        let (placeOfCaller, unreported) = state.withLock { ($0.placeOfCaller, $0.unreported?.id) }
-        if let unreported { return unreported }
-        guard let place = placeOfCaller?() else { return nil }
-        let start = registry.now
-        return state.withLock { state in
-            if let known = state.early[place] { return known.id }
-            state.tests += 1
-            state.early[place] = EarlyTest(id: state.tests, start: start)
-            return state.tests
-        }
-    }
-
     /// Registers a connection, and records in the journal that its store is in use, with the owner.
     func connectionOpened(_ connection: OpenedConnection) {
-        let (isOff, journal, unreported) = state.withLock { state in
-            (state.configuration.mode == .off, state.inFlight, state.unreported?.id)
-        }
+        let (isOff, journal) = state.withLock { ($0.configuration.mode == .off, $0.inFlight) }
         var test = currentTest
         let owner: TestID?
         if let test {
             owner = connection.register(by: test.id, in: test.isAlone ? nil : test.identity.suite)
         } else {
-            owner = connection.register(by: idOfUnreportedTest())
+            owner = connection.register(by: nil)
         }
         if isOff { return }
         if owner != test?.id { test = owner.flatMap(runningTest) }
         if let test, !test.isOfThisProcess { return }
-        // The journal has no entries for tests without a name.
-        if test == nil, let owner {
-            if owner == unreported { return }
-            let path = connection.path.map { String(cString: $0) }
-            if state.withLock({ $0.earlyCaseOpened(path, owner) }) { return }
-        }
         journal?.storeOpened(connection.path, by: test?.inJournal)
         finishAtExit()
     }
@@ -304,11 +254,7 @@ extension CaptureSession: ConnectionObserver {
     func leftConnectionUsed(_ connection: LeftConnection) {
         if isOff { return }
         let test = currentTest
-        if let test {
-            if !test.isOfThisProcess { return }
-        } else if idOfUnreportedTest() != nil {
-            return
-        }
+        if let test, !test.isOfThisProcess { return }
         let opener = state.withLock { $0.opener(connection.owner) }
         inFlight?.storeUsed(
             connection.path.map { String(cString: $0) }, by: test?.inJournal, openedBy: opener)

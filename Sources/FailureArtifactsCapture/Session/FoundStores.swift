@@ -15,7 +15,7 @@ enum FoundStores {
         let isShared: Bool
         /// The test that opened the store; nil if it is this test, no test, or not known.
         let openedBy: BundleMetadata.Store.Opener?
-        /// The library store that can copy this store, if known.
+        /// The store as its library knows it; nil if none does.
         let storeOfLibrary: LibraryStore?
     }
 
@@ -32,16 +32,17 @@ enum FoundStores {
     /// Call it on the thread of the failure. Without `discovers`, only registered stores are found. Databases in the
     /// artifacts directory are never included.
     static func find(
-        of test: RunningTest, registry: ConnectionRegistry, discovers: Bool,
-        libraryStores: [LibraryStore] = [],
-        frameworks: (rules: FrameworkStores, openAtStart: Set<FileStatus.Identity>),
-        artifactsDirectory: String,
-        isRunning: (TestID) -> Bool, opener: (TestID) -> BundleMetadata.Store.Opener?
+        of test: RunningTest, in session: CaptureSession, discovers: Bool, artifactsDirectory: String
     ) -> Selection {
-        let libraryStores = libraryStores.filter { $0.belongs(to: test.id, isRunning: isRunning) }
+        func isRunning(_ id: TestID) -> Bool { session.state.withLock { $0.isRunning(id) } }
+        func opener(_ id: TestID) -> BundleMetadata.Store.Opener? {
+            session.state.withLock { $0.opener(id) }
+        }
+        let (sources, openAtStart) = session.state.withLock { ($0.sources, $0.openAtStart) }
+        let libraryStores = sources.flatMap { $0() }.filter { $0.belongs(to: test.id, isRunning: isRunning) }
         var candidates = Candidates()
         if discovers {
-            candidates.addDiscovered(by: registry, for: test, isRunning: isRunning)
+            candidates.addDiscovered(by: session.registry, for: test, isRunning: isRunning)
             candidates.addFiles(of: libraryStores)
         }
         let registered = test.state.withLock { $0.registered }
@@ -51,7 +52,7 @@ enum FoundStores {
         var unique = StoreNames()
         var result = Selection()
         result.others = candidates.uncertain.map { store in
-            let opener = store.opener.flatMap(opener)
+            let opener = store.opener.flatMap { opener($0) }
             return BundleMetadata.OtherStore(
                 path: store.path ?? ":memory:",
                 reason:
@@ -66,9 +67,9 @@ enum FoundStores {
                 isRegistered || candidates.libraries[index] != nil || !store.owners.isEmpty
                 || !store.users.isEmpty
             if let path = store.path,
-                let reason = frameworks.rules.reasonToLeaveOut(
+                let reason = session.frameworkStores.reasonToLeaveOut(
                     path, isOfTest: isOfTest,
-                    wasOpenAtStart: store.identity.map(frameworks.openAtStart.contains) ?? false)
+                    wasOpenAtStart: store.identity.map(openAtStart.contains) ?? false)
             {
                 result.others.append(BundleMetadata.OtherStore(path: path, reason: reason))
                 continue
@@ -80,7 +81,7 @@ enum FoundStores {
                     store: store, name: unique.claim(name),
                     isShared: !isRegistered
                         && !(store.owners.contains(test.id) && store.users.isSubset(of: [test.id])),
-                    openedBy: store.owners.contains(test.id) ? nil : store.opener.flatMap(opener),
+                    openedBy: store.owners.contains(test.id) ? nil : store.opener.flatMap { opener($0) },
                     storeOfLibrary: candidates.libraries[index]))
         }
         return result
@@ -124,7 +125,7 @@ enum FoundStores {
                 guard let path = store.path, store.reasonForNoContent == nil, index(of: path) == nil
                 else { continue }
                 // A test may delete a store after it has closed it.
-                if case .closedFile = store.content, FileSystem.regularFile(path) == nil { continue }
+                if store.isClosed, FileSystem.regularFile(path) == nil { continue }
                 stores.append(DiscoveredStore(path: path))
             }
         }
@@ -138,7 +139,7 @@ enum FoundStores {
             }
         }
 
-        /// Records which library stores can copy the stores.
+        /// Records which stores libraries know.
         mutating func relate(to libraryStores: [LibraryStore]) {
             for store in libraryStores where store.reasonForNoContent == nil {
                 if let index = store.path.flatMap(index) { libraries[index] = store }
@@ -176,7 +177,7 @@ enum FoundStores {
             let isUsed = store.isUsed(since: test.start)
             if store.owners.contains(test.id) || (test.isAlone && isUsed) {
                 self = .own
-            } else if store.users.contains(test.id) || !store.owners.isDisjoint(with: test.suites) {
+            } else if store.users.contains(test.id) {
                 self = .shared
             } else if store.owners.isEmpty {
                 let isOfOthers = !store.suites.isEmpty && !store.isUnwatched

@@ -8,6 +8,18 @@ package struct ReportedCopy: Equatable, Sendable {
     package let content: [UInt8]
 }
 
+/// The state of the copies for the test framework's own report.
+struct ReportedCopies {
+    /// The entries with files that belong to stores and are not part of their databases.
+    var externalEntries: Set<String> = []
+    /// The labels of the snapshots that were taken at failures.
+    var failureLabels: Set<String> = []
+    /// The entries that were passed to the report, or that it has no room for.
+    var entries: Set<String> = []
+    /// The total size of the copies that were passed to it, in bytes.
+    var bytes: UInt64 = 0
+}
+
 extension CaptureSession {
     /// Returns the copies made for a failing test that were not returned before, with their content.
     ///
@@ -35,16 +47,16 @@ extension Capture {
     fileprivate mutating func takeNewCopies(maximumBytes: UInt64) -> [ReportedCopy] {
         var copies: [ReportedCopy] = []
         var leftOut: [String] = []
-        for (name, entry) in reportableEntries where reported.insert(entry).inserted {
+        for (name, entry) in reportableEntries where reported.entries.insert(entry).inserted {
             let path = staging.file(ofEntry: entry)
             guard let size = FileSystem.regularFile(path)?.size else { continue }
-            guard size <= maximumBytes.saturatingSubtract(reportedBytes),
+            guard size <= maximumBytes.saturatingSubtract(reported.bytes),
                 let content = try? FileSystem.contents(ofFile: path, limit: Int(clamping: size))
             else {
                 leftOut.append("\(name), \(size) bytes")
                 continue
             }
-            reportedBytes += size
+            reported.bytes += size
             copies.append(ReportedCopy(name: name, content: content))
         }
         if leftOut.isEmpty { return copies }
@@ -59,11 +71,11 @@ extension Capture {
         var entries: [(name: String, entry: String)] = []
         for store in stores { entries += Self.entries(of: store, suffix: "") }
         for attachment in attachments {
-            if let entry = attachment.entry, externalEntries.contains(entry) {
+            if let entry = attachment.entry, reported.externalEntries.contains(entry) {
                 entries.append((attachment.name, entry))
             }
         }
-        for snapshot in snapshots where failureLabels.contains(snapshot.label) {
+        for snapshot in snapshots where reported.failureLabels.contains(snapshot.label) {
             for store in snapshot.stores {
                 entries += Self.entries(of: store, suffix: ".\(snapshot.label)")
             }

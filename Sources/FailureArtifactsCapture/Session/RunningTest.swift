@@ -1,50 +1,6 @@
 package import FailureArtifactsBundle
 package import FailureArtifactsSystem
 
-/// A test that started before its adapter could report it, until its name is known.
-struct UnreportedTest: Sendable {
-    let id: TestID
-    /// The point at which the test was noticed, in the order of connection events.
-    let start: ConnectionRegistry.PointInTime
-    /// The same point as a date.
-    let date: Timestamp
-    let isWatched: Bool
-}
-
-/// A test, a suite, or a case of a parameterized test, as its framework identifies it.
-package struct TestPlace: Hashable, Sendable {
-    /// The path of the test in its module, whose components are separated by slashes.
-    let location: String
-    /// The arguments of a parameterized test's case, each as its description.
-    let arguments: [String]?
-    /// False for a suite, and for all cases of a test.
-    let isCase: Bool
-
-    package init(location: String, arguments: [String]? = nil, isCase: Bool = true) {
-        self.location = location
-        self.arguments = arguments
-        self.isCase = isCase
-    }
-
-    /// Returns true if a test is in this suite, or is a case of this test.
-    func encloses(_ test: TestPlace) -> Bool {
-        !isCase && (test.location == location || test.location.hasPrefix(location + "/"))
-    }
-}
-
-/// A test or a suite whose traits have used a store, and which no adapter has reported yet.
-///
-/// The adapter reports a test in the scope of its own trait, which begins after those of the traits before it. Suites
-/// are not reported.
-struct EarlyTest: Sendable {
-    let id: TestID
-    /// The point at which the test was noticed, in the order of connection events.
-    let start: ConnectionRegistry.PointInTime
-    /// The paths of the opened stores, which are recorded in the journal when the test has a name; nil for a store in
-    /// memory.
-    var opened: [String?] = []
-}
-
 /// A test between its start and its end, with the data known so far.
 ///
 /// It can be used from any thread.
@@ -56,10 +12,15 @@ package final class RunningTest: Sendable {
         ///
         /// The file is read at the test's next capture: at a failure, at a snapshot, or after the test's end.
         case file(String)
+        /// The path of a file that belongs to a store and is not part of its database.
+        case externalFile(String)
 
         /// The path of the file; nil for bytes.
         var path: String? {
-            if case .file(let path) = self { path } else { nil }
+            switch self {
+            case .bytes: nil
+            case .file(let path), .externalFile(let path): path
+            }
         }
     }
 
@@ -79,8 +40,6 @@ package final class RunningTest: Sendable {
         /// The registered stores' absolute paths and names, in the order of registration.
         var registered: [(path: String, name: String?)] = []
         var attachments: [(name: String, source: AttachmentSource)] = []
-        /// The files that the test watches, in the order of the calls.
-        var watches: [FileWatch] = []
         var labels = UniqueNames()
         /// The objects to keep alive until the test's capture has ended.
         var retained: [any Sendable & AnyObject] = []
@@ -126,8 +85,6 @@ package final class RunningTest: Sendable {
     let start: ConnectionRegistry.PointInTime
     /// True if content lost by the test's stores is kept until the test has ended.
     let isWatched: Bool
-    /// The numbers of the suites around the test whose traits have used a store.
-    let suites: Set<TestID>
 
     let state = Lock(State())
     /// Held by the thread that makes a copy for the test.
@@ -145,9 +102,6 @@ package final class RunningTest: Sendable {
     /// The time at which the test started.
     var date: Timestamp { inJournal.start }
 
-    /// The label of the snapshot of the stores' content when the test began to use them.
-    static let startLabel = "start"
-
     /// Returns true if a statement was run after the test had started.
     func hasRun(_ statement: RecordedStatement) -> Bool { statement.order > start.statement }
 
@@ -159,19 +113,13 @@ package final class RunningTest: Sendable {
 
     init(
         _ inJournal: InFlightJournal.Test, isAlone: Bool, start: ConnectionRegistry.PointInTime,
-        isWatched: Bool, suites: Set<TestID> = []
+        isWatched: Bool
     ) {
         id = inJournal.id
-        self.suites = suites
         self.inJournal = inJournal
         self.isAlone = isAlone
         self.start = start
         self.isWatched = isWatched
-    }
-
-    /// Adds files whose changes go to the bundle.
-    func watch(_ files: FileWatch) {
-        state.withLock { $0.watches.append(files) }
     }
 
     /// Keeps an object alive until the test has ended and was captured, if it failed.

@@ -10,7 +10,7 @@ extension SnapshotAttempt {
         guard snapshot.method != .described, !snapshot.isNothing else { return }
         let needsCommitted =
             hasUncommittedChanges && !snapshot.hasCommittedCopy && targets.committed != nil
-        guard targets.history != nil || needsCommitted, store.start == nil else { return }
+        guard targets.history != nil || needsCommitted else { return }
         let (states, gap) = store.recordedStates()
         guard let states else {
             if snapshot.history == nil, targets.history != nil {

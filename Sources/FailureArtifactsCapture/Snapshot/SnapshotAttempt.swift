@@ -105,11 +105,10 @@ struct SnapshotAttempt {
 
     private enum Strategy {
         case imageBeforeRollback, own, unlockedFileCopy, secondConnection, ownAsLastResort, fileCopy
-        case imageAtClose, imageAtStart, recordedState
+        case imageAtClose, recordedState
     }
 
     private var strategies: [Strategy] {
-        if store.start != nil { return [.imageAtStart] }
         var strategies: [Strategy] = prefersStateBeforeRollback ? [.imageBeforeRollback] : []
         if store.accesses.isEmpty {
             strategies += store.last == nil ? [.fileCopy] : [.imageAtClose, .fileCopy]
@@ -132,7 +131,7 @@ struct SnapshotAttempt {
         switch strategy {
         case .own, .ownAsLastResort: try files.checkKinds(besidesDatabase: true)
         case .unlockedFileCopy, .secondConnection, .fileCopy: try files.checkKinds()
-        case .imageBeforeRollback, .imageAtClose, .imageAtStart, .recordedState: break
+        case .imageBeforeRollback, .imageAtClose, .recordedState: break
         }
         switch strategy {
         case .imageBeforeRollback:
@@ -171,35 +170,7 @@ struct SnapshotAttempt {
                         + "kept: too many at once, or too often for a test to be held up by it.")
             }
             return .atClose
-        case .imageAtStart:
-            guard let start = store.start else { return nil }
-            if start.size < 0 {
-                throw SnapshotFailure(
-                    "The store could not be read when the test began to use it: it is encrypted, or others had "
-                        + "locked it.")
-            }
-            if start.size == 0 {
-                try writeEmptyStore()
-            } else if try !write(start) {
-                throw SnapshotFailure(
-                    "The store had \(start.size) bytes when the test began to use it, which were not kept: too "
-                        + "many at once.")
-            }
-            return .atStart
         case .recordedState: return try copyRecordedState()
-        }
-    }
-
-    /// Writes an empty database with a header.
-    ///
-    /// A file that was never written to is empty, and tools that check the header reject it.
-    private func writeEmptyStore() throws(SnapshotFailure) {
-        do {
-            let connection = try Connection(path: targets.copy, mode: .create)
-            // SQLite writes a value even if it does not change.
-            try connection.execute("PRAGMA user_version = 1; PRAGMA user_version = 0")
-        } catch {
-            throw SnapshotFailure(error)
         }
     }
 

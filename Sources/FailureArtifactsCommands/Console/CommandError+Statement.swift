@@ -33,7 +33,7 @@ extension CommandError {
         let hint = Spelling.hint(for: error, in: sql, ofStore: path)
         sentence += hint
         if hint.isEmpty, isLast, error.message.hasPrefix("no such table"),
-            let tables = store.store.tables,
+            let tables = store.store.tables ?? store.store.inspected(copyAt: path)?.tables,
             !tables.isEmpty
         {
             sentence += " Its tables are " + tables.prefix(20).map(\.name).joined(separator: ", ")

@@ -35,7 +35,8 @@ extension Console {
                 sizes.allSatisfy({ $0 <= FindingSearch.storeBytes / UInt64(sizes.count) })
             else { return nil }
             let evidence = FailureEvidence(
-                bundle, scratch: scratch, limits: limits.store, effort: .small)
+                bundle, scratch: scratch, checking: try invariants(in: nil), limits: limits.store,
+                effort: .small)
             if comparesPasses {
                 let other = Path.join(scratch, "passing")
                 try FileSystem.createDirectory(other)

@@ -18,7 +18,7 @@ extension Console {
         let rules = try redactionFile(redactions).map { try RedactionRules(file: $0) }
         return CrashRecovery(
             of: ArtifactsDirectory(path: directory, readers: readers), limits: limits,
-            redactions: rules ?? RedactionRules(), checking: invariantsDirectory)
+            redactions: rules ?? RedactionRules())
     }
 
     /// Makes the bundles of tests whose process died, in the directory that a path names, or that it names a bundle of.

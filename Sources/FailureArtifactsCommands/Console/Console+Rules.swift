@@ -1,5 +1,6 @@
 internal import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
+internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 

@@ -21,7 +21,6 @@ struct BundleText {
         /// The versions of the SQLite that last wrote the stores.
         var sqlite: [String: String] = [:]
         /// The changes of watched files.
-        var changedFiles: [FileTree] = []
         /// The last lines of attached texts, by their entries.
         var attachedLines: [String: TextTail] = [:]
         /// The package root, as far as it is known; not part of the JSON form.
@@ -29,7 +28,7 @@ struct BundleText {
 
         private enum CodingKeys: String, CodingKey {
             case bundle, metadata, findings, uncommitted, lastTransaction, coreData, statements, sqlite
-            case changedFiles, attachedLines
+            case attachedLines
         }
     }
 
@@ -86,7 +85,6 @@ struct BundleText {
         let start = [heading, failures, findings]
         let end = [
             otherStores, parts.first(8, of: snapshots),
-            parts.first(16, of: FileText(output: output).lines(report.changedFiles)),
             parts.first(16, of: attachments), parts.first(8, of: warnings),
             parts.first(12, of: environment),
         ]

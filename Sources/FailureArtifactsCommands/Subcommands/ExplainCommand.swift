@@ -102,9 +102,7 @@ struct ExplainCommand: Command {
                 return .done
             }
             let text = FindingText(isAll: showsAll, output: console.output)
-            let files = FileText(output: console.output).lines(explanation.files)
-            let lines = text.lines(explanation, of: count, path: path)
-            for line in lines + (files.isEmpty ? [] : [""] + files) {
+            for line in text.lines(explanation, of: count, path: path) {
                 try console.output.writeLine(line)
             }
             for note in explanation.notes { try console.warn(note) }

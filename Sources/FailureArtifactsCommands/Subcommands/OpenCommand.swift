@@ -91,7 +91,7 @@ struct OpenCommand: Command {
         lines.append(
             output.styled("Store \(SafeText.line(choice.name))", .heading)
                 + " (\(Counted.bytes(size)))\(seen)")
-        if let tables = choice.store.tables, !choice.isCommitted, file.state == nil, !tables.isEmpty {
+        if let tables = choice.store.inspected(copyAt: file.path)?.tables, !tables.isEmpty {
             lines.append("  " + tables.summary)
         }
         if !others.isEmpty {

@@ -67,7 +67,7 @@ struct ReportCommand: Command {
                     causes: causes, passed: reportedBundles.filter { $0.outcome == .passed },
                     problems: problems),
                 limits: ReportLimits(causes: causes.count, maximumBytes: maximumBytes),
-                scratch: scratch,
+                scratch: scratch, checking: try console.invariants(in: nil),
                 folder: PageFolder(ofPage: output == "-" ? nil : output),
                 progress: { console.progress.show("Describing", done: $0, total: $1) },
                 archive: console.limits.archive, start: console.startReading)

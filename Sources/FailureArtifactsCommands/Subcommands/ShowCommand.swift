@@ -26,9 +26,8 @@ struct ShowCommand: Command {
                     "Show the SQL that creates tables, indexes, triggers and views, and the attributes of Core Data's "
                     + "entities."),
             .json(
-                "Print a JSON object. It has the bundle's path (bundle), its metadata, the findings as in "
-                    + "'explain' (findings), and the changes of watched files with the lines that differ "
-                    + "(changedFiles). By the name of the store, it has the changes of the open transaction "
+                "Print a JSON object. It has the bundle's path (bundle), its metadata, and the findings as in "
+                    + "'explain' (findings). By the name of the store, it has the changes of the open transaction "
                     + "(uncommitted), those of the last one (lastTransaction: changes, statements), the entities of a "
                     + "Core Data store (coreData), the statements (statements), and the version of the SQLite that "
                     + "last wrote it (sqlite). By entry, it has the last lines of "
@@ -69,10 +68,12 @@ struct ShowCommand: Command {
     private func content(
         of bundle: BundleReader, scratch: String, _ console: Console
     ) throws -> BundleText.Content {
-        let evidence = FailureEvidence(bundle, scratch: scratch, limits: console.limits.store)
+        let evidence = FailureEvidence(
+            bundle, scratch: scratch, checking: try console.invariants(in: nil),
+            limits: console.limits.store)
         var content = BundleText.Content(
             bundle: bundle.location.description,
-            metadata: try withSchemas(bundle, scratch: scratch, console),
+            metadata: bundle.inspectedMetadata(below: scratch),
             packageRoot: evidence.packageRoot)
         for store in evidence.stores {
             try checkTime(console)
@@ -91,11 +92,13 @@ struct ShowCommand: Command {
                 $0.number == nil ? UncommittedChanges($0) : nil
             }
         }
-        for store in bundle.metadata.stores {
+        for store in content.metadata.stores {
             try checkTime(console)
             do {
                 let log = StatementLines.applied(to: try bundle.statements(of: store))
-                if !log.isEmpty { content.statements[store.name] = log }
+                // With the plans of costly ones.
+                let known = evidence.stores.first { $0.name == store.name }?.statements.map { $0.record }
+                if !log.isEmpty { content.statements[store.name] = known ?? log }
             } catch {
                 try console.warn(
                     "The statements of store '\(store.name)' are not shown: \(CommandError(error))")
@@ -115,7 +118,6 @@ struct ShowCommand: Command {
             try checkTime(console)
             let explanation = Explanation(evidence, bundle: bundle.location.description)
             if !explanation.findings.isEmpty { content.findings = explanation.findings }
-            content.changedFiles = explanation.files
         }
         return content
     }
@@ -124,34 +126,6 @@ struct ShowCommand: Command {
         guard console.time.isOver else { return }
         throw CommandError(
             .inputOutput, "'\(path)' takes too long to be shown. \(CommandError.limitsHint)")
-    }
-
-    /// Returns the metadata with missing schemas read from the stores.
-    ///
-    /// Earlier versions wrote no schemas.
-    private func withSchemas(
-        _ bundle: BundleReader, scratch: String, _ console: Console
-    ) throws -> BundleMetadata {
-        var metadata = bundle.metadata
-        let choices = Dictionary(
-            metadata.storeChoices.filter { !$0.isCommitted }.map { ($0.name, $0) },
-            uniquingKeysWith: { first, _ in first })
-        for index in metadata.stores.indices where metadata.stores[index].schema == nil {
-            let store = metadata.stores[index]
-            guard let choice = choices[store.name] else { continue }
-            try checkTime(console)
-            do {
-                let file = try bundle.extract(choice, below: scratch)
-                defer { try? FileSystem.remove(Path.directory(of: file)) }
-                metadata.stores[index].setSchema(
-                    try StoreSchema(
-                        of: Connection.untrusted(file),
-                        maximumBytes: StoreInspection.maximumSchemaBytes))
-            } catch let error as SQLiteError {
-                try console.warn("The schema of store '\(choice.name)' is not shown: \(error).")
-            }
-        }
-        return metadata
     }
 
     /// Returns the Core Data description of a store; nil for other stores.

@@ -24,20 +24,11 @@ extension ArtifactsDirectory {
         case failed(SystemError)
     }
 
-    /// Removes bundles, and subtracts them from the directory's usage.
+    /// Removes bundles.
     package func removeBundles(_ files: [BundleFile]) throws(SystemError) -> [Removal] {
         // If such a bundle were removed, crash recovery would make it again from its staging directory.
         let unfinished = Set(try allStagingDirectories().compactMap(\.bundleName))
-        var removals: [Removal] = []
-        try withRemovals {
-            removals = files.map { unfinished.contains($0.name) ? .inUse : remove($0) }
-            return zip(files, removals).compactMap { file, removal in
-                // Files with other names, such as A.ZIP, are not part of the usage.
-                guard case .removed(let size) = removal, file.name.hasSuffix(".zip") else { return nil }
-                return size
-            }
-        }
-        return removals
+        return files.map { unfinished.contains($0.name) ? .inUse : remove($0) }
     }
 
     private func remove(_ file: BundleFile) -> Removal {

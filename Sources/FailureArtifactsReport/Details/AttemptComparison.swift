@@ -98,19 +98,6 @@ struct AttemptComparison: Sendable {
             addOfStore("journal mode") { $0.journalMode }
             addOfStore("transaction") { $0.transactionOpen.map { $0 ? "open" : "none open" } }
             addOfStore("transactions before it") { $0.history.map { String($0.transactions) } }
-            addOfStore("integrity") { $0.integrity }
-            var tables: [String] = []
-            for table in metadata.compactMap({ $0?.stores.first { $0.name == name }?.tables }).joined()
-            where !tables.contains(table.name) {
-                tables.append(table.name)
-            }
-            for table in tables.prefix(60) {
-                addOfStore("rows of \(table)") { store in
-                    store.tables?.first { $0.name == table }.map {
-                        ($0.exact ? "" : "≥ ") + String($0.rows)
-                    }
-                }
-            }
         }
     }
 

@@ -14,7 +14,6 @@ struct FailureDetail: Sendable {
     /// The first findings, best first.
     var findings: [Finding] = []
     /// The changes of watched files.
-    var files: [FileTree] = []
     var stores: [StoreDetail] = []
     /// The content of attachments that can be shown, by their entries.
     var attachments: [String: AttachmentPreview] = [:]

@@ -40,7 +40,6 @@ struct FailureSection {
             .html + "</div>\n"
         text += ReportPage.warnings(detail.metadata.warnings.map(\.text) + detail.notes)
         text += attemptText + story(of: detail) + "<div class=\"more\">\n"
-        text += FilesSection(trees: detail.files).html
         text += otherFailures(of: detail)
         for (index, store) in detail.stores.enumerated() {
             text +=

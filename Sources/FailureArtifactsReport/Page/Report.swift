@@ -11,6 +11,7 @@ package struct Report: WrittenText {
     let page: ReportPage
     let limits: ReportLimits
     let scratch: String
+    private let invariants: [Invariant]
     /// The directory of the page.
     var folder = PageFolder(ofPage: nil)
     /// Called with the number of causes described so far, and with the number of causes to describe.
@@ -21,7 +22,7 @@ package struct Report: WrittenText {
     var start: () -> Void = {}
 
     package init(
-        page: ReportPage, limits: ReportLimits, scratch: String,
+        page: ReportPage, limits: ReportLimits, scratch: String, checking invariants: [Invariant] = [],
         folder: PageFolder = PageFolder(ofPage: nil),
         progress: @escaping (_ done: Int, _ total: Int) -> Void = { _, _ in },
         archive: ZipLimits = ZipLimits.standard, start: @escaping () -> Void = {}
@@ -29,6 +30,7 @@ package struct Report: WrittenText {
         self.page = page
         self.limits = limits
         self.scratch = scratch
+        self.invariants = invariants
         self.folder = folder
         self.progress = progress
         self.archive = archive
@@ -47,7 +49,7 @@ package struct Report: WrittenText {
             let part = Array(causes[start..<min(start + step, causes.count)])
             progress(start, causes.count)
             let isFull = size > ReportLimits.pageBytes
-            let (limits, scratch, archive) = (limits, scratch, archive)
+            let (limits, scratch, archive, invariants) = (limits, scratch, archive, invariants)
             let (hasShards, folder) = (page.hasShards, folder)
             let new = Threads.map(part) { number, cause in
                 var detail: FailureDetail?
@@ -59,7 +61,7 @@ package struct Report: WrittenText {
                     do {
                         detail = try FailureDetail(
                             reading: cause.first.location, scratch: scratch, limits,
-                            archive: archive)
+                            checking: invariants, archive: archive)
                     } catch {
                         problem = CommandError(error).description
                     }

@@ -100,3 +100,16 @@ package enum Value: Hashable, Sendable {
     case text(String)
     case blob([UInt8])
 }
+
+/// Returns a name as a quoted SQL identifier, whatever characters it contains.
+package func quotedIdentifier(_ name: String) -> String {
+    var result = "\""
+    for character in name.unicodeScalars {
+        if character == "\"" { result.unicodeScalars.append("\"") }
+        result.unicodeScalars.append(character)
+    }
+    return result + "\""
+}
+
+/// The version of the SQLite library in this process, such as `3.40.1`.
+package var sqliteVersion: String { String(cString: sqlite3_libversion()) }

@@ -18,8 +18,6 @@ package struct Snapshot: Sendable {
         case beforeRollback
         /// The content at the end of the last connection, kept while the test ran.
         case atClose
-        /// The content when the test began to use the store, kept while it ran.
-        case atStart
         /// The last committed state, recorded while the process ran.
         case recorded
         /// No copy.

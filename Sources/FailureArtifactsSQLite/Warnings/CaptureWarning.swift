@@ -8,7 +8,6 @@ package struct CaptureWarning: Hashable, Sendable {
         // Stores
         case storeNotCopied = "store-not-copied"
         case storeFileReplaced = "store-file-replaced"
-        case storeCopiedWithoutLibrary = "store-copied-without-library"
         case storeNotCheckpointed = "store-not-checkpointed"
         case externalFilesLeftOut = "external-files-left-out"
         case memoryStoresLost = "memory-stores-lost"
@@ -20,9 +19,6 @@ package struct CaptureWarning: Hashable, Sendable {
         case halfTransaction = "half-transaction"
         case changedWhileCopied = "changed-while-copied"
         case copyUnreadable = "copy-unreadable"
-        case copyNotChecked = "copy-not-checked"
-        case invariantBroken = "invariant-broken"
-        case invariantNotChecked = "invariant-not-checked"
         case walDamaged = "wal-damaged"
         case rawFilesNotKept = "raw-files-not-kept"
         case temporaryTriggersMissing = "temporary-triggers-missing"
@@ -42,7 +38,6 @@ package struct CaptureWarning: Hashable, Sendable {
         case failuresLeftOut = "failures-left-out"
         case attachmentLeftOut = "attachment-left-out"
         case attachmentNotKept = "attachment-not-kept"
-        case filesNotCompared = "files-not-compared"
         case contentMissing = "content-missing"
         case contentNotPacked = "content-not-packed"
     }

@@ -10,24 +10,23 @@ package final class RunRecovery: Sendable {
     private let timeLimit: Double?
     private let sources: CrashSources?
     private let leftOutBefore = Lock<UInt64>(0)
-    /// Copies for tests that hang, made while they were running.
-    private let held = Lock<[CrashRecovery.Held]>([])
+    /// The processes that were in the middle of a test when the time limit was up.
+    private let hung = Lock<Set<ProcessIdentity>>([])
     /// The processes that had died in the middle of a test before the run was ended.
     private let diedBefore = Lock<Set<ProcessIdentity>>([])
 
     ///
-    /// - `invariants`: the directory with the invariants to check in the copies; nil for none.
     /// - `timeLimit`: the time limit of the command, in seconds; nil for none.
     /// - `sources`: the sources of the package; nil if they are unknown.
     package init(
         directory: String, readers: BundleReaders, limits: DirectoryLimits, redactions: RedactionRules,
-        checking invariants: String?, timeLimit: Double?, sources: CrashSources? = nil
+        timeLimit: Double?, sources: CrashSources? = nil
     ) {
         self.directory = ArtifactsDirectory(path: directory, readers: readers)
         self.timeLimit = timeLimit
         self.sources = sources
         recovery = CrashRecovery(
-            of: self.directory, limits: limits, redactions: redactions, checking: invariants)
+            of: self.directory, limits: limits, redactions: redactions)
     }
 
     /// The number of failures of this run that a limit left without a bundle.
@@ -38,8 +37,6 @@ package final class RunRecovery: Sendable {
 
     /// Makes the bundles of earlier runs, so that they aren't attributed to this one.
     package func beforehand() -> CrashRecovery.Result {
-        // A user may have added or removed bundles since the last run.
-        directory.recount()
         let result = directory.hasHiddenFiles ? recovery.sweep() : CrashRecovery.Result()
         leftOutBefore.withLock { $0 = directory.failuresLeftOut }
         return result
@@ -53,15 +50,13 @@ package final class RunRecovery: Sendable {
         diedBefore.withLock { $0 = dead }
     }
 
-    /// Copies the stores of the tests that hang.
+    /// Kills the processes that are in the middle of a test, so that their stores stay as they are.
     ///
-    /// Call it while all processes still run.
-    func beforeTimeoutKill(_ processes: [ProcessIdentity]) {
-        let cause = CrashRecovery.Cause(
-            outcome: .timedOut,
-            message: "The test was still running when \(RunReport.text(ofTimeLimit: timeLimit)) was up.")
-        let copies = recovery.hold(Set(processes), cause: cause)
-        held.withLock { $0 += copies }
+    /// Code that handles SIGTERM could close or remove the stores.
+    func killTests(of processes: [ProcessIdentity]) {
+        let hung = recovery.processesInTests.intersection(processes)
+        self.hung.withLock { $0 = hung }
+        for process in hung { process.send(SIGKILL) }
     }
 
     /// Makes the bundles of the processes that have died.
@@ -70,7 +65,7 @@ package final class RunRecovery: Sendable {
         let log = CrashLog(
             standardError: report.standardError.lines, standardOutput: report.standardOutput.lines,
             tests: recovery.testsOfDeadProcesses)
-        return recovery.sweep(holding: held.withLock(\.self)) { process in
+        return recovery.sweep { process in
             self.cause(of: process, among: crashed, report, log)
         }
     }
@@ -89,7 +84,9 @@ package final class RunRecovery: Sendable {
         case .timeLimit where !crashed.contains(process):
             return CrashRecovery.Cause(
                 outcome: .timedOut,
-                message: "The process was ended in the middle of the test, when the time limit was up.")
+                message: hung.withLock { $0.contains(process) }
+                    ? "The test was still running when \(RunReport.text(ofTimeLimit: timeLimit)) was up."
+                    : "The process was ended in the middle of the test, when the time limit was up.")
         // If the whole process group got the signal, a process that it ended may have died first. Only the log, or
         // another signal, shows that it crashed.
         case .signal(let signal) where crash == nil:

@@ -200,7 +200,7 @@ extension Supervisor {
     /// The time between two checks of processes that are about to end, in seconds.
     private static let interval = 0.05
 
-    /// Handles the time limit: copies the stores of hanging tests, then ends all descendants of the command.
+    /// Handles the time limit: kills hanging tests, then ends all descendants of the command.
     private mutating func endAfterTimeLimit() {
         messages.report(
             CommandError(
@@ -208,7 +208,7 @@ extension Supervisor {
                 "'\(command.words[0])' is ended: \(RunReport.text(ofTimeLimit: command.timeLimit)) is up."
             ))
         recovery.beforeEnd()
-        recovery.beforeTimeoutKill(tree.members())
+        recovery.killTests(of: tree.members())
         end { supervisor in supervisor.tree.members() }
     }
 

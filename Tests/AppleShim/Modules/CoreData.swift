@@ -56,12 +56,6 @@ open class NSPersistentStoreCoordinator: NSObject {
     open var persistentStores: [NSPersistentStore] { [] }
     // https://developer.apple.com/documentation/coredata/nspersistentstorecoordinator/remove(_:)
     open func remove(_ store: NSPersistentStore) throws {}
-    // not read: https://developer.apple.com/documentation/coredata/nspersistentstorecoordinator/replacepersistentstore(at:destinationoptions:withpersistentstorefrom:sourceoptions:type:)
-    open func replacePersistentStore(
-        at destinationURL: URL, destinationOptions: [AnyHashable: Any]? = nil,
-        withPersistentStoreFrom sourceURL: URL, sourceOptions: [AnyHashable: Any]? = nil,
-        type sourceType: NSPersistentStore.StoreType
-    ) throws {}
     // not read: https://developer.apple.com/documentation/coredata/nspersistentstorecoordinator/metadataforpersistentstore(type:at:options:)
     open class func metadataForPersistentStore(
         type: NSPersistentStore.StoreType, at url: URL, options: [AnyHashable: Any]? = nil

@@ -32,26 +32,24 @@ import Testing
         let place = try Place()
         let victim = try Victim()
         try place.publish([1], limits: limits)
-        try FileSystem.remove(place.usageFile)
+        try FileSystem.remove(place.lockFile)
         if isHardLink {
-            try FileManager.default.linkItem(atPath: victim.path, toPath: place.usageFile)
+            try FileManager.default.linkItem(atPath: victim.path, toPath: place.lockFile)
         } else {
             try FileManager.default.createSymbolicLink(
-                atPath: place.usageFile, withDestinationPath: victim.path)
+                atPath: place.lockFile, withDestinationPath: victim.path)
         }
         try place.publish([1], limits: limits)
         place.directory.countFailureLeftOut()
-        try place.directory.withRemovals { [1] }
         try victim.check()
-        #expect(try FileSystem.statusWithoutFollowing(place.usageFile)?.kind == .regular)
+        #expect(try FileSystem.statusWithoutFollowing(place.lockFile)?.kind == .regular)
         #expect(place.directory.failuresLeftOut == 1)
     }
 
     @Test func theUsageIsNotWrittenToAPipe() throws {
         let place = try Place()
-        try #require(mkfifo(place.usageFile, 0o600) == 0)
+        try #require(mkfifo(place.lockFile, 0o600) == 0)
         try place.publish([1], limits: limits)
-        try place.check()
     }
 
     @Test func capturesAreNotStagedBehindALink() throws {

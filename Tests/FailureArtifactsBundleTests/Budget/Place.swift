@@ -18,24 +18,8 @@ struct Place: ~Copyable {
 
     deinit { try? FileSystem.remove(root) }
 
-    /// The path of the usage file.
-    var usageFile: String { Path.join(root, UsageFile.name) }
-
-    /// The usage according to the file; nil if it has no valid usage.
-    var usage: DirectoryUsage? {
-        (try? FileSystem.contents(ofFile: usageFile)).flatMap {
-            DirectoryUsage(text: String(decoding: $0, as: UTF8.self))
-        }
-    }
-
-    /// Checks that the file agrees with a listing.
-    func check(sourceLocation: SourceLocation = #_sourceLocation) throws {
-        let usage = try #require(usage, sourceLocation: sourceLocation)
-        let listed = try directory.usage()
-        #expect(
-            usage.bundles == listed.bundles && usage.bytes == listed.bytes,
-            sourceLocation: sourceLocation)
-    }
+    /// The path of the lock's file.
+    var lockFile: String { Path.join(root, DirectoryLock.fileName) }
 
     /// The metadata of a bundle with these entries as its stores.
     func metadata(_ entries: [String]) -> BundleMetadata {

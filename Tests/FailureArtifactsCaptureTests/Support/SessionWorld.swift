@@ -3,6 +3,7 @@ import FailureArtifactsBundle
 import FailureArtifactsReading
 import FailureArtifactsSQLite
 import FailureArtifactsSystem
+import FailureArtifactsTestStores
 import Foundation
 import Testing
 
@@ -66,6 +67,17 @@ final class SessionWorld: @unchecked Sendable {
 
     /// Returns the number of rows in a copy of the store.
     func rows(_ bundle: BundleReader, _ store: String? = nil) throws -> Int64? {
-        try bundle.store(named: store).store.tables?.first?.rows
+        try bundle.rows(ofFirstTableIn: store)
+    }
+}
+
+extension BundleReader {
+    /// Returns the number of rows in the first table of a store's copy.
+    func rows(ofFirstTableIn name: String?) throws -> Int64? {
+        try withTemporaryDirectory { directory in
+            let choice = try store(named: name)
+            let path = try extract(choice, below: directory)
+            return choice.store.inspected(copyAt: path)?.tables?.first?.rows
+        }
     }
 }

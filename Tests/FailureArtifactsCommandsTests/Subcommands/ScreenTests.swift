@@ -92,7 +92,7 @@ import Testing
         let text = run("show", bundle).output
         #expect(text.split(separator: "\n", omittingEmptySubsequences: false).count <= 62, "\(text)")
         #expect(text.ranges(of: "\nStore ").count == 1)
-        #expect(text.contains("\nOther stores (described with --all)\n  copy10\n"), "\(text)")
+        #expect(text.contains("\nOther stores (described with --all)\n  copy10: account (1 row)\n"), "\(text)")
         #expect(text.contains("\n  and 33 more stores (all with --all)\n"))
         let count = run("show", bundle, "--json").output.ranges(of: "\"confidence\" : ").count
         #expect(text.contains("\n  and \(count - 5) more findings (all with --all)\n"), "\(text)")

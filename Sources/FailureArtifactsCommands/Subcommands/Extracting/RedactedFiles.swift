@@ -43,7 +43,6 @@ struct RedactedFiles {
                 work.files.append(entry)
             }
         }
-        try writeWatchedFiles(of: &metadata, &work)
         let readMe = "README.txt"
         if bundle.archive.entry(named: readMe) != nil {
             try copy(readMe)
@@ -54,17 +53,6 @@ struct RedactedFiles {
         for entry in [BundleMetadata.entryName] + work.files {
             let path = Path.join(directory, entry)
             try report(path, FileSystem.status(of: path)?.size ?? 0)
-        }
-    }
-
-    private func writeWatchedFiles(of metadata: inout BundleMetadata, _ work: inout Work) throws {
-        try metadata.mapFileChanges { change in
-            if rules.leavesOut(attachment: change.path, file: change.path) {
-                change.leaveOutContent()
-            } else {
-                for entry in change.entries { try copy(entry) }
-                work.files += change.entries
-            }
         }
     }
 
@@ -122,7 +110,7 @@ struct RedactedFiles {
             try warn("The history of '\(store.name)' was left out.")
         }
         result.redactions = (store.redactions ?? []) + done.summaries
-        if let entry = result.entry { result.inspect(copyAt: Path.join(directory, entry)) }
+        result.forgetOriginal(redacted: result.entry.map { Path.join(directory, $0) })
         if let entry = store.statements?.entry {
             try writeStatements(of: store, names: done.names)
             work.files.append(entry)
@@ -162,11 +150,10 @@ struct RedactedFiles {
 }
 
 extension BundleMetadata.Store {
-    /// Replaces SQLite's description of the original copy with a description of the redacted one.
-    fileprivate mutating func inspect(copyAt path: String) {
-        bytes.copy = FileSystem.regularFile(path)?.size
+    /// Removes SQLite's description of the original copy, and sets the size of the redacted one.
+    fileprivate mutating func forgetOriginal(redacted path: String?) {
+        bytes.copy = path.flatMap { FileSystem.regularFile($0) }?.size
         (pageSize, pageCount, freePageCount, userVersion, applicationID) = (nil, nil, nil, nil, nil)
         (integrity, tables, schema, schemaOmitted) = (nil, nil, nil, nil)
-        inspectCopy(at: path)
     }
 }

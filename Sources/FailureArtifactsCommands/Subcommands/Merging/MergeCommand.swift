@@ -66,7 +66,7 @@ struct MergeCommand: Command {
                     causes: causes, passed: reportedBundles.filter { $0.outcome == .passed },
                     problems: problems),
                 limits: ReportLimits(causes: causes.count), scratch: scratch,
-                folder: PageFolder(ofPage: counts.report),
+                checking: try console.invariants(in: nil), folder: PageFolder(ofPage: counts.report),
                 progress: { console.progress.show("Describing", done: $0, total: $1) })
             try WholeFile.write(
                 report, toOwn: counts.report, permissions: console.bundleReaders.filePermissions)

@@ -43,7 +43,7 @@ struct RunOutputs {
                         causes: causes, passed: reportedBundles.filter { $0.outcome == .passed },
                         problems: problems),
                     limits: ReportLimits(causes: causes.count), scratch: scratch,
-                    folder: PageFolder(ofPage: path))
+                    checking: try console.invariants(in: nil), folder: PageFolder(ofPage: path))
                 try WholeFile.write(
                     report, toOwn: path, permissions: console.bundleReaders.filePermissions)
             }

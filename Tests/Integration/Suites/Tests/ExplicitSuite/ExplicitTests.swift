@@ -92,7 +92,7 @@ final class LateInstallationTests: XCTestCase {
         super.tearDown()
     }
 
-    /// `earlier`: kiwi; `late`: apple; `closed`: pear, a closed store.
+    /// No bundle: the product is off when it starts.
     func testAFails() throws {
         let late = openStore("late", fruit: "apple")
         XCTAssertEqual(sqlite3_close(openStore("closed", fruit: "pear")), SQLITE_OK)

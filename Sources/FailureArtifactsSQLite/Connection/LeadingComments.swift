@@ -1,7 +1,7 @@
 /// The comments before a statement, and the statement's first word.
 package struct LeadingComments {
     /// The text of the comments in one line, without their delimiters.
-    private(set) var text = ""
+    package private(set) var text = ""
     /// The word in lower case; empty if the statement doesn't start with a word.
     package private(set) var firstWord = ""
 

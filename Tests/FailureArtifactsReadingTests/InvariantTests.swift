@@ -1,7 +1,8 @@
 import FailureArtifactsSystem
 import Testing
 
-@testable import FailureArtifactsSQLite
+@testable import FailureArtifactsReading
+import FailureArtifactsSQLite
 
 @Suite struct InvariantTests {
     private static let store =

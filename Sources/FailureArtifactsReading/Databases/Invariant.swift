@@ -1,4 +1,4 @@
-internal import CFailureArtifactsSQLite
+package import FailureArtifactsSQLite
 package import FailureArtifactsSystem
 
 /// A query about a store that must return no rows.
