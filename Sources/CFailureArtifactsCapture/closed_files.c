@@ -165,7 +165,6 @@ void failure_artifacts_release_wal(failure_artifacts_held_file wal) { let_go(&wa
 
 bool failure_artifacts_are_same_files(
     const failure_artifacts_closed_files *files, const failure_artifacts_closed_files *others) {
-    return files->identity.is_known == others->identity.is_known
-        && files->identity.device == others->identity.device && files->identity.inode == others->identity.inode
-        && strcmp(files->path, others->path) == 0;
+    return files->identity.is_known == others->identity.is_known && files->identity.device == others->identity.device
+        && files->identity.inode == others->identity.inode && strcmp(files->path, others->path) == 0;
 }

@@ -60,8 +60,8 @@ bool failure_artifacts_has_words(
 static int set(failure_artifacts_connection *connection) {
     const failure_artifacts_requests *requests = connection->requests;
     unsigned events = connection->reported_events | failure_artifacts_requested_events(requests);
-    failure_artifacts_trace *trace = failure_artifacts_has_requests(requests)
-        ? failure_artifacts_shared_trace : failure_artifacts_connection_is_used;
+    failure_artifacts_trace *trace = failure_artifacts_has_requests(requests) ? failure_artifacts_shared_trace
+                                                                              : failure_artifacts_connection_is_used;
     return SQLITE(connection, trace_v2, events, trace, connection);
 }
 

@@ -193,8 +193,8 @@ static void follow(failure_artifacts_connection *connection, const char *sql) {
         atomic_store_explicit(&connection->attaches, true, memory_order_relaxed);
     }
     failure_artifacts_follow(connection, sql, events.kept);
-    connection->is_watched = atomic_load_explicit(&connection->attaches, memory_order_relaxed)
-        || failure_artifacts_is_unwound(connection);
+    connection->is_watched =
+        atomic_load_explicit(&connection->attaches, memory_order_relaxed) || failure_artifacts_is_unwound(connection);
 }
 
 // Handles the start of a statement that the fast path does not cover.
@@ -313,8 +313,7 @@ void failure_artifacts_marker_is_called(sqlite3_context *context, const failure_
 }
 
 // Before 3.51, SQLite has no call that sets the error of a connection, but a function that fails sets it.
-void failure_artifacts_restore_error(
-    failure_artifacts_connection *connection, int code, const char *message) {
+void failure_artifacts_restore_error(failure_artifacts_connection *connection, int code, const char *message) {
     connection->restored_code = code;
     connection->restored_message = message;
     SQLITE(connection, exec, "SELECT " MARKER_FUNCTION "()", NULL, NULL, NULL);
@@ -363,7 +362,9 @@ static void learn_file(failure_artifacts_connection *connection) {
     struct stat status;
     if (!connection->path || stat(connection->path, &status) != 0) return;
     connection->identity = (failure_artifacts_file_identity){
-        true, (uint64_t)status.st_dev, (uint64_t)status.st_ino,
+        true,
+        (uint64_t)status.st_dev,
+        (uint64_t)status.st_ino,
     };
 }
 
@@ -377,8 +378,8 @@ int failure_artifacts_connection_opens(sqlite3 *handle, failure_artifacts_librar
     connection->settled = not_settled;
     connection->wal.descriptor = -1;
     int code = library->create_function_v2(
-        handle, MARKER_FUNCTION, 0, SQLITE_UTF8 | SQLITE_DIRECTONLY, connection,
-        failure_artifacts_marker_of(library), NULL, NULL, connection_ends);
+        handle, MARKER_FUNCTION, 0, SQLITE_UTF8 | SQLITE_DIRECTONLY, connection, failure_artifacts_marker_of(library),
+        NULL, NULL, connection_ends);
     // On failure SQLite has already called the destructor; serial 0 kept it from reporting an end.
     if (code != SQLITE_OK) {
         // An error that the connection has while its extensions are loaded becomes the error of the application's open.

@@ -8,9 +8,7 @@
 
 static atomic_bool has_heavy_fence;
 
-bool failure_artifacts_has_heavy_fence(void) {
-    return atomic_load_explicit(&has_heavy_fence, memory_order_relaxed);
-}
+bool failure_artifacts_has_heavy_fence(void) { return atomic_load_explicit(&has_heavy_fence, memory_order_relaxed); }
 
 #ifdef __linux__
 

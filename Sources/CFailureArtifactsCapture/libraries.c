@@ -16,8 +16,7 @@
 failure_artifacts_library failure_artifacts_system_library = {
     .prefix = "",
 #define FUNCTION(name) .name = sqlite3_##name,
-    FAILURE_ARTIFACTS_REQUIRED_FUNCTIONS(FUNCTION)
-    FAILURE_ARTIFACTS_OPTIONAL_FUNCTIONS(FUNCTION)
+    FAILURE_ARTIFACTS_REQUIRED_FUNCTIONS(FUNCTION) FAILURE_ARTIFACTS_OPTIONAL_FUNCTIONS(FUNCTION)
 #undef FUNCTION
 };
 #undef sqlite3_exec
@@ -106,8 +105,7 @@ static void look_up(failure_artifacts_library *library) {
     // A search without a result takes as long as dozens of statements.
     if (library->is_linked || !exported(library->prefix, "auto_extension")) return;
 #define FUNCTION(function) \
-    if (!library->function) \
-        library->function = (__typeof__(library->function))exported(library->prefix, #function);
+    if (!library->function) library->function = (__typeof__(library->function))exported(library->prefix, #function);
     FAILURE_ARTIFACTS_REQUIRED_FUNCTIONS(FUNCTION)
     FAILURE_ARTIFACTS_OPTIONAL_FUNCTIONS(FUNCTION)
 #undef FUNCTION

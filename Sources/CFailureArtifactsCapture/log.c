@@ -107,8 +107,7 @@ void *failure_artifacts_log_place(failure_artifacts_log *log, size_t length, siz
 uint32_t failure_artifacts_log_complete(failure_artifacts_log *log, size_t length) {
     uint32_t offset = (uint32_t)(log->next - (unsigned char *)log->chunk);
     log->next += (length + 7) & ~(size_t)7;
-    atomic_store_explicit(
-        &log->chunk->used, (uint32_t)(log->next - (unsigned char *)log->chunk), memory_order_release);
+    atomic_store_explicit(&log->chunk->used, (uint32_t)(log->next - (unsigned char *)log->chunk), memory_order_release);
     return offset;
 }
 
@@ -322,10 +321,16 @@ static text *learn(failure_artifacts_log *log, sqlite3_stmt *statement, const ch
     bool is_pragma = (sql[0] | 0x20) == 'p';
     if (is_writing && has_columns && !is_pragma && log->has_pages) log->may_write_late = true;
     *place = (text){
-        .source = sql, .repeated = failure_artifacts_is_followed(sql) ? NULL : sql, .offset = offset,
-        .may_have_others = has_foreign_keys && is_writing, .is_writing = is_writing,
-        .is_control = !is_writing && !has_columns, .hash = hash, .frame = earlier->frame,
-        .allowance = (uint8_t)earlier->allowance, .places = allowance_of_places,
+        .source = sql,
+        .repeated = failure_artifacts_is_followed(sql) ? NULL : sql,
+        .offset = offset,
+        .may_have_others = has_foreign_keys && is_writing,
+        .is_writing = is_writing,
+        .is_control = !is_writing && !has_columns,
+        .hash = hash,
+        .frame = earlier->frame,
+        .allowance = (uint8_t)earlier->allowance,
+        .places = allowance_of_places,
         .has_parameters = sqlite3_bind_parameter_count(statement) > 0,
         .steps = sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_VM_STEP, 0),
     };
@@ -395,7 +400,8 @@ static int copy_with_cuts(const char *sql, size_t length, char *target, size_t s
 
 // Adds the values of a statement, which has been recorded.
 static void add_values(
-    failure_artifacts_log *log, sqlite3 *handle, sqlite3_stmt *statement, const char *sql, uint64_t order, int maximum) {
+    failure_artifacts_log *log, sqlite3 *handle, sqlite3_stmt *statement, const char *sql, uint64_t order,
+    int maximum) {
     char *text = expanded(handle, statement, maximum), values[maximum_values];
     failure_artifacts_values_record record = {
         .record = {sizeof record, failure_artifacts_record_values, 1, 0}, .order = order};
@@ -470,7 +476,9 @@ static void will_end(failure_artifacts_connection *connection, sqlite3_stmt *sta
         return;
     }
     log->running[log->next_running++ % failure_artifacts_running_statements] = (failure_artifacts_log_running){
-        .statement = statement, .order = order, .changes = sqlite3_total_changes64(connection->handle),
+        .statement = statement,
+        .order = order,
+        .changes = sqlite3_total_changes64(connection->handle),
         .counters = counters_of(statement),
     };
 }
@@ -504,7 +512,8 @@ void failure_artifacts_log_ended(failure_artifacts_connection *connection, sqlit
     failure_artifacts_log_counters now = counters_of(statement);
     *end = (failure_artifacts_end_record){
         .record = {sizeof *end, failure_artifacts_record_end, 0, 0},
-        .order = start->order, .ticks = failure_artifacts_ticks(),
+        .order = start->order,
+        .ticks = failure_artifacts_ticks(),
         .changes = is_last ? sqlite3_total_changes64(connection->handle) - start->changes : -1,
         .full_scan_steps = growth(now.full_scan_steps, start->counters.full_scan_steps),
         .sorts = growth(now.sorts, start->counters.sorts),
@@ -522,7 +531,8 @@ static bool is_triggers(sqlite3_stmt *statement, const char *sql) {
 }
 
 void failure_artifacts_log_add_slowly(
-    failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t order, uint32_t frame) {
+    failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t order,
+    uint32_t frame) {
     failure_artifacts_log *log = connection->log;
     enum {
         longest_stack = sizeof(record) + maximum_addresses * sizeof(uintptr_t),
@@ -577,7 +587,8 @@ void failure_artifacts_log_add_slowly(
 }
 
 void failure_artifacts_log_statement(
-    failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t order, uint32_t frame) {
+    failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t order,
+    uint32_t frame) {
     if (is_triggers(statement, sql)) return;
     failure_artifacts_log *log = connection->log;
     text *text = known(log, sql);
@@ -601,8 +612,11 @@ static failure_artifacts_log_end state_of(const failure_artifacts_log *log, sqli
         failure_artifacts_pages_update(&pages, handle);
     }
     return (failure_artifacts_log_end){
-        .changes = sqlite3_total_changes64(handle), .own_changes = sqlite3_changes64(handle),
-        .written = pages.written, .spilled = pages.spilled, .version = pages.version,
+        .changes = sqlite3_total_changes64(handle),
+        .own_changes = sqlite3_changes64(handle),
+        .written = pages.written,
+        .spilled = pages.spilled,
+        .version = pages.version,
         .is_in_transaction = !sqlite3_get_autocommit(handle)};
 }
 
@@ -626,7 +640,9 @@ static void add_error(failure_artifacts_log *log, uint64_t order, int code, cons
     if (!error) return;
     size_t whole = sizeof *error + length;
     *error = (failure_artifacts_error_record){
-        .record = {(uint32_t)whole, failure_artifacts_record_error, 0, 0}, .order = order, .code = code,
+        .record = {(uint32_t)whole, failure_artifacts_record_error, 0, 0},
+        .order = order,
+        .code = code,
         .stack = stack};
     memcpy(error + 1, message ? message : "", length);
     failure_artifacts_log_complete(log, whole);
@@ -639,7 +655,8 @@ void failure_artifacts_log_failed(
     if (!log || !log->last_text) return;
     // Others have run since a statement that isn't the last one paused. Its number is known if its end was recorded.
     uint64_t order = !statement || statement == connection->last_statement ? log->last_order
-        : statement == log->ended ? log->ended_order : 0;
+        : statement == log->ended                                          ? log->ended_order
+                                                                           : 0;
     if (!order) return;
     if ((log->last_error == order) == (code == SQLITE_OK)) add_error(log, order, code, message);
     bool has_values = statement && sqlite3_bind_parameter_count(statement) > 0;
@@ -661,23 +678,29 @@ static void add_unprepared(failure_artifacts_log *log, int code, const char *mes
     size_t needed = sizeof(record) + length + sizeof(failure_artifacts_statement_record)
         + sizeof(failure_artifacts_error_record) + reason + 32;
     if (!failure_artifacts_log_place(log, needed, 0)) return;
-    bool has_stack =
-        atomic_load_explicit(&records_stacks, memory_order_relaxed) && failure_artifacts_log_place(log, needed + longest_stack, 0);
+    bool has_stack = atomic_load_explicit(&records_stacks, memory_order_relaxed)
+        && failure_artifacts_log_place(log, needed + longest_stack, 0);
     uint32_t text = add_bytes(log, failure_artifacts_record_text, is_cut, sql, length);
     uint32_t place, stack = has_stack ? add_stack(log, &place) : 0;
     failure_artifacts_statement_record *statement = failure_artifacts_log_place(log, sizeof *statement, 0);
     if (!text || !statement) return;
     uint64_t order = failure_artifacts_point_in_time();
     *statement = (failure_artifacts_statement_record){
-        .record = {sizeof *statement, failure_artifacts_record_statement, 1, 0}, .order = order,
-        .ticks = failure_artifacts_ticks(), .thread = atomic_load_explicit(&log->writer, memory_order_relaxed),
-        .test = atomic_load_explicit(&failure_artifacts_only_test, memory_order_relaxed), .text = text, .stack = stack, .pages = log->pages};
+        .record = {sizeof *statement, failure_artifacts_record_statement, 1, 0},
+        .order = order,
+        .ticks = failure_artifacts_ticks(),
+        .thread = atomic_load_explicit(&log->writer, memory_order_relaxed),
+        .test = atomic_load_explicit(&failure_artifacts_only_test, memory_order_relaxed),
+        .text = text,
+        .stack = stack,
+        .pages = log->pages};
     failure_artifacts_log_complete(log, sizeof *statement);
     log->statements++;
     failure_artifacts_error_record *error = failure_artifacts_log_place(log, sizeof *error + reason, 0);
     if (!error) return;
     *error = (failure_artifacts_error_record){
-        .record = {(uint32_t)(sizeof *error + reason), failure_artifacts_record_error, 0, 0}, .order = order,
+        .record = {(uint32_t)(sizeof *error + reason), failure_artifacts_record_error, 0, 0},
+        .order = order,
         .code = code};
     memcpy(error + 1, message, reason);
     failure_artifacts_log_complete(log, sizeof *error + reason);
@@ -706,9 +729,7 @@ static void error_is_logged(void *context, int code, const char *message) {
     }
 }
 
-void failure_artifacts_log_errors(void) {
-    sqlite3_config(SQLITE_CONFIG_LOG, error_is_logged, NULL);
-}
+void failure_artifacts_log_errors(void) { sqlite3_config(SQLITE_CONFIG_LOG, error_is_logged, NULL); }
 
 void failure_artifacts_log_last(uint64_t *connection, uint64_t *order) {
     const failure_artifacts_log *log = last_log;
@@ -723,8 +744,7 @@ void failure_artifacts_log_last(uint64_t *connection, uint64_t *order) {
 
 // MARK: - Reading
 
-static void read_log(
-    failure_artifacts_log *log, sqlite3 *handle, void *context, failure_artifacts_log_reader reader) {
+static void read_log(failure_artifacts_log *log, sqlite3 *handle, void *context, failure_artifacts_log_reader reader) {
     failure_artifacts_log_end end = log->final;
     if (handle && end.changes < 0) {
         end = state_of(log, handle);
@@ -740,8 +760,7 @@ static void read_log(
 }
 
 void failure_artifacts_log_read(
-    failure_artifacts_connection *connection, bool is_owned, void *context,
-    failure_artifacts_log_reader reader) {
+    failure_artifacts_connection *connection, bool is_owned, void *context, failure_artifacts_log_reader reader) {
     if (!connection->log) return;
     read_log(connection->log, is_owned ? connection->handle : NULL, context, reader);
 }
@@ -752,8 +771,7 @@ failure_artifacts_log *failure_artifacts_log_take(failure_artifacts_connection *
     return log;
 }
 
-void failure_artifacts_log_read_taken(
-    failure_artifacts_log *log, void *context, failure_artifacts_log_reader reader) {
+void failure_artifacts_log_read_taken(failure_artifacts_log *log, void *context, failure_artifacts_log_reader reader) {
     read_log(log, NULL, context, reader);
 }
 

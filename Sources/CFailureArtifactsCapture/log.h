@@ -271,15 +271,14 @@ static inline void failure_artifacts_log_add(
     statement->stack = stack;
     statement->pages = log->pages;
     log->may_have_written = log->may_write_late;
-    statement->transaction = text->is_control || text->is_writing
-        ? failure_artifacts_log_transaction(log, handle, text) : failure_artifacts_transaction_is_unknown;
+    statement->transaction = text->is_control || text->is_writing ? failure_artifacts_log_transaction(log, handle, text)
+                                                                  : failure_artifacts_transaction_is_unknown;
     statement->test = failure_artifacts_running_test(connection);
     log->last_order = order;
     log->last_text = text->offset;
     log->next += sizeof *statement;
     log->statements++;
-    atomic_store_explicit(
-        &log->chunk->used, (uint32_t)(log->next - (unsigned char *)log->chunk), memory_order_release);
+    atomic_store_explicit(&log->chunk->used, (uint32_t)(log->next - (unsigned char *)log->chunk), memory_order_release);
     // Prefetched now, to be in the cache when the next statement starts.
     __builtin_prefetch(log->next, 1);
 }

@@ -215,7 +215,7 @@ static void truncate_from(sqlite3_pcache *cache, unsigned limit) {
 
 static void destroy(sqlite3_pcache *cache) {
     page_cache *old = of(cache), *new = replacing.cache;
-    if (new && new != old && replacing.has_size && !new->history && new->is_purgeable == old->is_purgeable) {
+    if (new && new != old &&replacing.has_size && !new->history &&new->is_purgeable == old->is_purgeable) {
         new->history = old->history;
         new->file = old->file;
     } else {
@@ -245,8 +245,7 @@ static int count_pages(sqlite3_pcache *cache) {
     return of(cache)->methods->xPagecount(of(cache)->original);
 }
 
-bool failure_artifacts_page_cache_wrap(
-    const failure_artifacts_library *library, sqlite3_pcache_methods2 *methods) {
+bool failure_artifacts_page_cache_wrap(const failure_artifacts_library *library, sqlite3_pcache_methods2 *methods) {
     static sqlite3_pcache *(*const creates[most_wrapped])(int, int, int) = {creates_0, creates_1, creates_2};
     unsigned index = 0;
     while (index < wrapped_count && wrapped_libraries[index].library != library) index++;

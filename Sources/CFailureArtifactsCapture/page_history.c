@@ -150,8 +150,7 @@ static bool is_same(failure_artifacts_file_identity a, failure_artifacts_file_id
     return a.is_known && b.is_known && a.device == b.device && a.inode == b.inode;
 }
 
-history *failure_artifacts_history_of_file(
-    failure_artifacts_file_identity identity, uint64_t born, bool has_wal) {
+history *failure_artifacts_history_of_file(failure_artifacts_file_identity identity, uint64_t born, bool has_wal) {
     if (atomic_load(&is_off) || !identity.is_known) return NULL;
     pthread_mutex_lock(&list_lock);
     history *result = first_history;
@@ -263,13 +262,11 @@ bool failure_artifacts_history_read(
 
 static bool has_bit(const uint8_t *bits, uint32_t number) { return bits[(number - 1) / 8] >> (number - 1) % 8 & 1; }
 static void set_bit(uint8_t *bits, uint32_t number) { bits[(number - 1) / 8] |= (uint8_t)(1 << (number - 1) % 8); }
-static void clear_bit(uint8_t *bits, uint32_t number) { bits[(number - 1) / 8] &= (uint8_t) ~(1 << (number - 1) % 8); }
+static void clear_bit(uint8_t *bits, uint32_t number) { bits[(number - 1) / 8] &= (uint8_t)~(1 << (number - 1) % 8); }
 
 static bool is_known(const slot *slot, uint32_t number) { return has_bit(slot->known, number); }
 
-static uint32_t page_count(const slot *slot) {
-    return atomic_load_explicit(&slot->page_count, memory_order_relaxed);
-}
+static uint32_t page_count(const slot *slot) { return atomic_load_explicit(&slot->page_count, memory_order_relaxed); }
 
 // Returns the highest number of a page that a slot has space for.
 static uint32_t most_pages(uint32_t page_size) { return failure_artifacts_slot_state / page_size; }
@@ -413,11 +410,12 @@ static void check_identity(history *history, const pages_in_use *pages) {
         history->has_started = false;
         return;
     }
-    bool is_same = has_buffer(history, pages->page_size) && !history->had_wal && page_count(slot) > 0 && is_known(slot, 1) && slot->page_size == pages->page_size;
+    bool is_same = has_buffer(history, pages->page_size) && !history->had_wal && page_count(slot) > 0
+        && is_known(slot, 1) && slot->page_size == pages->page_size;
     header header;
     // The change counter tells, but not in WAL mode.
-    bool compares_all = is_same && failure_artifacts_parse_header(failure_artifacts_slot_page(slot, 1), &header)
-        && header.uses_wal;
+    bool compares_all =
+        is_same && failure_artifacts_parse_header(failure_artifacts_slot_page(slot, 1), &header) && header.uses_wal;
     for (uint32_t number = 1; is_same && number <= (compares_all ? page_count(slot) : 1); number++) {
         size_t size = compares_all ? slot->page_size : failure_artifacts_header_size;
         if (!is_known(slot, number)) continue;
@@ -434,8 +432,8 @@ static void save(history *history, const pages_in_use *pages, uint32_t number) {
     slot *slot = history->slot;
     if (!slot || slot->page_size != pages->page_size || number > page_count(slot) || is_known(slot, number)) return;
     unsigned char *page = failure_artifacts_slot_page(slot, number);
-    bool is_saved = reserve_page(slot, number)
-        && read_file(pages, page, slot->page_size, (uint64_t)(number - 1) * slot->page_size);
+    bool is_saved =
+        reserve_page(slot, number) && read_file(pages, page, slot->page_size, (uint64_t)(number - 1) * slot->page_size);
     if (is_saved) set_bit(slot->known, number);
     else give_up(history, failure_artifacts_history_has_no_space);
 }
@@ -619,8 +617,9 @@ static bool look_at(ending *ending, const requests *requests, bool are_requested
         uint32_t number = requests->numbers[i];
         if (number > ending->size || has_bit(history->seen, number)) continue;
         set_bit(history->seen, number);
-        sqlite3_pcache_page *cached =
-            number == 1 ? ending->first : is_cached ? take(history, ending->pages, number) : NULL;
+        sqlite3_pcache_page *cached = number == 1 ? ending->first
+            : is_cached                           ? take(history, ending->pages, number)
+                                                  : NULL;
         if (!cached && ending->is_in_wal) {
             if (are_requested && !ending->pages->has_spilled) continue;
             return false;
@@ -715,8 +714,12 @@ static bool record(ending *ending) {
     ending->output = place_for(slot, whole);
     if (!ending->output) return false;
     step header = {
-        .length = (uint32_t)whole, .flags = ending->flags, .size_before = ending->size_before, .size_after = ending->size,
-        .pages = history->changed.count + removed, .transactions = history->pending_transactions + 1,
+        .length = (uint32_t)whole,
+        .flags = ending->flags,
+        .size_before = ending->size_before,
+        .size_after = ending->size,
+        .pages = history->changed.count + removed,
+        .transactions = history->pending_transactions + 1,
     };
     if (history->pending_transactions > 0) header.flags |= failure_artifacts_step_is_merged;
     failure_artifacts_log_last(&header.connection, &header.order);
@@ -780,7 +783,8 @@ static bool are_all_known(const slot *slot) {
 // Each commit adds 1 to the change counter, unless the file is locked exclusively.
 static bool has_others_changes(const history *history, uint32_t change_counter) {
     const slot *slot = history->slot;
-    if (history->medium != failure_artifacts_in_file || !slot || page_count(slot) == 0 || !is_known(slot, 1)) return false;
+    if (history->medium != failure_artifacts_in_file || !slot || page_count(slot) == 0 || !is_known(slot, 1))
+        return false;
     header earlier = {0};
     failure_artifacts_parse_header(failure_artifacts_slot_page((struct failure_artifacts_slot *)slot, 1), &earlier);
     return change_counter - earlier.change_counter > history->pending_transactions + 1;
@@ -813,7 +817,8 @@ static void settle(ending *ending, header header, requests *requests) {
     bool is_readable = look_at(ending, requests, true) && look_at(ending, &history->pending, false);
     if (!is_readable) {
         return give_up(
-            history, ending->is_in_wal ? failure_artifacts_history_is_in_wal : failure_artifacts_history_is_not_readable);
+            history,
+            ending->is_in_wal ? failure_artifacts_history_is_in_wal : failure_artifacts_history_is_not_readable);
     }
     bool is_changed = history->changed.count > 0 || ending->size != ending->size_before;
     if (is_changed && !is_in_file(ending)) return;
@@ -903,7 +908,11 @@ void failure_artifacts_history_transaction_ends(
             // SQLite's own size may be larger, after a savepoint was rolled back.
             if (header.page_count < size) size = header.page_count;
             ending ending = {
-                .history = history, .pages = pages, .first = first, .size = size, .is_in_wal = is_in_wal(history, &header)};
+                .history = history,
+                .pages = pages,
+                .first = first,
+                .size = size,
+                .is_in_wal = is_in_wal(history, &header)};
             uint32_t count = history->pending.count + requests->count;
             settle(&ending, header, requests);
             requests->count = 0;

@@ -52,8 +52,7 @@ failure_artifacts_history *failure_artifacts_history_of_cache(failure_artifacts_
 void failure_artifacts_history_release(failure_artifacts_history *history);
 
 // Notes that a connection uses the store by this name.
-void failure_artifacts_history_add_connection(
-    failure_artifacts_history *history, uint64_t serial, const char *schema);
+void failure_artifacts_history_add_connection(failure_artifacts_history *history, uint64_t serial, const char *schema);
 
 // Handles the first request of a page since the last transaction. SQLite has not read the page yet, so a file still has
 // the committed content.

@@ -138,7 +138,7 @@ failure_artifacts_reading failure_artifacts_permitted_reading_while_open(
         if (is_decrypted_by_serializing(connection, schema)) return failure_artifacts_reads_by_serializing;
         if (SQLITE(connection, txn_state, schema) == SQLITE_TXN_READ) return failure_artifacts_reads_by_backup;
         return failure_artifacts_path(connection, schema) ? failure_artifacts_reads_files
-                                                      : failure_artifacts_reads_by_backup;
+                                                          : failure_artifacts_reads_by_backup;
     }
 }
 
@@ -152,8 +152,8 @@ failure_artifacts_reading failure_artifacts_permitted_reading(
 
 // The limits that compiling or running a short statement may meet.
 static const int limits[] = {
-    SQLITE_LIMIT_LENGTH, SQLITE_LIMIT_SQL_LENGTH, SQLITE_LIMIT_COLUMN, SQLITE_LIMIT_EXPR_DEPTH, SQLITE_LIMIT_VDBE_OP,
-    SQLITE_LIMIT_FUNCTION_ARG,
+    SQLITE_LIMIT_LENGTH,     SQLITE_LIMIT_SQL_LENGTH, SQLITE_LIMIT_COLUMN,
+    SQLITE_LIMIT_EXPR_DEPTH, SQLITE_LIMIT_VDBE_OP,    SQLITE_LIMIT_FUNCTION_ARG,
 };
 enum { limit_count = sizeof limits / sizeof *limits };
 
@@ -320,7 +320,9 @@ bool failure_artifacts_has_database(
     if (SQLITE(connection, file_control, schema, SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK) return false;
     SQLITE(connection, file_control, schema, SQLITE_FCNTL_VFS_POINTER, &vfs);
     *database = (failure_artifacts_database){
-        file, SQLITE(connection, db_filename, schema), vfs && failure_artifacts_is_memory_vfs(vfs->zName),
+        file,
+        SQLITE(connection, db_filename, schema),
+        vfs && failure_artifacts_is_memory_vfs(vfs->zName),
     };
     return true;
 }

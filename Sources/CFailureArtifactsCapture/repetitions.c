@@ -44,7 +44,8 @@ struct failure_artifacts_repetitions {
 
 void failure_artifacts_repetitions_free(failure_artifacts_repetitions *repetitions) {
     if (!repetitions) return;
-    for (unsigned number = 0; number < repetitions->count; number++) failure_artifacts_chunk_free(repetitions->chunks[number]);
+    for (unsigned number = 0; number < repetitions->count; number++)
+        failure_artifacts_chunk_free(repetitions->chunks[number]);
     free(repetitions);
 }
 
@@ -173,10 +174,12 @@ static uint32_t add(
     const failure_artifacts_error_record *error = error_of(source, statement->order);
     uint32_t stack = statement->stack || !error ? statement->stack : error->stack;
     const record *parts[] = {
-        stack ? record_at(source, stack) : NULL, following(source, statement, failure_artifacts_record_values),
+        stack ? record_at(source, stack) : NULL,
+        following(source, statement, failure_artifacts_record_values),
         following(source, statement, failure_artifacts_record_end),
     };
-    size_t needed = text->length + sizeof *statement + sizeof(repeated_record) + 32 + (error ? error->record.length + 8 : 0);
+    size_t needed =
+        text->length + sizeof *statement + sizeof(repeated_record) + 32 + (error ? error->record.length + 8 : 0);
     for (unsigned index = 0; index < 3; index++) needed += parts[index] ? parts[index]->length + 8 : 0;
     if (!failure_artifacts_log_place(log, needed, 0)
         && (!begin_chunk(log, connection) || !failure_artifacts_log_place(log, needed, 0)))

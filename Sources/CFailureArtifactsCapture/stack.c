@@ -111,9 +111,9 @@ static _Unwind_Reason_Code visit(struct _Unwind_Context *context, void *argument
     uintptr_t address = position.address;
     // On x86-64, a call leaves the return address below the caller's part of the stack.
     search->calls[search->frames++] = (call){position.stack_pointer - sizeof address, address};
-    bool is_inside = library_end
-        ? is_in_library(address)
-        : is_taken(address) || (!search->was_inside && _Unwind_FindEnclosingFunction((void *)(address - 1)) == (void *)sqlite3_step);
+    bool is_inside = library_end ? is_in_library(address)
+                                 : is_taken(address)
+            || (!search->was_inside && _Unwind_FindEnclosingFunction((void *)(address - 1)) == (void *)sqlite3_step);
     if (is_inside) search->was_inside = true;
     if (is_inside || !search->was_inside) return _URC_NO_REASON;
     search->caller = position;
@@ -303,7 +303,7 @@ READS_STACK static bool frame_pointer_is_certain(const skip *skip, const positio
     for (uint32_t places = skip->places; places; places &= places - 1) {
         uint32_t place = (uint32_t)__builtin_ctz(places);
         uintptr_t value = place == 0 ? position->frame_pointer
-            : word(position->stack_pointer, skip->size - place * (uint32_t)sizeof(uintptr_t));
+                                     : word(position->stack_pointer, skip->size - place * (uint32_t)sizeof(uintptr_t));
         if (!is_first && value != *frame_pointer) return false;
         *frame_pointer = value;
         is_first = false;

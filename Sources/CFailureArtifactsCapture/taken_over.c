@@ -80,8 +80,7 @@ TAKES_OVER(
 
 #ifdef __APPLE__
 TAKES_OVER(int, open, (const char *name, sqlite3 **handle), (name, handle))
-TAKES_OVER(
-    int, open_v2, (const char *name, sqlite3 **handle, int flags, const char *vfs), (name, handle, flags, vfs))
+TAKES_OVER(int, open_v2, (const char *name, sqlite3 **handle, int flags, const char *vfs), (name, handle, flags, vfs))
 TAKES_OVER(int, open16, (const void *name, sqlite3 **handle), (name, handle))
 #endif
 
@@ -150,7 +149,8 @@ static void *request_profile(failure_artifacts_requests *requests, profile_funct
 
 unsigned failure_artifacts_requested_events(const failure_artifacts_requests *requests) {
     if (!requests) return 0;
-    return (requests->events & all_events) | (requests->events & legacy_trace ? SQLITE_TRACE_STMT : 0)
+    return (requests->events & all_events)
+        | (requests->events & legacy_trace ? SQLITE_TRACE_STMT : 0)
         // SQLite calls this function at the end of a statement that started before a trace replaced the request.
         | (requests->profile ? SQLITE_TRACE_PROFILE : 0);
 }
@@ -176,8 +176,10 @@ static running *find(failure_artifacts_requests *requests, const sqlite3_stmt *s
 
 static running running_now(const failure_artifacts_connection *connection, sqlite3_stmt *statement) {
     return (running){
-        statement, sqlite3_data_count(statement) > 0 ? -1 : sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_VM_STEP, 0),
-        connection->reported_events & SQLITE_TRACE_PROFILE, connection->requests->events & reports_end,
+        statement,
+        sqlite3_data_count(statement) > 0 ? -1 : sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_VM_STEP, 0),
+        connection->reported_events & SQLITE_TRACE_PROFILE,
+        connection->requests->events & reports_end,
     };
 }
 
@@ -412,8 +414,7 @@ static __attribute__((noinline, cold)) void statement_failed(sqlite3 *handle, sq
         // Another thread may have used the connection since.
         bool is_same = (extended & 0xff) == (code & 0xff);
         failure_artifacts_statement_failed(
-            connection, statement, is_same ? extended : code,
-            is_same ? sqlite3_errmsg(handle) : sqlite3_errstr(code));
+            connection, statement, is_same ? extended : code, is_same ? sqlite3_errmsg(handle) : sqlite3_errstr(code));
     }
     leave(handle);
 }
@@ -451,7 +452,11 @@ int failure_artifacts_taken_step(sqlite3_stmt *statement) {
 // prepared, which must not be taken for the error of the statement before.
 static bool is_unlogged(int code) {
     switch (code & 0xff) {
-    case SQLITE_BUSY: case SQLITE_LOCKED: case SQLITE_CONSTRAINT: case SQLITE_FULL: case SQLITE_IOERR: return true;
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+    case SQLITE_CONSTRAINT:
+    case SQLITE_FULL:
+    case SQLITE_IOERR: return true;
     default: return false;
     }
 }
@@ -465,8 +470,7 @@ static bool may_lack_schema(sqlite3 *handle, const char *sql) {
     return (sql[strspn(sql, " \t\r\n")] | 0x20) != 'b' || !sqlite3_get_autocommit(handle);
 }
 
-int failure_artifacts_taken_exec(
-    sqlite3 *handle, const char *sql, row_function *row, void *context, char **message) {
+int failure_artifacts_taken_exec(sqlite3 *handle, const char *sql, row_function *row, void *context, char **message) {
     const failure_artifacts_connection *connection = handle ? failure_artifacts_traced_connection(handle) : NULL;
     uint64_t before = connection ? failure_artifacts_last_use(connection) : 0;
     int code = failure_artifacts_original_exec(handle, sql, row, context, message);

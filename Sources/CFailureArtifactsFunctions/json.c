@@ -103,8 +103,8 @@ static int replace(sqlite3 *db, helper *helper, const char *name, int count) {
     strcpy(function->name, name);
     // If this fails, SQLite has called the destructor.
     return sqlite3_create_function_v2(
-        db, name, count, SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS | SQLITE_SUBTYPE, function, call,
-        NULL, NULL, function_ends);
+        db, name, count, SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS | SQLITE_SUBTYPE, function, call, NULL,
+        NULL, function_ends);
 }
 
 // The wrongly marked functions, which are the same for all connections. They are queried once, because the query

@@ -31,8 +31,7 @@ static uint64_t first_bits(const unsigned char digest[32], int count) {
     return bits >> (64 - count);
 }
 
-static void redact_number(
-    sqlite3_context *context, enum method method, sqlite3_value *value, const struct hmac *hmac) {
+static void redact_number(sqlite3_context *context, enum method method, sqlite3_value *value, const struct hmac *hmac) {
     bool is_integer = sqlite3_value_type(value) == SQLITE_INTEGER;
     if (method != hash) {
         if (is_integer) sqlite3_result_int(context, 0);
@@ -56,8 +55,7 @@ static void redact_number(
     }
 }
 
-static void redact_text(
-    sqlite3_context *context, enum method method, sqlite3_value *value, const struct hmac *hmac) {
+static void redact_text(sqlite3_context *context, enum method method, sqlite3_value *value, const struct hmac *hmac) {
     // Get the pointer before the count, because this call converts the text of a UTF-16 database.
     const unsigned char *text = sqlite3_value_text(value);
     size_t count = (size_t)sqlite3_value_bytes(value);
@@ -81,8 +79,7 @@ static void redact_text(
     sqlite3_result_text64(context, stars, characters, sqlite3_free, SQLITE_UTF8);
 }
 
-static void redact_blob(
-    sqlite3_context *context, enum method method, sqlite3_value *value, const struct hmac *hmac) {
+static void redact_blob(sqlite3_context *context, enum method method, sqlite3_value *value, const struct hmac *hmac) {
     const void *bytes = sqlite3_value_blob(value);
     int count = sqlite3_value_bytes(value);
     if (method == hash) {
@@ -112,6 +109,6 @@ int failure_artifacts_add_redact(sqlite3 *db, const void *key, size_t key_size) 
     hmac_begin(hmac, key, key_size);
     // SQLite also frees it if this fails.
     return sqlite3_create_function_v2(
-        db, "failure_artifacts_redact", 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY, hmac,
-        redact, NULL, NULL, free);
+        db, "failure_artifacts_redact", 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY, hmac, redact, NULL,
+        NULL, free);
 }

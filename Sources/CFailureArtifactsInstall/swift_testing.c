@@ -51,8 +51,7 @@ SWIFT bool test_is_stored(const void *function, const void *context, void *out, 
 
 // Calls Swift Testing's own function.
 store_function failure_artifacts_store_test;
-SWIFT bool failure_artifacts_store_test(
-    const void *function, const void *context, void *out, const void *type) {
+SWIFT bool failure_artifacts_store_test(const void *function, const void *context, void *out, const void *type) {
     static store_function *_Atomic known;
     store_function *original = atomic_load_explicit(&known, memory_order_relaxed);
     if (!original) {

@@ -37,6 +37,6 @@ static void differ(sqlite3_context *context, int count, sqlite3_value **values) 
 
 int failure_artifacts_add_differ(sqlite3 *db) {
     return sqlite3_create_function_v2(
-        db, "failure_artifacts_differ", -1, SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY, NULL,
-        differ, NULL, NULL, NULL);
+        db, "failure_artifacts_differ", -1, SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY, NULL, differ, NULL,
+        NULL, NULL);
 }

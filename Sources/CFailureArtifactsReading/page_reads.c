@@ -113,19 +113,33 @@ static int file_control(sqlite3_file *file, int operation, void *argument) {
     return system_file(file)->pMethods->xFileControl(system_file(file), operation, argument);
 }
 
-static int file_sector_size(sqlite3_file *file) {
-    return system_file(file)->pMethods->xSectorSize(system_file(file));
-}
+static int file_sector_size(sqlite3_file *file) { return system_file(file)->pMethods->xSectorSize(system_file(file)); }
 
 static int file_characteristics(sqlite3_file *file) {
     return system_file(file)->pMethods->xDeviceCharacteristics(system_file(file));
 }
 
 static const sqlite3_io_methods methods = {
-    3, file_close, file_read, file_write, file_truncate, file_sync, file_size, file_lock, file_unlock,
-    file_check_lock, file_control, file_sector_size, file_characteristics,
+    3,
+    file_close,
+    file_read,
+    file_write,
+    file_truncate,
+    file_sync,
+    file_size,
+    file_lock,
+    file_unlock,
+    file_check_lock,
+    file_control,
+    file_sector_size,
+    file_characteristics,
     // Write-ahead logs need shared memory, but these files have none.
-    NULL, NULL, NULL, NULL, file_fetch, file_unfetch,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    file_fetch,
+    file_unfetch,
 };
 
 // Maps a file that is open for reading only.

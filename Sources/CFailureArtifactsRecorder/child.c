@@ -56,17 +56,16 @@ static inline __attribute__((always_inline)) long start_process(
     register long r8 __asm__("r8") = 0;
     register work *r12 __asm__("r12") = context;
     register void (*r13)(work *) __asm__("r13") = body;
-    __asm__ volatile(
-        "syscall\n\t"
-        "test %%rax, %%rax\n\t"
-        "jnz 1f\n\t"
-        "mov %%r12, %%rdi\n\t"
-        "call *%%r13\n\t"
-        "hlt\n"
-        "1:"
-        : "+a"(result)
-        : "D"(flags), "S"(stack), "d"(0L), "r"(r10), "r"(r8), "r"(r12), "r"(r13)
-        : "rcx", "r11", "cc", "memory");
+    __asm__ volatile("syscall\n\t"
+                     "test %%rax, %%rax\n\t"
+                     "jnz 1f\n\t"
+                     "mov %%r12, %%rdi\n\t"
+                     "call *%%r13\n\t"
+                     "hlt\n"
+                     "1:"
+                     : "+a"(result)
+                     : "D"(flags), "S"(stack), "d"(0L), "r"(r10), "r"(r8), "r"(r12), "r"(r13)
+                     : "rcx", "r11", "cc", "memory");
     return result;
 #else
     register long x0 __asm__("x0") = (long)flags;
@@ -77,16 +76,15 @@ static inline __attribute__((always_inline)) long start_process(
     register long x8 __asm__("x8") = SYS_clone;
     register work *x9 __asm__("x9") = context;
     register void (*x10)(work *) __asm__("x10") = body;
-    __asm__ volatile(
-        "svc #0\n\t"
-        "cbnz x0, 1f\n\t"
-        "mov x0, x9\n\t"
-        "blr x10\n\t"
-        "brk #1\n"
-        "1:"
-        : "+r"(x0)
-        : "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x8), "r"(x9), "r"(x10)
-        : "cc", "memory");
+    __asm__ volatile("svc #0\n\t"
+                     "cbnz x0, 1f\n\t"
+                     "mov x0, x9\n\t"
+                     "blr x10\n\t"
+                     "brk #1\n"
+                     "1:"
+                     : "+r"(x0)
+                     : "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x8), "r"(x9), "r"(x10)
+                     : "cc", "memory");
     return x0;
 #endif
 }
@@ -122,8 +120,7 @@ IN_CHILD static void execute(work *work) {
     static char *const environment[] = {"LC_ALL=C", NULL};
     // The kernel's struct sigaction for the default action.
     static const uint64_t default_action[4];
-    const struct itimerval timer = {
-        .it_value = {work->milliseconds / 1000, work->milliseconds % 1000 * 1000}};
+    const struct itimerval timer = {.it_value = {work->milliseconds / 1000, work->milliseconds % 1000 * 1000}};
     const uint64_t mask = ~(1ULL << (SIGALRM - 1));
     // All descriptors are closed, so the system assigns these numbers in order.
     if (syscall(SYS_openat, AT_FDCWD, work->input, O_RDONLY) == 0
@@ -147,8 +144,7 @@ IN_CHILD static void start_program(work *work) {
     syscall(SYS_exit, 0);
 }
 
-int failure_artifacts_start_unnoticed(
-    char *const *arguments, const char *input, const char *output, int milliseconds) {
+int failure_artifacts_start_unnoticed(char *const *arguments, const char *input, const char *output, int milliseconds) {
     char *stacks = mmap(NULL, 2 * stack_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (stacks == MAP_FAILED) return 0;
     int adopts = 0;
@@ -169,8 +165,7 @@ int failure_artifacts_start_unnoticed(
 
 #else
 
-int failure_artifacts_start_unnoticed(
-    char *const *arguments, const char *input, const char *output, int milliseconds) {
+int failure_artifacts_start_unnoticed(char *const *arguments, const char *input, const char *output, int milliseconds) {
     (void)arguments, (void)input, (void)output, (void)milliseconds;
     return 0;
 }

@@ -6,9 +6,7 @@
 // Enough for most tests.
 enum { initial_capacity = 1 << 10 };
 
-failure_artifacts_lines *failure_artifacts_lines_create(void) {
-    return calloc(1, sizeof(failure_artifacts_lines));
-}
+failure_artifacts_lines *failure_artifacts_lines_create(void) { return calloc(1, sizeof(failure_artifacts_lines)); }
 
 void failure_artifacts_lines_free(failure_artifacts_lines *lines) {
     if (!lines) return;
@@ -98,9 +96,7 @@ void failure_artifacts_line_add_number(failure_artifacts_lines *lines, int64_t n
     add_digits(lines, number < 0 ? 0 - (uint64_t)number : (uint64_t)number, number < 0);
 }
 
-void failure_artifacts_line_add_id(failure_artifacts_lines *lines, uint64_t id) {
-    add_digits(lines, id, false);
-}
+void failure_artifacts_line_add_id(failure_artifacts_lines *lines, uint64_t id) { add_digits(lines, id, false); }
 
 void failure_artifacts_line_begins_test(
     failure_artifacts_lines *lines, uint64_t id, int64_t seconds, int64_t milliseconds) {

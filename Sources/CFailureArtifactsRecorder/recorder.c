@@ -183,9 +183,12 @@ bool failure_artifacts_recorder_read(const void *page, failure_artifacts_recorde
         return false;
     }
     *facts = (failure_artifacts_recorder_facts){
-        .journal_size = header.journal_size, .journal_length = header.journal_length,
-        .journal_generation = header.journal_generation, .chunk_count = header.chunk_count,
-        .first_clock = header.clocks[0], .last_clock = header.clocks[clock],
+        .journal_size = header.journal_size,
+        .journal_length = header.journal_length,
+        .journal_generation = header.journal_generation,
+        .chunk_count = header.chunk_count,
+        .first_clock = header.clocks[0],
+        .last_clock = header.clocks[clock],
         .slots_offset = slots_after(header.journal_size, header.chunk_count),
     };
     return true;
@@ -308,7 +311,8 @@ static chunk *take_from_file(void) {
     if (!recorder || recorder->is_closed || !recorder->has_chunks) {
     } else if (recorder->free_count > 0) {
         result = (chunk *)(recorder->memory + offset_of(recorder, recorder->free_chunks[--recorder->free_count]));
-    } else if (recorder->used_count < header_of(recorder)->chunk_count
+    } else if (
+        recorder->used_count < header_of(recorder)->chunk_count
         && reserve(recorder, offset_of(recorder, recorder->used_count), failure_artifacts_page)) {
         result = (chunk *)(recorder->memory + offset_of(recorder, recorder->used_count++));
         result->reserved = failure_artifacts_page;

@@ -69,7 +69,8 @@ static bool map(unsigned number) {
     usage->recorder = failure_artifacts_recorder_map(offset_of(number), failure_artifacts_slot_size, address);
     if (!usage->recorder) {
         enum { flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED };
-        if (mmap(address, failure_artifacts_slot_size, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED) return false;
+        if (mmap(address, failure_artifacts_slot_size, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED)
+            return false;
     }
     if (old) failure_artifacts_recorder_unmap(old);
     usage->is_mapped = true;
@@ -157,10 +158,16 @@ bool failure_artifacts_slot_read(const void *bytes, failure_artifacts_slot_facts
         && count > 0 && count <= failure_artifacts_slot_state / size;
     if (!is_valid) return false;
     *facts = (failure_artifacts_slot_facts){
-        .page_size = size, .page_count = count, .is_incomplete = atomic_load(&slot->is_incomplete),
-        .is_in_file = slot->is_in_file, .first = atomic_load(&slot->first), .next = atomic_load(&slot->next),
-        .pending = atomic_load(&slot->pending), .transactions = slot->transactions,
-        .postponed = atomic_load(&slot->postponed), .device = slot->device,
+        .page_size = size,
+        .page_count = count,
+        .is_incomplete = atomic_load(&slot->is_incomplete),
+        .is_in_file = slot->is_in_file,
+        .first = atomic_load(&slot->first),
+        .next = atomic_load(&slot->next),
+        .pending = atomic_load(&slot->pending),
+        .transactions = slot->transactions,
+        .postponed = atomic_load(&slot->postponed),
+        .device = slot->device,
         .inode = slot->inode,
     };
     memcpy(facts->schema, slot->schema, sizeof facts->schema);

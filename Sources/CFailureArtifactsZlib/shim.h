@@ -18,8 +18,7 @@ static inline int failure_artifacts_inflate_init(z_stream *stream, int window_bi
 // Decompresses raw deflate data in one step. Returns true if it is valid and fills the output.
 static inline bool failure_artifacts_inflate_whole(
     Bytef *input, unsigned input_size, Bytef *output, unsigned output_size) {
-    z_stream stream = {
-        .next_in = input, .avail_in = input_size, .next_out = output, .avail_out = output_size};
+    z_stream stream = {.next_in = input, .avail_in = input_size, .next_out = output, .avail_out = output_size};
     if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) return false;
     int result = inflate(&stream, Z_FINISH);
     inflateEnd(&stream);

@@ -290,13 +290,11 @@ void failure_artifacts_log_configure(unsigned statements, bool values, bool stac
 // thread may be inside the callback: see failure_artifacts_borrowing_begins(). `is_owned` is true if the caller may use
 // the connection itself.
 void failure_artifacts_log_read(
-    failure_artifacts_connection *connection, bool is_owned, void *context,
-    failure_artifacts_log_reader reader);
+    failure_artifacts_connection *connection, bool is_owned, void *context, failure_artifacts_log_reader reader);
 
 // Takes the log from a connection that ends; NULL if it has no log.
 failure_artifacts_log *failure_artifacts_log_take(failure_artifacts_connection *connection);
-void failure_artifacts_log_read_taken(
-    failure_artifacts_log *log, void *context, failure_artifacts_log_reader reader);
+void failure_artifacts_log_read_taken(failure_artifacts_log *log, void *context, failure_artifacts_log_reader reader);
 // Adds a reference to the log.
 void failure_artifacts_log_retain(failure_artifacts_log *log);
 // Releases a reference to the log, which may be NULL.
@@ -304,7 +302,6 @@ void failure_artifacts_log_release(failure_artifacts_log *log);
 
 // Restores the error state that the connection had before we used it: sqlite3_errcode(), sqlite3_errmsg() and
 // sqlite3_extended_errcode() return `code` and `message` again. The caller must own the connection.
-void failure_artifacts_restore_error(
-    failure_artifacts_connection *connection, int code, const char *message);
+void failure_artifacts_restore_error(failure_artifacts_connection *connection, int code, const char *message);
 
 #endif
