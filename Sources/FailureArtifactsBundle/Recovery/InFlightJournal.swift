@@ -71,8 +71,6 @@ package final class InFlightJournal: Sendable {
         var usedBySome: Set<String> = []
         /// The tests that the file lists.
         var inFlight: Set<JournalRecord.TestID> = []
-        /// The lines to write next.
-        let lines = JournalLines()
         /// The redaction rules, as a line of JSON; nil if there are none.
         var redactions: String?
         /// The images of the process, as a line of JSON; nil before the first test.
@@ -106,10 +104,8 @@ package final class InFlightJournal: Sendable {
                 failure_artifacts_recorder_has_chunks(file.recorder, rules == nil)
             }
             if let rules, !state.inFlight.isEmpty, state.owner == getpid() {
-                state.lines.clear()
-                state.lines.add(.redactions(rules))
                 // Without the rules, other processes would keep redacted content. No journal is better than that.
-                if !write(&state) { giveUp(&state) }
+                if !write(JournalRecord.redactions(rules).line, &state) { giveUp(&state) }
             }
         }
     }
@@ -125,10 +121,10 @@ package final class InFlightJournal: Sendable {
                 state.images = images
                 state.isStartCurrent = false
             }
-            guard !state.shared.isEmpty, hasFile(&state) else { return }
-            state.lines.clear()
-            guard note(test, &state) else { return }
-            if write(&state) { state.inFlight.insert(test.id) }
+            guard !state.shared.isEmpty, hasFile(&state), let start = start(of: test, &state) else {
+                return
+            }
+            if write(start, &state) { state.inFlight.insert(test.id) }
         }
     }
 
@@ -139,11 +135,9 @@ package final class InFlightJournal: Sendable {
                 if let path { share([String(cString: path)], &state) }
                 return
             }
-            guard hasFile(&state) else { return }
-            state.lines.clear()
-            guard note(test, &state) else { return }
-            state.lines.addOpened(path, by: test.id)
-            if write(&state) { state.inFlight.insert(test.id) }
+            guard hasFile(&state), let start = start(of: test, &state) else { return }
+            let opened = JournalRecord.opened(path: path.map { String(cString: $0) }, by: test.id)
+            if write(start + opened.line, &state) { state.inFlight.insert(test.id) }
         }
     }
 
@@ -160,11 +154,9 @@ package final class InFlightJournal: Sendable {
                     return
                 }
             }
-            guard hasFile(&state) else { return }
-            state.lines.clear()
-            if let test { guard note(test, &state) else { return } }
-            state.lines.add(.used(path: path, by: test?.id ?? 0, openedBy: opener))
-            if write(&state), let test { state.inFlight.insert(test.id) }
+            guard hasFile(&state), let start = test.map({ start(of: $0, &state) }) ?? "" else { return }
+            let used = JournalRecord.used(path: path, by: test?.id ?? 0, openedBy: opener)
+            if write(start + used.line, &state), let test { state.inFlight.insert(test.id) }
         }
     }
 
@@ -173,14 +165,9 @@ package final class InFlightJournal: Sendable {
         state.withLock { state in
             if !unwatched.isEmpty { share(unwatched, &state) }
             guard state.inFlight.remove(id) != nil, state.owner == getpid() else { return }
-            state.lines.clear()
-            if state.inFlight.isEmpty {
-                // The records of all tests are obsolete.
-                state.end = state.startEnd
-            } else {
-                state.lines.add(.ended(id))
-            }
-            write(&state)
+            // The records of all tests may be obsolete.
+            if state.inFlight.isEmpty { state.end = state.startEnd }
+            write(state.inFlight.isEmpty ? "" : JournalRecord.ended(id).line, &state)
         }
     }
 
@@ -199,29 +186,28 @@ package final class InFlightJournal: Sendable {
 
     // MARK: Writing
 
-    /// Adds the start of a test to the next lines, if it isn't in the file yet; returns false if they must not be
-    /// written.
-    private func note(_ test: Test, _ state: inout State) -> Bool {
-        if state.inFlight.contains(test.id) { return true }
+    /// Returns the line for the start of a test, which is empty if the file has it; nil if it must not be written.
+    ///
+    /// Writes the start of the file if it isn't current.
+    private func start(of test: Test, _ state: inout State) -> String? {
+        if state.inFlight.contains(test.id) { return "" }
         if state.inFlight.isEmpty && !state.isStartCurrent {
             state.end = 0
             let environment = environment()
-            state.lines.add(.process(environment))
-            if let run = environment.run { state.lines.add(.run(run)) }
-            if let file = state.file { state.lines.add(.file(file.identity)) }
-            if let images = state.images { state.lines.add(.images(images)) }
-            if let rules = state.redactions { state.lines.add(.redactions(rules)) }
-            for path in state.shared { state.lines.add(.opened(path: path, by: 0)) }
+            var records: [JournalRecord] = [.process(environment)]
+            if let run = environment.run { records.append(.run(run)) }
+            if let file = state.file { records.append(.file(file.identity)) }
+            if let images = state.images { records.append(.images(images)) }
+            if let rules = state.redactions { records.append(.redactions(rules)) }
+            records += state.shared.map { .opened(path: $0, by: 0) }
             // Without the rules that precede it, the test's record must not be written.
-            guard write(&state) else { return false }
-            state.lines.clear()
+            guard write(records.map(\.line).joined(), &state) else { return nil }
             state.startEnd = state.end
             state.isStartCurrent = state.images != nil
         }
         if let file = state.file { failure_artifacts_recorder_calibrate(file.recorder) }
-        state.lines.addBegan(test)
         if !state.usedBySome.isEmpty { state.usedBySome = [] }
-        return true
+        return JournalRecord.began(test.id, test.identity, at: test.start, after: test.order).line
     }
 
     private func share(_ paths: [String], _ state: inout State) {
@@ -231,22 +217,21 @@ package final class InFlightJournal: Sendable {
         state.shared.removeFirst(max(0, state.shared.count - Self.maximumShared))
         state.isStartCurrent = false
         guard !state.inFlight.isEmpty, state.owner == getpid() else { return }
-        state.lines.clear()
-        for path in new { state.lines.add(.opened(path: path, by: 0)) }
-        write(&state)
+        write(new.map { JournalRecord.opened(path: $0, by: 0).line }.joined(), &state)
     }
 
     /// Writes the lines after the existing ones, in place of those that are obsolete; returns true if it did.
     ///
     /// Call this only in the process that owns the file.
     @discardableResult
-    private func write(_ state: inout State) -> Bool {
-        guard let file = state.file, let lines = state.lines.bytes,
-            failure_artifacts_journal_write(
-                file.recorder, state.end, lines.baseAddress, lines.count)
-        else { return false }
-        state.end += UInt64(lines.count)
-        return true
+    private func write(_ lines: String, _ state: inout State) -> Bool {
+        guard let file = state.file else { return false }
+        var lines = lines
+        let isWritten = lines.withUTF8 {
+            failure_artifacts_journal_write(file.recorder, state.end, $0.baseAddress, $0.count)
+        }
+        if isWritten { state.end += UInt64(lines.utf8.count) }
+        return isWritten
     }
 
     /// Removes the file for good: no other is created.

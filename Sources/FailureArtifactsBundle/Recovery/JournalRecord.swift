@@ -35,10 +35,50 @@ package enum JournalRecord: Equatable, Sendable {
     // MARK: Writing
 
     /// The line, including its newline.
-    package var line: String {
-        let lines = JournalLines()
-        lines.add(self)
-        return lines.bytes.map { String(decoding: $0, as: UTF8.self) } ?? ""
+    package var line: String { fields.map(Self.escaped).joined(separator: "\t") + "\n" }
+
+    private var fields: [String] {
+        switch self {
+        case .process(let environment):
+            let ci = environment.ci
+            let variables = ci?.variables.sorted { $0.key < $1.key } ?? []
+            return [
+                "P", environment.operatingSystem, environment.architecture, environment.swift,
+                environment.sqlite, String(environment.processID),
+            ] + (ci.map { [$0.service] } ?? []) + variables.flatMap { [$0.key, $0.value] }
+        case .run(let identifier): return ["N", identifier]
+        case .file(let identity): return ["F", String(identity.device), String(identity.inode)]
+        case .redactions(let rules): return ["R", rules]
+        case .images(let images): return ["I", images]
+        case .began(let id, let test, let date, let order):
+            // The mark distinguishes an empty list of arguments from a test that isn't parameterised.
+            return [
+                "T", String(id), String(date.seconds), String(date.milliseconds), String(order),
+                test.framework, test.suite, test.name, String(test.attempt),
+            ] + (test.arguments.map { ["("] + $0 } ?? [])
+        case .opened(let path, let id): return ["S", String(id)] + (path.map { [$0] } ?? [])
+        case .used(let path, let id, let opener):
+            return ["U", String(id), opener?.suite ?? "", opener?.name ?? ""] + (path.map { [$0] } ?? [])
+        case .ended(let id): return ["E", String(id)]
+        }
+    }
+
+    private static func escaped(_ field: String) -> String {
+        var field = field
+        // Checked in C, because debug builds are slow and few fields have such a character.
+        let isPlain = field.withUTF8 { bytes in
+            guard let start = bytes.baseAddress else { return true }
+            return !"\\\t\n".utf8.contains { memchr(start, Int32($0), bytes.count) != nil }
+        }
+        if isPlain { return field }
+        return field.unicodeScalars.reduce(into: "") { result, scalar in
+            switch scalar {
+            case "\\": result += #"\\"#
+            case "\t": result += #"\t"#
+            case "\n": result += #"\n"#
+            default: result.unicodeScalars.append(scalar)
+            }
+        }
     }
 
     // MARK: Reading

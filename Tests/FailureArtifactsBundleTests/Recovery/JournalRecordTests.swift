@@ -36,7 +36,6 @@ import Testing
         #expect(JournalRecord.records(in: Array(records.map(\.line).joined().utf8)) == records)
     }
 
-    /// Swift reads what C has written, for any names.
     @Test func hostileNamesAreRead() {
         let seed: UInt64 = 20_261_122
         var dice = Dice(seed: seed)
@@ -57,32 +56,15 @@ import Testing
             let date = Timestamp(
                 seconds: dice.next(2) == 0 ? .min : Int64(dice.next(1 << 30)),
                 milliseconds: Int32(dice.next(1000)))
-            // A C string ends at the first NUL byte.
-            let path = name().filter { $0 != "\u{0}" }
+            let path = name()
             let some: [JournalRecord] = [
                 .began(id, test, at: date), .opened(path: path, by: id), .opened(path: nil, by: id),
                 .redactions(name()), .ended(id),
                 .used(path: path, by: id, openedBy: .init(suite: "a" + name(), name: name())),
             ]
-            #expect(JournalRecord.records(in: bytes(of: some)) == some, "seed \(seed)")
+            #expect(
+                JournalRecord.records(in: Array(some.map(\.line).joined().utf8)) == some, "seed \(seed)")
         }
-    }
-
-    /// The buffer is reused for each journal, so no earlier lines may remain.
-    @Test func linesThatAreUsedAgainBeginEmpty() {
-        let lines = JournalLines()
-        for record in records {
-            lines.clear()
-            #expect(lines.bytes?.isEmpty == true)
-            lines.add(record)
-            #expect(lines.bytes.map { JournalRecord.records(in: Array($0)) } == [record])
-        }
-    }
-
-    private func bytes(of records: [JournalRecord]) -> [UInt8] {
-        let lines = JournalLines()
-        for record in records { lines.add(record) }
-        return lines.bytes.map { Array($0) } ?? []
     }
 
     /// The process may have died after any byte.
@@ -123,7 +105,8 @@ import Testing
             .used(path: "/own", by: 5, openedBy: opener), .used(path: "/again", by: 5, openedBy: opener),
             .opened(path: "/again", by: 5), .began(6, test, at: .now),
         ]
-        let tests = InFlightTest.all(in: bytes(of: records), of: ProcessIdentity(number: 42, start: 7))
+        let tests = InFlightTest.all(
+            in: Array(records.map(\.line).joined().utf8), of: ProcessIdentity(number: 42, start: 7))
         let some = InFlightTest.Path(path: "/some", isShared: true)
         #expect(
             tests.map(\.paths) == [
