@@ -1,13 +1,125 @@
 #include "redaction.h"
 
-#include "sha256.h"
-
 #include <sqlite3.h>
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+// MARK: - SHA-256
+
+// The first 32 bits of the fractions of the cube roots of the first 64 primes.
+static const uint32_t constants[64] = {
+    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
+    0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
+    0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
+    0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
+    0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
+    0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
+    0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
+    0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
+};
+
+static uint32_t rotated(uint32_t word, int bits) { return word >> bits | word << (32 - bits); }
+
+static void add_block(uint32_t state[8], const unsigned char *block) {
+    uint32_t words[64];
+    for (int i = 0; i < 16; i++) {
+        const unsigned char *bytes = block + i * 4;
+        words[i] = (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
+    }
+    for (int i = 16; i < 64; i++) {
+        uint32_t x = words[i - 15], y = words[i - 2];
+        words[i] = words[i - 16] + (rotated(x, 7) ^ rotated(x, 18) ^ x >> 3) + words[i - 7]
+            + (rotated(y, 17) ^ rotated(y, 19) ^ y >> 10);
+    }
+    uint32_t a = state[0], b = state[1], c = state[2], d = state[3];
+    uint32_t e = state[4], f = state[5], g = state[6], h = state[7];
+    for (int i = 0; i < 64; i++) {
+        uint32_t first =
+            h + (rotated(e, 6) ^ rotated(e, 11) ^ rotated(e, 25)) + ((e & f) ^ (~e & g)) + constants[i] + words[i];
+        uint32_t second = (rotated(a, 2) ^ rotated(a, 13) ^ rotated(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
+        h = g, g = f, f = e, e = d + first, d = c, c = b, b = a, a = first + second;
+    }
+    state[0] += a, state[1] += b, state[2] += c, state[3] += d;
+    state[4] += e, state[5] += f, state[6] += g, state[7] += h;
+}
+
+// The state of a SHA-256 hash (FIPS 180-4) of bytes that arrive in pieces.
+struct sha256 {
+    uint32_t state[8];
+    uint64_t size;
+    unsigned char block[64];
+};
+
+static void sha256_begin(struct sha256 *hash) {
+    // The first 32 bits of the fractions of the square roots of the first eight primes.
+    static const uint32_t start[8] = {
+        0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19,
+    };
+    memcpy(hash->state, start, sizeof start);
+    hash->size = 0;
+}
+
+static void sha256_add(struct sha256 *hash, const void *bytes, size_t count) {
+    const unsigned char *next = bytes;
+    while (count > 0) {
+        size_t used = hash->size % 64;
+        if (used == 0 && count >= 64) {
+            add_block(hash->state, next);
+            hash->size += 64, next += 64, count -= 64;
+            continue;
+        }
+        size_t taken = count < 64 - used ? count : 64 - used;
+        memcpy(hash->block + used, next, taken);
+        hash->size += taken, next += taken, count -= taken;
+        if (hash->size % 64 == 0) add_block(hash->state, hash->block);
+    }
+}
+
+static void sha256_end(struct sha256 *hash, unsigned char result[32]) {
+    static const unsigned char padding[64] = {0x80};
+    unsigned char size[8];
+    uint64_t bits = hash->size * 8;
+    for (int i = 0; i < 8; i++) size[i] = (unsigned char)(bits >> (56 - 8 * i));
+    size_t used = hash->size % 64;
+    sha256_add(hash, padding, (used < 56 ? 56 : 120) - used);
+    sha256_add(hash, size, 8);
+    for (int i = 0; i < 32; i++) result[i] = (unsigned char)(hash->state[i / 4] >> (24 - 8 * (i % 4)));
+}
+
+// The state of an HMAC (RFC 2104): both hashes after their key blocks. It is copied for each message.
+struct hmac {
+    struct sha256 inner;
+    struct sha256 outer;
+};
+
+static void hmac_begin(struct hmac *hmac, const void *key, size_t count) {
+    unsigned char block[64] = {0};
+    if (count > sizeof block) {
+        sha256_begin(&hmac->inner);
+        sha256_add(&hmac->inner, key, count);
+        sha256_end(&hmac->inner, block);
+    } else if (count > 0) {
+        memcpy(block, key, count);
+    }
+    for (int i = 0; i < 64; i++) block[i] ^= 0x36;
+    sha256_begin(&hmac->inner);
+    sha256_add(&hmac->inner, block, sizeof block);
+    for (int i = 0; i < 64; i++) block[i] ^= 0x36 ^ 0x5c;
+    sha256_begin(&hmac->outer);
+    sha256_add(&hmac->outer, block, sizeof block);
+}
+
+static void hmac_of(const struct hmac *hmac, const void *message, size_t count, unsigned char result[32]) {
+    struct sha256 inner = hmac->inner, outer = hmac->outer;
+    sha256_add(&inner, message, count);
+    sha256_end(&inner, result);
+    sha256_add(&outer, result, 32);
+    sha256_end(&outer, result);
+}
 
 void failure_artifacts_sha256(const void *bytes, size_t size, unsigned char result[32]) {
     struct sha256 hash;
@@ -22,6 +134,8 @@ void failure_artifacts_hmac_sha256(
     hmac_begin(&hmac, key, key_size);
     hmac_of(&hmac, message, message_size, result);
 }
+
+// MARK: - The SQL function
 
 enum method { nothing, mask, hash };
 

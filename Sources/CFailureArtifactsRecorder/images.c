@@ -76,6 +76,13 @@ uint64_t failure_artifacts_loaded_images(void) {
     return count;
 }
 
+// swift/Runtime/Backtrace.h. swift_demangle would add the module and the types.
+__attribute__((weak)) char *_swift_backtrace_demangle(const char *name, size_t length, char *output, size_t *capacity);
+
+char *failure_artifacts_demangled(const char *name) {
+    return _swift_backtrace_demangle ? _swift_backtrace_demangle(name, strlen(name), NULL, NULL) : NULL;
+}
+
 #else
 
 #include <mach-o/dyld.h>
@@ -90,5 +97,10 @@ void failure_artifacts_each_image(
 }
 
 uint64_t failure_artifacts_loaded_images(void) { return _dyld_image_count(); }
+
+char *failure_artifacts_demangled(const char *name) {
+    (void)name;
+    return NULL;
+}
 
 #endif

@@ -18,13 +18,17 @@ typedef struct failure_artifacts_image_in_memory {
     size_t build_id_length;
 } failure_artifacts_image_in_memory;
 
-// Calls `body` with each image, starting with the executable. Takes the dynamic linker's lock; must not be called from a
-// callback of SQLite.
+// Calls `body` with each image, starting with the executable. Takes the dynamic linker's lock; must not be called from
+// a callback of SQLite.
 void failure_artifacts_each_image(
     void *context, void (*body)(void *context, const failure_artifacts_image_in_memory *image));
 
 // Returns the number of libraries that were ever loaded. If it is the same as before, so are the images, except for
 // libraries that were unloaded.
 uint64_t failure_artifacts_loaded_images(void);
+
+// Demangles the name of a function in Swift or C++, as Swift's backtraces do, such as `closure #1 in Ledger.split(_:)`.
+// The caller frees the result. Returns NULL for another name, or if the runtime library can't demangle.
+char *failure_artifacts_demangled(const char *name);
 
 #endif
