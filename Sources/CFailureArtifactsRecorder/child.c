@@ -17,11 +17,11 @@
 #include <unistd.h>
 
 // This process has a child for a moment. Its end sends no signal, and only a wait with __WCLONE or __WALL would report
-// it (clone(2), wait(2)). The child starts the program, and ends: the program is an orphan, so another process waits for
-// it. The child can't be the program itself, because execve(2) restores the signal.
+// it (clone(2), wait(2)). The child starts the program, and ends: the program is an orphan, so another process waits
+// for it. The child can't be the program itself, because execve(2) restores the signal.
 //
-// Both run in this process's memory, while the calling thread is suspended, until the program is executed. They make only
-// system calls, and all signals are blocked: a function of the C library might change the state of this thread, a
+// Both run in this process's memory, while the calling thread is suspended, until the program is executed. They make
+// only system calls, and all signals are blocked: a function of the C library might change the state of this thread, a
 // sanitizer's interceptor would record the descriptors of the child as this process's, and ThreadSanitizer's clone()
 // fails if the memory is shared. Instrumentation is off for the same reason.
 #define IN_CHILD __attribute__((disable_sanitizer_instrumentation, noinline))
@@ -39,7 +39,7 @@ typedef struct work {
     long program;
 } work;
 
-// Linux 5.9; missing in older headers.
+// Linux 5.9, and missing in older headers. Without it, no program is started.
 #ifndef SYS_close_range
 #define SYS_close_range 436
 #endif
@@ -89,32 +89,6 @@ static inline __attribute__((always_inline)) long start_process(
 #endif
 }
 
-// Closes all descriptors without close_range(2), which old kernels and some sandboxes lack. Returns false if they can't be
-// listed.
-IN_CHILD static bool close_each(void) {
-    typedef struct entry {
-        uint64_t inode, offset;
-        unsigned short length;
-        unsigned char type;
-        char name[];
-    } entry;
-    _Alignas(entry) char buffer[1024];
-    long directory = syscall(SYS_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY);
-    if (directory < 0) return false;
-    for (;;) {
-        long length = syscall(SYS_getdents64, directory, buffer, sizeof buffer);
-        if (length <= 0) return syscall(SYS_close, directory) == 0 && length == 0;
-        for (long position = 0; position < length;) {
-            const entry *entry = (const void *)(buffer + position);
-            long descriptor = 0;
-            const char *digit = entry->name;
-            while (*digit >= '0' && *digit <= '9') descriptor = descriptor * 10 + (*digit++ - '0');
-            if (digit != entry->name && descriptor != directory) syscall(SYS_close, descriptor);
-            position += entry->length;
-        }
-    }
-}
-
 // Executes the program, in its own process.
 IN_CHILD static void execute(work *work) {
     static char *const environment[] = {"LC_ALL=C", NULL};
@@ -137,7 +111,7 @@ IN_CHILD static void execute(work *work) {
 // Starts the program, in the child.
 IN_CHILD static void start_program(work *work) {
     // The descriptors are copies, so this process's locks stay.
-    if (syscall(SYS_close_range, 0u, ~0u, 0u) == 0 || close_each()) {
+    if (syscall(SYS_close_range, 0u, ~0u, 0u) == 0) {
         work->program = start_process(SIGCHLD, work->stack, execute, work);
         if (work->waits && work->program > 0) syscall(SYS_wait4, work->program, NULL, 0, NULL);
     }
