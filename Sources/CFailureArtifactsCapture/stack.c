@@ -18,14 +18,11 @@
 enum {
     // The stack that must be left, in bytes: unwinding takes some of it.
     least_left = 16 << 10,
-    // The maximum number of SQLite's own frames.
+    // The maximum number of this package's and SQLite's own frames.
     maximum_inside = 32,
-    // The maximum number of calls in a layout, and the layouts that each thread remembers.
-    maximum_calls = 14,
-    known_layouts = 4,
-    // The functions without a frame pointer that each thread remembers, and its searches for them. The walk ends at others.
-    maximum_skips = 64,
-    maximum_searches = 256,
+    // The calls whose way out each thread remembers, and its searches for them. The walk ends at others.
+    maximum_skips = 128,
+    maximum_searches = 512,
 };
 
 // Sanitizers would report the words of the stack that belong to no variable.
@@ -64,8 +61,11 @@ static bool is_taken(uintptr_t address) {
     return address >= (uintptr_t)__start_failure_artifacts_taken && address < (uintptr_t)__stop_failure_artifacts_taken;
 }
 
-static bool is_in_library(uintptr_t address) {
-    return (address >= library_start && address < library_end) || is_taken(address);
+// True if a frame belongs to SQLite, whose frames follow those of this package.
+static bool is_inside(uintptr_t address, bool was_inside) {
+    if (is_taken(address)) return true;
+    if (library_end) return address >= library_start && address < library_end;
+    return !was_inside && _Unwind_FindEnclosingFunction((void *)(address - 1)) == (void *)sqlite3_step;
 }
 
 void failure_artifacts_stack_prepare(void) { pthread_once(&library_once, find_library); }
@@ -78,47 +78,6 @@ typedef struct position {
     uintptr_t stack_pointer;
     uintptr_t frame_pointer;
 } position;
-
-static position position_in(struct _Unwind_Context *context) {
-    // DWARF's number of the register: rbp on x86-64, x29 on arm64.
-#if defined(__x86_64__)
-    enum { frame_pointer = 6 };
-#else
-    enum { frame_pointer = 29 };
-#endif
-    return (position){_Unwind_GetIP(context), _Unwind_GetCFA(context), _Unwind_GetGR(context, frame_pointer)};
-}
-
-// A return address on the stack.
-typedef struct call {
-    uintptr_t place;
-    uintptr_t address;
-} call;
-
-typedef struct search {
-    bool was_inside;
-    int frames;
-    // The calls up to the first frame outside SQLite, and that frame.
-    call calls[maximum_inside];
-    position caller;
-} search;
-
-// Debian's SQLite is built without frame pointers, so the unwinder has to find the way out of it.
-static _Unwind_Reason_Code visit(struct _Unwind_Context *context, void *argument) {
-    search *search = argument;
-    if (search->frames == maximum_inside) return _URC_END_OF_STACK;
-    position position = position_in(context);
-    uintptr_t address = position.address;
-    // On x86-64, a call leaves the return address below the caller's part of the stack.
-    search->calls[search->frames++] = (call){position.stack_pointer - sizeof address, address};
-    bool is_inside = library_end ? is_in_library(address)
-                                 : is_taken(address)
-            || (!search->was_inside && _Unwind_FindEnclosingFunction((void *)(address - 1)) == (void *)sqlite3_step);
-    if (is_inside) search->was_inside = true;
-    if (is_inside || !search->was_inside) return _URC_NO_REASON;
-    search->caller = position;
-    return _URC_END_OF_STACK;
-}
 
 // MARK: - The thread's stack
 
@@ -152,103 +111,53 @@ static range find_stack(void) {
     return is_known ? (range){(uintptr_t)address, (uintptr_t)address + size} : (range){0, 0};
 }
 
-// MARK: - Layouts
-
-// The layout of the stack between failure_artifacts_stack() and SQLite's caller. It is the same whenever the same calls
-// lead there, because their frames have fixed sizes. The unwinder takes about 13,000 instructions to find it. All offsets
-// are from the frame of failure_artifacts_stack(), in bytes.
-typedef struct layout {
-    // The number of calls; 0 if the layout is not complete.
-    unsigned count;
-    // The offset of the caller's frame pointer, which one of the functions has saved.
-    uint32_t frame_pointer;
-    // The return addresses; the last one, to SQLite's caller, may differ.
-    struct {
-        uint32_t offset;
-        uintptr_t address;
-    } calls[maximum_calls];
-} layout;
-
-static _Thread_local layout layouts[known_layouts];
-static _Thread_local unsigned next_layout;
-
-// Reads a word of the stack. Returns 0 beyond its end: a signal handler may interrupt the writing of a layout.
-READS_STACK static uintptr_t word(uintptr_t here, uint32_t offset) {
-    return offset <= stack.end - here - sizeof(uintptr_t) ? *(const uintptr_t *)(here + offset) : 0;
+// Returns the address without a signature: on arm64, libraries may sign return addresses on the stack.
+static uintptr_t without_signature(uintptr_t address) {
+#if defined(__aarch64__)
+    // XPACLRI, which does nothing on processors without signatures.
+    register uintptr_t x30 __asm__("x30") = address;
+    __asm__("hint #7" : "+r"(x30));
+    return x30;
+#else
+    return address;
+#endif
 }
 
-// Finds SQLite's caller, if this is the layout of the stack.
-READS_STACK static bool follow(const layout *layout, uintptr_t here, position *found) {
-    if (layout->count == 0) return false;
-    unsigned last = layout->count - 1;
-    for (unsigned index = 0; index < last; index++) {
-        if (word(here, layout->calls[index].offset) != layout->calls[index].address) return false;
-    }
-    found->address = word(here, layout->calls[last].offset);
-    found->stack_pointer = here + layout->calls[last].offset + sizeof(uintptr_t);
-    found->frame_pointer = word(here, layout->frame_pointer);
-    // Otherwise more of SQLite's functions follow: sqlite3_exec() calls sqlite3_step() too.
-    return !is_in_library(found->address);
-}
-
-// Remembers the layout that the unwinder found, if the stack confirms it. That is never so on arm64, where functions save
-// return addresses in other places.
-READS_STACK static void learn(uintptr_t here, const search *found) {
-    layout *new = &layouts[next_layout++ % known_layouts];
-    new->count = 0;
-    atomic_signal_fence(memory_order_seq_cst);
-    unsigned count = 0;
-    for (const call *call = found->calls; call < found->calls + found->frames; call++) {
-        if (call->place < here) continue;
-        uintptr_t offset = call->place - here;
-        if (count == maximum_calls || offset > UINT32_MAX || word(here, (uint32_t)offset) != call->address) return;
-        new->calls[count].offset = (uint32_t)offset;
-        new->calls[count++].address = call->address;
-    }
-    if (count == 0) return;
-    // A frame pointer of SQLite's caller is above SQLite's frames. The first function that changes the register has saved
-    // it next to the return address.
-    uint32_t end = new->calls[count - 1].offset, offset = end;
-    if (found->caller.frame_pointer <= here + end) return;
-    do {
-        if (offset == 0) return;
-        offset -= sizeof(uintptr_t);
-    } while (word(here, offset) != found->caller.frame_pointer);
-    new->frame_pointer = offset;
-    atomic_signal_fence(memory_order_seq_cst);
-    new->count = count;
-}
-
-// Finds the first frame outside SQLite.
-static position find_caller(uintptr_t here) {
-    position caller;
-    for (unsigned index = 0; index < known_layouts; index++) {
-        if (follow(&layouts[index], here, &caller)) return caller;
-    }
-    search found;
-    found.was_inside = false;
-    found.frames = 0;
-    found.caller.address = 0;
-    _Unwind_Backtrace(visit, &found);
-    if (found.caller.address) learn(here, &found);
-    return found.caller;
+// Goes to the caller of a function that has a frame pointer. Returns false if it has none.
+READS_STACK static bool follow_frame_pointer(position *position) {
+    uintptr_t frame = position->frame_pointer;
+    if (frame < position->stack_pointer || frame > stack.end - 2 * sizeof frame || frame % sizeof frame != 0)
+        return false;
+    // Each frame starts with the caller's frame pointer, followed by the return address.
+    const uintptr_t *words = (const uintptr_t *)frame;
+    position->address = without_signature(words[1]);
+    position->stack_pointer = frame + 2 * sizeof frame;
+    // Swift marks the frames of async functions with this bit.
+    position->frame_pointer = words[0] & ~((uintptr_t)1 << 60);
+    return true;
 }
 
 // MARK: - Functions without a frame pointer
 
 #if defined(__x86_64__)
 
+// Reads a word of the stack. Returns 0 beyond its end.
+READS_STACK static uintptr_t word(uintptr_t here, uint32_t offset) {
+    return offset <= stack.end - here - sizeof(uintptr_t) ? *(const uintptr_t *)(here + offset) : 0;
+}
+
 // The way from a call in a function to that function's caller, if the function uses the frame pointer's register for
-// something else. DispatchQueue.sync(execute:) and most of Debian's libraries do. Such a frame has a fixed size: a function
-// that changes the size has a frame pointer.
+// something else: Debian's SQLite, most of its other libraries, and DispatchQueue.sync(execute:) do. Such a frame has a
+// fixed size: a function that changes the size has a frame pointer. The unwinder takes thousands of instructions to
+// find it.
 typedef struct skip {
     // The return address of the call.
     uintptr_t address;
     // The distance between the stack pointers, in bytes; 0 for a function at the end of the stack, which has no caller.
     uint32_t size;
-    // The places that may have the caller's register, as bits: 0 for the register itself, and n for the nth word from the
-    // frame's end. A place can have the same value by chance. If the places have different values, another search leaves
-    // fewer of them.
+    // The places that may have the caller's register, as bits: 0 for the register itself, and n for the nth word from
+    // the frame's end. A place can have the same value by chance. If the places have different values, another search
+    // leaves fewer of them.
     uint32_t places;
 } skip;
 
@@ -256,6 +165,12 @@ static _Thread_local skip skips[maximum_skips];
 static _Thread_local unsigned skip_count;
 // The number of this thread's searches.
 static _Thread_local unsigned skip_searches;
+
+static position position_in(struct _Unwind_Context *context) {
+    // DWARF's number of rbp.
+    enum { frame_pointer = 6 };
+    return (position){_Unwind_GetIP(context), _Unwind_GetCFA(context), _Unwind_GetGR(context, frame_pointer)};
+}
 
 typedef struct return_search {
     position callee;
@@ -343,30 +258,23 @@ READS_STACK static bool skip_function(position *position) {
     return position->address != 0;
 }
 
+// Goes from this package's or SQLite's code to its caller. SQLite may have any value in the frame pointer's register.
+static bool leave_function(position *position) { return skip_function(position); }
+
 #else
 
-// On arm64, compilers give all functions that call others a frame pointer. If one was asked not to, the register has its
-// caller's, so the walk leaves out that caller, and goes on behind it.
+// On arm64, compilers give all functions that call others a frame pointer. If one was asked not to, the register has
+// its caller's, so the walk leaves out that caller, and goes on behind it.
 static bool skip_function(position *position) {
     (void)position;
     return false;
 }
 
+static bool leave_function(position *position) { return follow_frame_pointer(position); }
+
 #endif
 
 // MARK: - The walk
-
-// Returns the address without a signature: on arm64, libraries may sign return addresses on the stack.
-static uintptr_t without_signature(uintptr_t address) {
-#if defined(__aarch64__)
-    // XPACLRI, which does nothing on processors without signatures.
-    register uintptr_t x30 __asm__("x30") = address;
-    __asm__("hint #7" : "+r"(x30));
-    return x30;
-#else
-    return address;
-#endif
-}
 
 READS_STACK int failure_artifacts_stack(uintptr_t *addresses, int maximum) {
     if (!is_stack_known) {
@@ -376,21 +284,19 @@ READS_STACK int failure_artifacts_stack(uintptr_t *addresses, int maximum) {
     // A signal handler may run on another stack.
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
     if (here < stack.start || here >= stack.end || here - stack.start < least_left) return 0;
-    position position = find_caller(here);
+    position position = {0, here, here};
+    if (!follow_frame_pointer(&position)) return 0;
+    bool was_inside = false, is_caller = false;
     int count = 0;
-    while (position.address && count < maximum) {
-        addresses[count++] = position.address;
-        uintptr_t frame = position.frame_pointer;
-        if (frame < position.stack_pointer || frame > stack.end - 2 * sizeof frame || frame % sizeof frame != 0) {
-            if (!skip_function(&position)) break;
-            continue;
-        }
-        // Each frame starts with the caller's frame pointer, followed by the return address.
-        const uintptr_t *words = (const uintptr_t *)frame;
-        position.address = without_signature(words[1]);
-        position.stack_pointer = frame + 2 * sizeof frame;
-        // Swift marks the frames of async functions with this bit.
-        position.frame_pointer = words[0] & ~((uintptr_t)1 << 60);
+    for (int frames = 0; position.address && count < maximum; frames++) {
+        bool is_sqlite = !is_caller && is_inside(position.address, was_inside);
+        is_caller = was_inside && !is_sqlite;
+        was_inside |= is_sqlite;
+        if (is_caller) addresses[count++] = position.address;
+        else if (frames == maximum_inside) break;
+        bool has_caller =
+            is_caller ? follow_frame_pointer(&position) || skip_function(&position) : leave_function(&position);
+        if (!has_caller) break;
     }
     return count;
 }
