@@ -1,7 +1,6 @@
 #define _GNU_SOURCE // For statx().
 
 #include "page_cache.h"
-#include "cache.h"
 #include "database_header.h"
 #include "history.h"
 #include "keeping.h"
@@ -17,13 +16,13 @@
 // A page cache that passes each call on to SQLite's own, by the documented interface
 // (https://www.sqlite.org/c3ref/pcache_methods2.html). It notes which pages are pinned and requested, for two purposes.
 //
-// Reading pages: SQLite pins a page while it uses it, and a changed page until it has written it. Reading a page pins it,
-// and only a page that was not pinned before may be unpinned afterwards.
+// Reading pages: SQLite pins a page while it uses it, and a changed page until it has written it. Reading a page pins
+// it, and only a page that was not pinned before may be unpinned afterwards.
 //
-// The history: a transaction can only have changed pages that SQLite requested. Relies on: SQLite truncates the cache to
-// the size of the database at the end of each write transaction, after the commit and while it has its locks
-// (pager_end_transaction() in pager.c). Verified on SQLite 3.40.1 and 3.50.4, and read in versions since 3.7. Otherwise:
-// several transactions become one state, or there is no history.
+// The history: a transaction can only have changed pages that SQLite requested. Relies on: SQLite truncates the cache
+// to the size of the database at the end of each write transaction, after the commit and while it has its locks
+// (pager_end_transaction() in pager.c). Verified on SQLite 3.40.1 and 3.50.4, and read in versions since 3.7.
+// Otherwise: several transactions become one state, or there is no history.
 
 // SQLite's own methods, and the library that uses them.
 typedef struct wrapped_library {
@@ -46,7 +45,7 @@ typedef struct page_cache {
     // NULL if no history is recorded.
     failure_artifacts_history *history;
     sqlite3_file *file;
-    failure_artifacts_requests requests;
+    failure_artifacts_page_requests requests;
     // The number of the current transaction, over all caches.
     uint32_t transaction;
     uint32_t unpinnings;
@@ -75,7 +74,7 @@ static inline mark *mark_of(const page_cache *cache, const sqlite3_pcache_page *
 
 static void begin_transaction(page_cache *cache) {
     static _Atomic(uint32_t) transactions;
-    cache->transaction = atomic_fetch_add_explicit(&transactions, 1, memory_order_relaxed);
+    cache->transaction = atomic_fetch_add(&transactions, 1);
 }
 
 // MARK: - Reading pages
@@ -96,9 +95,9 @@ static int compare_unpinnings(const void *a, const void *b) {
     return difference == 0 ? 0 : difference < 1u << 31 ? 1 : -1;
 }
 
-// SQLite drops the page that was unpinned first. The pages of a transaction were unpinned after all others, so unpinning
-// them in the same order restores that order. In another one, SQLite could write a page to the file earlier than it would
-// otherwise.
+// SQLite drops the page that was unpinned first. The pages of a transaction were unpinned after all others, so
+// unpinning them in the same order restores that order. In another one, SQLite could write a page to the file earlier
+// than it would otherwise.
 static void give_back_pages(sqlite3_pcache *cache, sqlite3_pcache_page **pages, uint32_t count) {
     uint32_t unpinned = 0;
     for (uint32_t i = 0; i < count; i++) {

@@ -3,12 +3,23 @@
 
 #include "library.h"
 
-// Wraps the methods of a library's page cache. Returns false if they are wrapped already, or can't be. May only be called
-// while the library is not in use.
+// Wraps the methods of a library's page cache. Returns false if they are wrapped already, or can't be. May only be
+// called while the library is not in use.
 bool failure_artifacts_page_cache_wrap(const failure_artifacts_library *library, sqlite3_pcache_methods2 *methods);
 
-// Records the histories of the connection's databases from now on. To be called when it was opened, and when it has attached
-// a database. The caller must own the connection.
+// Records the histories of the connection's databases from now on. To be called when it was opened, and when it has
+// attached a database. The caller must own the connection.
 void failure_artifacts_record_histories(const failure_artifacts_connection *connection);
+
+// While this is on, page caches that this thread uses grow beyond their size. Otherwise SQLite would write changed
+// pages to the file, and would take an exclusive lock for that.
+void failure_artifacts_cache_grows(bool grows);
+bool failure_artifacts_cache_is_growing(void);
+
+// True if page caches can be made to grow: SQLite uses the cache methods that discovery has wrapped.
+bool failure_artifacts_cache_can_grow(void);
+
+// Handles the creation of a cache of the system's library; in discovery.c.
+void failure_artifacts_cache_is_created(void);
 
 #endif

@@ -1,5 +1,5 @@
 #include "reading.h"
-#include "cache.h"
+#include "page_cache.h"
 #include "compatibility.h"
 #include "library.h"
 
@@ -35,7 +35,8 @@ bool failure_artifacts_has_pending_write(const failure_artifacts_connection *con
 }
 
 static bool is_interrupted(const failure_artifacts_connection *connection) {
-    // Before 3.41, an interrupted transaction is found when serializing it fails. SQLite forgets an interruption when a statement starts and none is pending.
+    // Before 3.41, an interrupted transaction is found when serializing it fails. SQLite forgets an interruption when a
+    // statement starts and none is pending.
     return connection->library->is_interrupted && SQLITE(connection, is_interrupted)
         && failure_artifacts_has_pending_statement(connection);
 }

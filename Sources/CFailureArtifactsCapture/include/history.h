@@ -33,8 +33,8 @@ typedef struct failure_artifacts_database_key {
     failure_artifacts_file_identity file;
     // True for a file that has no name any more, so that only a connection tells it.
     bool is_deleted;
-    // The time of the file's creation; 0 if unknown. Without it, the connection tells it from an earlier file with the same
-    // numbers.
+    // The time of the file's creation; 0 if unknown. Without it, the connection tells it from an earlier file with the
+    // same numbers.
     uint64_t born;
     // The number of a connection that uses the database or has used it.
     uint64_t connection;
