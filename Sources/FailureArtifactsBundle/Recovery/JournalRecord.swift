@@ -64,13 +64,8 @@ package enum JournalRecord: Equatable, Sendable {
     }
 
     private static func escaped(_ field: String) -> String {
-        var field = field
         // Checked in C, because debug builds are slow and few fields have such a character.
-        let isPlain = field.withUTF8 { bytes in
-            guard let start = bytes.baseAddress else { return true }
-            return !"\\\t\n".utf8.contains { memchr(start, Int32($0), bytes.count) != nil }
-        }
-        if isPlain { return field }
+        if strcspn(field, "\\\t\n") == field.utf8.count { return field }
         return field.unicodeScalars.reduce(into: "") { result, scalar in
             switch scalar {
             case "\\": result += #"\\"#
