@@ -15,7 +15,7 @@
 static const failure_artifacts_held_file none = {-1, {false, 0, 0}};
 static atomic_int held_files;
 
-int failure_artifacts_held_files(void) { return atomic_load_explicit(&held_files, memory_order_relaxed); }
+int failure_artifacts_held_files(void) { return atomic_load(&held_files); }
 
 int failure_artifacts_held_files_limit(void) {
     enum { share = 32, least = 256, maximum = 4096 };

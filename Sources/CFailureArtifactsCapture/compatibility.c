@@ -46,22 +46,10 @@ static size_t last_offset(const failure_artifacts_connection *connection) {
     return (size_t)connection->library->msize(connection->handle) - 2 * sizeof(void *);
 }
 
-bool failure_artifacts_has_words(
-    const failure_artifacts_connection *connection, const void *function, const void *context) {
-    if (!function) return false;
-    for (size_t offset = 0; offset <= last_offset(connection); offset += sizeof(void *)) {
-        if (word_at(connection, offset) == function && word_at(connection, offset + sizeof(void *)) == context) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static int set(failure_artifacts_connection *connection) {
     const failure_artifacts_requests *requests = connection->requests;
     unsigned events = connection->reported_events | failure_artifacts_requested_events(requests);
-    failure_artifacts_trace *trace = failure_artifacts_has_requests(requests) ? failure_artifacts_shared_trace
-                                                                              : failure_artifacts_connection_is_used;
+    failure_artifacts_trace *trace = requests ? failure_artifacts_shared_trace : failure_artifacts_connection_is_used;
     return SQLITE(connection, trace_v2, events, trace, connection);
 }
 
@@ -80,54 +68,41 @@ static size_t find(failure_artifacts_connection *connection) {
     return found;
 }
 
+static bool is_free(const failure_artifacts_connection *connection, size_t place) {
+    return is_null_at(connection, place - sizeof(void *)) && is_null_at(connection, place)
+        && is_null_at(connection, place + sizeof(void *));
+}
+
 void failure_artifacts_trace_set(failure_artifacts_connection *connection) {
     if (!connection->library->trace_v2) return;
-    if (connection->library == &failure_artifacts_system_library) failure_artifacts_adopt_requests(connection);
     _Atomic(size_t) *known = &connection->library->trace_place;
-    size_t place = atomic_load_explicit(known, memory_order_relaxed);
+    size_t place = atomic_load(known);
+    bool is_traced = failure_artifacts_is_traced_before(connection);
     // Code that isn't in this image may have set a trace or a profile function.
-    if (is_found(place) && !failure_artifacts_trace_is_free(connection)) return;
+    if (is_found(place) && !is_free(connection, place)) return;
+    if (place == not_looked_for && is_traced) return;
     set(connection);
     if (place == not_looked_for) {
         // A thread that opens another connection at the same time finds the same place.
         place = find(connection);
-        atomic_store_explicit(known, place, memory_order_relaxed);
+        atomic_store(known, place);
     }
-    if (is_found(place)) return;
-    // Reporting the ends of all statements takes long, and could not be stopped.
-    connection->reported_events &= ~(unsigned)SQLITE_TRACE_PROFILE;
-    set(connection);
 }
 
 int failure_artifacts_trace_update(failure_artifacts_connection *connection) { return set(connection); }
 
-bool failure_artifacts_trace_change(failure_artifacts_connection *connection, unsigned events) {
-    size_t place = atomic_load_explicit(&connection->library->trace_place, memory_order_relaxed);
-    if (!is_found(place) || !has_trace_at(connection, place)) return false;
-    if (!is_null_at(connection, place + sizeof(void *))) return false;
-    connection->reported_events = events;
-    set(connection);
-    return true;
-}
-
 failure_artifacts_connection *failure_artifacts_traced_connection(sqlite3 *handle) {
-    size_t place = atomic_load_explicit(&failure_artifacts_system_library.trace_place, memory_order_relaxed);
+    size_t place = atomic_load(&failure_artifacts_system_library.trace_place);
     if (!is_found(place)) return NULL;
     void *words[2];
     memcpy(words, (const char *)handle + place - sizeof(void *), sizeof words);
     return is_trace(words[0]) ? words[1] : NULL;
 }
 
-bool failure_artifacts_trace_is_free(const failure_artifacts_connection *connection) {
-    size_t place = atomic_load_explicit(&connection->library->trace_place, memory_order_relaxed);
-    return is_found(place) && is_null_at(connection, place - sizeof(void *)) && is_null_at(connection, place)
-        && is_null_at(connection, place + sizeof(void *));
-}
-
 bool failure_artifacts_is_unwatched(const failure_artifacts_connection *connection) {
     if (!connection->library->trace_v2) return true;
-    size_t place = atomic_load_explicit(&connection->library->trace_place, memory_order_relaxed);
-    return is_found(place) && word_at(connection, place) != connection;
+    size_t place = atomic_load(&connection->library->trace_place);
+    return place == not_looked_for || (is_found(place) && word_at(connection, place) != connection);
 }
 
 // MARK: - Connections that are being closed

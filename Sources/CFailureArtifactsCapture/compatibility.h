@@ -19,38 +19,24 @@ typedef int failure_artifacts_trace(unsigned event, void *connection, void *stat
 failure_artifacts_trace failure_artifacts_connection_is_used;
 
 // Sets a connection's trace at its open, so that SQLite reports its statements and its close; see sqlite3_trace_v2().
-// Has no effect in a copy of SQLite without traces, and if an automatic extension that isn't in this image has set
-// a trace or a profile function. On the first connection of a copy of SQLite, that isn't noticed, and they are lost.
+// Has no effect in a copy of SQLite without traces, and if an automatic extension has set a trace or a profile
+// function. On the first connection of a copy of SQLite, that isn't noticed if the extension isn't in this image, and
+// they are lost.
 //
 // Relies on: SQLite keeps the trace's function and argument in adjacent words of the connection's memory, and clears
 // them with the trace. Read in sqlite3_trace_v2() of main.c and struct sqlite3 of sqliteInt.h of several versions since
 // 3.14, and run with 3.40.1.
 // Otherwise: failure_artifacts_is_unwatched() always returns false, and failure_artifacts_traced_connection() NULL. An
 // application that sets its own trace is then not noticed, and bundles don't say that the later statements are missing.
-// The ends of statements are not recorded, nor are the errors that SQLite doesn't log.
+// The errors that SQLite doesn't log are not recorded.
 void failure_artifacts_trace_set(failure_artifacts_connection *connection);
-
-// True if the connection has no trace and no profile function, so that the product's trace was replaced and then removed.
-bool failure_artifacts_trace_is_free(const failure_artifacts_connection *connection);
 
 // Sets the trace again, after the application's requests have changed. Returns SQLite's result code.
 int failure_artifacts_trace_update(failure_artifacts_connection *connection);
 
-// Returns the connection of the system's SQLite whose trace is set; NULL for another one, and if the trace was replaced.
+// Returns the connection of the system's SQLite whose trace is set; NULL for another one, and if the trace was
+// replaced.
 failure_artifacts_connection *failure_artifacts_traced_connection(sqlite3 *handle);
-
-// True if the connection's memory has a callback and its argument. May only be called at the connection's open.
-bool failure_artifacts_has_words(
-    const failure_artifacts_connection *connection, const void *function, const void *context);
-
-// Changes the events that the product needs. Returns false, without a change, if the trace was replaced, and if the
-// application has set a profile function in another way than through taken_over.c, whose calls sqlite3_trace_v2() would
-// turn off. May only be called inside the trace.
-//
-// Relies on: the word behind the trace's argument is the profile function. SQLite built with SQLITE_OMIT_DEPRECATED has
-// neither; the word is then the argument of the commit hook, and the events stay as they are while there is one.
-// Otherwise: an application that sets a profile function misses calls.
-bool failure_artifacts_trace_change(failure_artifacts_connection *connection, unsigned events);
 
 // True if SQLite refuses a connection because it is being closed. The caller must own the connection.
 //

@@ -1,8 +1,6 @@
 #include "discovery.h"
-#include "cache.h"
 #include "closed_files.h"
 #include "compatibility.h"
-#include "fence.h"
 #include "history.h"
 #include "keeping.h"
 #include "library.h"
@@ -26,56 +24,25 @@ static atomic_bool installed;
 static _Atomic(uint64_t) opened_connections;
 static atomic_bool follows_tasks;
 
-// A value that no thread has as its `settled`.
-static const uint64_t not_settled = UINT64_MAX;
-
 void failure_artifacts_follow_tasks(void) { atomic_store(&follows_tasks, true); }
 
-// The state of this thread.
-static _Thread_local struct {
-    // pthread_self(); 0 before its first statement.
-    uintptr_t handle;
-    // The `settled` value of the connection that this thread used last, while its next statement only needs to be
-    // recorded. 0 otherwise, and while discovery is paused on this thread.
-    uint64_t settled;
-    // The system's number for this thread.
-    int number;
-    int pauses;
-} this_thread;
+static _Thread_local int pauses;
 
-void failure_artifacts_discovery_pause(void) {
-    this_thread.pauses += 1;
-    this_thread.settled = 0;
-}
+void failure_artifacts_discovery_pause(void) { pauses += 1; }
 
-void failure_artifacts_discovery_resume(void) { this_thread.pauses -= 1; }
+void failure_artifacts_discovery_resume(void) { pauses -= 1; }
 
-bool failure_artifacts_is_paused(void) { return this_thread.pauses > 0 || failure_artifacts_opens_own(); }
+bool failure_artifacts_is_paused(void) { return pauses > 0 || failure_artifacts_opens_own(); }
 
-uintptr_t failure_artifacts_current_thread(void) { return (uintptr_t)pthread_self(); }
-
-uintptr_t failure_artifacts_last_thread(const failure_artifacts_connection *connection) {
-    return atomic_load_explicit(&connection->last_thread, memory_order_acquire);
-}
-
-// Costs a system call, once per thread.
-static void learn_thread(void) {
-    this_thread.handle = failure_artifacts_current_thread();
+uintptr_t failure_artifacts_current_thread(void) {
 #ifdef __linux__
-    this_thread.number = (int)syscall(SYS_gettid);
+    // Costs a system call, once per thread.
+    static _Thread_local uintptr_t number;
+    if (!number) number = (uintptr_t)syscall(SYS_gettid);
+    return number;
+#else
+    return (uintptr_t)pthread_self();
 #endif
-}
-
-int failure_artifacts_last_thread_number(const failure_artifacts_connection *connection) {
-    return atomic_load_explicit(&connection->last_thread_number, memory_order_relaxed);
-}
-
-uint64_t failure_artifacts_last_use(const failure_artifacts_connection *connection) {
-    return atomic_load_explicit(&connection->last_use, memory_order_relaxed);
-}
-
-uint64_t failure_artifacts_last_use_without_task(const failure_artifacts_connection *connection) {
-    return atomic_load_explicit(&connection->last_use_without_task, memory_order_relaxed);
 }
 
 bool failure_artifacts_borrowing_begins(failure_artifacts_connection *connection) {
@@ -83,10 +50,7 @@ bool failure_artifacts_borrowing_begins(failure_artifacts_connection *connection
     if (!atomic_compare_exchange_strong(&connection->borrowed_by, &nobody, failure_artifacts_current_thread()))
         return false;
     // Either this thread sees that a callback runs, or that callback sees that the connection is borrowed.
-    if (failure_artifacts_heavy_fence() && !atomic_load(&connection->is_closing)
-        && !atomic_load(&connection->is_called)) {
-        return true;
-    }
+    if (!atomic_load(&connection->is_closing) && !atomic_load(&connection->is_called)) return true;
     atomic_store(&connection->borrowed_by, 0);
     return false;
 }
@@ -97,30 +61,9 @@ void failure_artifacts_borrowing_ends(failure_artifacts_connection *connection) 
 
 // MARK: - The order of statements
 
-// Statements are numbered over all connections. With one counter, each statement would wait for the processor to own
-// its cache line. So a connection reserves many numbers at once. They are its own until other numbers are taken.
-enum { numbers_at_once = 1024 };
 static _Atomic(uint64_t) numbers_taken;
 
 uint64_t failure_artifacts_point_in_time(void) { return atomic_fetch_add(&numbers_taken, 1) + 1; }
-
-static inline bool has_number(const failure_artifacts_connection *connection) {
-    return atomic_load_explicit(&connection->last_use, memory_order_relaxed) != connection->last_own_number
-        && connection->last_own_number == atomic_load_explicit(&numbers_taken, memory_order_relaxed);
-}
-
-static void take_numbers(failure_artifacts_connection *connection) {
-    uint64_t last = atomic_fetch_add(&numbers_taken, numbers_at_once);
-    connection->last_own_number = last + numbers_at_once;
-    atomic_store_explicit(&connection->last_use, last, memory_order_relaxed);
-}
-
-// Returns the number of a statement that starts, one of those reserved for its connection.
-static inline uint64_t next_number(failure_artifacts_connection *connection) {
-    uint64_t number = atomic_load_explicit(&connection->last_use, memory_order_relaxed) + 1;
-    atomic_store_explicit(&connection->last_use, number, memory_order_relaxed);
-    return number;
-}
 
 static _Atomic(uint64_t) started_tests;
 static atomic_bool reports_first_uses;
@@ -142,29 +85,21 @@ void failure_artifacts_report_first_uses(void) { atomic_store(&reports_first_use
 uint64_t failure_artifacts_test_starts(void) {
     failure_artifacts_history_test_starts();
     atomic_fetch_add(&started_tests, 1);
-    // If no number was taken since, no test has started since either.
     return failure_artifacts_point_in_time();
-}
-
-// Takes numbers for the next statements. Returns false if a test has started since the last one.
-static __attribute__((noinline)) bool renews_numbers(failure_artifacts_connection *connection) {
-    // A test that starts later takes a number later, so the next statement comes here again.
-    take_numbers(connection);
-    return atomic_load_explicit(&started_tests, memory_order_relaxed) == connection->tests;
 }
 
 // MARK: - One connection
 
 // Several tests of one process may use a connection, each in a task of its own. Finding the test of a task takes longer
 // than many statements, so it is only done when the task changes.
-static __attribute__((noinline)) void note_task(failure_artifacts_connection *connection, uint64_t number) {
+static void note_task(failure_artifacts_connection *connection, uint64_t number) {
     uintptr_t task = failure_artifacts_current_task();
     if (task == 0) {
         atomic_store_explicit(&connection->last_use_without_task, number, memory_order_relaxed);
-        connection->test = atomic_load_explicit(&connection->owner, memory_order_relaxed);
+        connection->test = atomic_load(&connection->owner);
         return;
     }
-    if (task != atomic_load_explicit(&connection->last_task, memory_order_relaxed)) {
+    if (task != atomic_load(&connection->last_task)) {
         atomic_store_explicit(&connection->last_task, task, memory_order_relaxed);
         connection->test_of_task = events.used_in_task(connection);
     }
@@ -184,7 +119,7 @@ static void wait_until_given_back(failure_artifacts_connection *connection) {
 
 // Handles the start of a statement that may be a ROLLBACK or an ATTACH, or that follows one.
 static void follow(failure_artifacts_connection *connection, const char *sql) {
-    if (atomic_load_explicit(&connection->attaches, memory_order_relaxed)) {
+    if (atomic_load(&connection->attaches)) {
         atomic_store_explicit(&connection->attaches, false, memory_order_relaxed);
         failure_artifacts_record_histories(connection);
         events.attached(connection);
@@ -193,67 +128,33 @@ static void follow(failure_artifacts_connection *connection, const char *sql) {
         atomic_store_explicit(&connection->attaches, true, memory_order_relaxed);
     }
     failure_artifacts_follow(connection, sql, events.kept);
-    connection->is_watched =
-        atomic_load_explicit(&connection->attaches, memory_order_relaxed) || failure_artifacts_is_unwound(connection);
+    connection->is_watched = atomic_load(&connection->attaches) || failure_artifacts_is_unwound(connection);
 }
 
-// Handles the start of a statement that the fast path does not cover.
 static void statement_starts(
-    failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t number,
-    uint32_t frame) {
-    if (!this_thread.handle) learn_thread();
+    failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint32_t frame) {
+    uint64_t number = failure_artifacts_point_in_time();
+    atomic_store_explicit(&connection->last_use, number, memory_order_relaxed);
     connection->last_statement = statement;
     // With what was noted before the test started: that the connection is left.
-    uint64_t tests = atomic_load_explicit(&started_tests, memory_order_acquire);
+    uint64_t tests = atomic_load(&started_tests);
     // A task may run several tests, one after the other, and the memory of a task that has ended is used again.
     if (tests != connection->tests) atomic_store_explicit(&connection->last_task, 0, memory_order_relaxed);
-    if (atomic_load_explicit(&follows_tasks, memory_order_relaxed)) note_task(connection, number);
+    if (atomic_load(&follows_tasks)) note_task(connection, number);
     if (tests != connection->tests) {
         connection->tests = tests;
-        if (atomic_load_explicit(&connection->is_left, memory_order_relaxed)
-            || atomic_load_explicit(&reports_first_uses, memory_order_relaxed)) {
+        if (atomic_load(&connection->is_left) || atomic_load(&reports_first_uses)) {
             events.used_since_start(connection);
         }
         // The report may have created the recorder's file.
         failure_artifacts_log_test_starts(connection);
     }
     if (failure_artifacts_is_followed(sql) || connection->is_watched) follow(connection, sql);
-    uintptr_t thread = this_thread.handle;
-    bool is_logged = failure_artifacts_log_prepare(connection, thread);
-    if (is_logged) failure_artifacts_log_statement(connection, statement, sql, number, frame);
-    bool is_settled = is_logged && !connection->is_watched && failure_artifacts_has_heavy_fence();
-    // A number that no other connection has.
-    connection->settled = this_thread.settled = number;
-    if (!is_settled) this_thread.settled = 0;
-    if (atomic_load_explicit(&connection->last_thread, memory_order_relaxed) == thread) return;
-    atomic_store_explicit(&connection->last_thread_number, this_thread.number, memory_order_relaxed);
+    uintptr_t thread = failure_artifacts_current_thread();
+    if (failure_artifacts_log_prepare(connection, thread)) {
+        failure_artifacts_log_statement(connection, statement, sql, number, frame);
+    }
     atomic_store_explicit(&connection->last_thread, thread, memory_order_release);
-}
-
-// Not inlined: otherwise the fast path would set up the larger stack frame too.
-static __attribute__((noinline)) int something_is_new(
-    unsigned event, failure_artifacts_connection *connection, void *statement, void *argument, uint32_t frame) {
-    if (this_thread.pauses > 0) return 0;
-    if (event == SQLITE_TRACE_PROFILE) {
-        failure_artifacts_log_ended(connection, statement);
-        return 0;
-    }
-    bool is_close = event == SQLITE_TRACE_CLOSE;
-    if (atomic_load_explicit(&connection->is_closing, memory_order_relaxed) != is_close) {
-        atomic_store(&connection->is_closing, is_close);
-    }
-    atomic_store(&connection->is_called, true);
-    if (atomic_load(&connection->borrowed_by) != 0) wait_until_given_back(connection);
-    if (is_close) {
-        connection->settled = not_settled;
-        failure_artifacts_log_close(connection);
-        failure_artifacts_keep(connection, failure_artifacts_is_ending, events.kept);
-    } else {
-        if (!has_number(connection)) take_numbers(connection);
-        statement_starts(connection, statement, argument, next_number(connection), frame);
-    }
-    atomic_store_explicit(&connection->is_called, false, memory_order_release);
-    return 0;
 }
 
 // If the application sets its own trace, this function is called by failure_artifacts_shared_trace(). An application
@@ -261,34 +162,25 @@ static __attribute__((noinline)) int something_is_new(
 // then not reported here.
 int failure_artifacts_connection_is_used(unsigned event, void *context, void *statement, void *argument) {
     failure_artifacts_connection *connection = context;
-    uint32_t frame = (uint32_t)(uintptr_t)__builtin_frame_address(0);
-    if (event != SQLITE_TRACE_STMT) return something_is_new(event, connection, statement, argument, frame);
-    // The fast path: usually nothing has changed since the last statement started, and the statement is known.
-    if (connection->settled == this_thread.settled) {
-        atomic_store_explicit(&connection->is_called, true, memory_order_relaxed);
-        failure_artifacts_light_fence();
-        if (atomic_load_explicit(&connection->borrowed_by, memory_order_acquire) == 0
-            && (has_number(connection) || renews_numbers(connection))) {
-            uint64_t number = next_number(connection);
-            connection->last_statement = statement;
-            if (atomic_load_explicit(&follows_tasks, memory_order_relaxed)) note_task(connection, number);
-            if (failure_artifacts_log_repeated(connection, statement, argument, number, frame)) {
-                atomic_store_explicit(&connection->is_called, false, memory_order_release);
-                return 0;
-            }
-        }
+    if (pauses > 0) return 0;
+    if (event == SQLITE_TRACE_PROFILE) {
+        failure_artifacts_log_ended(connection, statement);
+        return 0;
     }
-    return something_is_new(SQLITE_TRACE_STMT, connection, statement, argument, frame);
-}
-
-bool failure_artifacts_resume(failure_artifacts_connection *connection) {
-    if (!connection->library->trace_v2 || !failure_artifacts_trace_is_free(connection)) return false;
-    // Statements are missing, so those before them are not the last ones any more.
-    failure_artifacts_log_release(failure_artifacts_log_take(connection));
-    connection->lacks_older = true;
-    connection->settled = not_settled;
-    failure_artifacts_trace_update(connection);
-    return true;
+    bool is_close = event == SQLITE_TRACE_CLOSE;
+    if (atomic_load(&connection->is_closing) != is_close) {
+        atomic_store(&connection->is_closing, is_close);
+    }
+    atomic_store(&connection->is_called, true);
+    if (atomic_load(&connection->borrowed_by) != 0) wait_until_given_back(connection);
+    if (is_close) {
+        failure_artifacts_log_close(connection);
+        failure_artifacts_keep(connection, failure_artifacts_is_ending, events.kept);
+    } else {
+        statement_starts(connection, statement, argument, (uint32_t)(uintptr_t)__builtin_frame_address(0));
+    }
+    atomic_store_explicit(&connection->is_called, false, memory_order_release);
+    return 0;
 }
 
 // The log may be read while the connection is borrowed.
@@ -344,10 +236,6 @@ static void connection_ends(void *context) {
     free(connection);
 }
 
-static unsigned reported_events(bool ends) {
-    return SQLITE_TRACE_STMT | SQLITE_TRACE_CLOSE | (ends ? SQLITE_TRACE_PROFILE : 0);
-}
-
 static void learn_file(failure_artifacts_connection *connection) {
     sqlite3_file *file = NULL;
     sqlite3_vfs *vfs = NULL;
@@ -375,7 +263,6 @@ int failure_artifacts_connection_opens(sqlite3 *handle, failure_artifacts_librar
     if (!connection) return 0;
     connection->handle = handle;
     connection->library = library;
-    connection->settled = not_settled;
     connection->wal.descriptor = -1;
     int code = library->create_function_v2(
         handle, MARKER_FUNCTION, 0, SQLITE_UTF8 | SQLITE_DIRECTONLY, connection, failure_artifacts_marker_of(library),
@@ -389,16 +276,12 @@ int failure_artifacts_connection_opens(sqlite3 *handle, failure_artifacts_librar
     }
     learn_file(connection);
     connection->serial = atomic_fetch_add_explicit(&opened_connections, 1, memory_order_relaxed) + 1;
-    connection->reported_events = reported_events(failure_artifacts_log_is_kept(connection));
+    connection->reported_events = SQLITE_TRACE_STMT | SQLITE_TRACE_CLOSE;
+    if (failure_artifacts_log_is_kept(connection)) connection->reported_events |= SQLITE_TRACE_PROFILE;
     failure_artifacts_trace_set(connection);
     failure_artifacts_record_histories(connection);
     events.opened(connection);
     return 0;
-}
-
-bool failure_artifacts_report_ends(failure_artifacts_connection *connection, bool reports) {
-    failure_artifacts_note_running(connection);
-    return failure_artifacts_trace_change(connection, reported_events(reports));
 }
 
 // An automatic extension.
@@ -497,7 +380,6 @@ void failure_artifacts_discovery_install(failure_artifacts_discovery_events hand
     pthread_mutex_lock(&lock);
     if (!atomic_load(&installed)) {
         events = handlers;
-        failure_artifacts_fence_prepare();
         atomic_store(&installed, true);
         failure_artifacts_discovery_ensure();
     }

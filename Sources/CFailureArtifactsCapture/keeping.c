@@ -48,14 +48,6 @@ void failure_artifacts_keeping_begins(int64_t bytes, bool is_first) {
 
 void failure_artifacts_keeping_ends(void) { atomic_store(&maximum_bytes, 0); }
 
-bool failure_artifacts_is_unwound(const failure_artifacts_connection *connection) {
-    return atomic_load_explicit(&connection->is_unwound, memory_order_acquire);
-}
-
-uint64_t failure_artifacts_unwound_at(const failure_artifacts_connection *connection) {
-    return atomic_load_explicit(&connection->unwound_at, memory_order_relaxed);
-}
-
 // MARK: - What a connection has
 
 // With a library before 3.39, attached stores without a file are not found.
@@ -175,7 +167,7 @@ static void image_by_another(
 // another connection's lock, whatever busy handler is set. The capture would make it fail.
 failure_artifacts_image failure_artifacts_image_at_start(failure_artifacts_connection *connection) {
     failure_artifacts_discovery_pause();
-    int64_t limit = atomic_load_explicit(&maximum_bytes, memory_order_relaxed);
+    int64_t limit = atomic_load(&maximum_bytes);
     failure_artifacts_image image = {
         connection->library, failure_artifacts_is_starting, "main", connection->path, NULL, -1};
     failure_artifacts_reading reading = failure_artifacts_permitted_reading(connection, "main");
@@ -195,10 +187,10 @@ failure_artifacts_image failure_artifacts_image_at_start(failure_artifacts_conne
 }
 
 static void begin_unwinding(failure_artifacts_connection *connection) {
-    if (atomic_load_explicit(&connection->is_unwound, memory_order_relaxed)) return;
+    if (atomic_load(&connection->is_unwound)) return;
     // Other threads read the point in time if they see that it is known.
-    atomic_store_explicit(&connection->unwound_at, failure_artifacts_point_in_time(), memory_order_relaxed);
-    atomic_store_explicit(&connection->is_unwound, true, memory_order_release);
+    atomic_store(&connection->unwound_at, failure_artifacts_point_in_time());
+    atomic_store(&connection->is_unwound, true);
 }
 
 void failure_artifacts_keep(
@@ -210,7 +202,7 @@ void failure_artifacts_keep(
     if (atomic_load(&spent) > 100000000 + (now(CLOCK_MONOTONIC) - atomic_load(&begun)) / 50) limit = 0;
     // Serializing runs a statement of our own.
     failure_artifacts_discovery_pause();
-    bool was_unwound = atomic_load_explicit(&connection->is_unwound, memory_order_relaxed);
+    bool was_unwound = atomic_load(&connection->is_unwound);
     const char *schema;
     for (int i = 0; (schema = failure_artifacts_schema_name(connection, i)); i++) {
         // A connection's temporary database is not a store of the application.
@@ -262,13 +254,13 @@ bool failure_artifacts_attaches(const char *sql) { return starts_with(start_of(s
 void failure_artifacts_follow(
     failure_artifacts_connection *connection, const char *sql, failure_artifacts_receiver receiver) {
     sql = start_of(sql);
-    bool is_unwound = atomic_load_explicit(&connection->is_unwound, memory_order_relaxed);
+    bool is_unwound = atomic_load(&connection->is_unwound);
     if (starts_with(sql, "ROLLBACK", 8)) {
         if (is_unwound) return;
         failure_artifacts_keep(connection, failure_artifacts_is_rolling_back, receiver);
         // Also if this rollback lost nothing: content that an earlier rollback lost is no longer the latest loss.
         begin_unwinding(connection);
     } else if (is_unwound && !starts_with(sql, "RELEASE", 7)) {
-        atomic_store_explicit(&connection->is_unwound, false, memory_order_relaxed);
+        atomic_store(&connection->is_unwound, false);
     }
 }

@@ -76,8 +76,8 @@ extern failure_artifacts_library failure_artifacts_system_library;
 // Calls a function of SQLite on a connection.
 #define SQLITE(connection, function, ...) ((connection)->library->function((connection)->handle, ##__VA_ARGS__))
 
-// Returns the name of a library's VFS that accesses the system's files without changes; NULL if it has none of the usual
-// name.
+// Returns the name of a library's VFS that accesses the system's files without changes; NULL if it has none of the
+// usual name.
 const char *failure_artifacts_library_vfs(const failure_artifacts_library *library);
 
 // Opens a connection of this package through a library, which discovery does not see; see opening.h.

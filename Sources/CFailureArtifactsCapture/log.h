@@ -13,13 +13,10 @@
 typedef struct failure_artifacts_log_text {
     // The address of the text in SQLite's memory, which may have another text by now. NULL if the place is unused.
     const char *source;
-    // Equal to `source`. NULL if the statement may be a ROLLBACK or an ATTACH, which never take the fast path.
-    const char *repeated;
     // The statement's run count at its last start (SQLITE_STMTSTATUS_RUN). A statement that SQLite has since prepared
     // at the same address counts from 0. This tells the two apart without comparing their texts.
     int runs;
-    // The statement's step count at its last start; only used if `may_have_others` is true. See
-    // failure_artifacts_is_inside().
+    // The statement's step count at its last start; only used if `may_have_others` is true.
     int steps;
     // The offset of the record in the chunk.
     uint32_t offset;
@@ -85,6 +82,10 @@ enum {
     failure_artifacts_known_stacks = 8,
     failure_artifacts_seen_texts = 512,
     failure_artifacts_running_statements = 4,
+    // The maximum number of return addresses of a statement.
+    failure_artifacts_maximum_addresses = 64,
+    // The maximum length of a statement with its values, in bytes.
+    failure_artifacts_maximum_expanded = 16 << 10,
     // The bytes that are left in a chunk for the error of its last statement, with a stack, and for its end.
     failure_artifacts_log_margin = 1024,
 };
@@ -102,9 +103,8 @@ struct failure_artifacts_log {
     _Atomic(uintptr_t) writer;
     // The number of statements to keep.
     unsigned maximum;
-    // The place of the next record in the current chunk, and the end of the space for statements.
+    // The place of the next record in the current chunk.
     unsigned char *next;
-    unsigned char *end;
     failure_artifacts_chunk *chunk;
     // The number of statements in the current chunk.
     unsigned statements;
@@ -122,8 +122,6 @@ struct failure_artifacts_log {
     bool may_have_written;
     // A transaction is open and has changed the database.
     bool is_in_transaction;
-    // SQLite reports the ends of statements.
-    bool reports_ends;
     // A statement that returns rows may write after the next statements have started.
     bool may_write_late;
     // The pages that were written when a transaction may have ended last.
@@ -133,8 +131,6 @@ struct failure_artifacts_log {
     uint64_t due;
     uint64_t due_for_reads;
     uint64_t due_for_values;
-    // The number of unobserved ends since the last observed one.
-    unsigned idle_ends;
     failure_artifacts_log_running running[failure_artifacts_running_statements];
     // The running statement that ended last, only for comparison, and its number.
     const sqlite3_stmt *ended;
@@ -180,18 +176,9 @@ void failure_artifacts_log_close(failure_artifacts_connection *connection);
 // True if the statements of new connections are recorded.
 bool failure_artifacts_log_is_kept(const failure_artifacts_connection *connection);
 
-// Makes SQLite report the ends of statements that start from now on, or not; in discovery.c. Returns false if that
-// can't be changed. May only be called inside the trace.
-bool failure_artifacts_report_ends(failure_artifacts_connection *connection, bool reports);
-
 // Receives the messages of SQLite's error log, unless the application installs an error log of its own. May only be
 // called before SQLite is initialised.
 void failure_artifacts_log_errors(void);
-
-// Records a statement with its stack and its values, as far as the budget allows it, and in another chunk if this one is
-// full.
-void failure_artifacts_log_add_slowly(
-    failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t order, uint32_t frame);
 
 // Returns the numbers of the connection and of the statement that this thread has started last; 0 if it isn't known.
 void failure_artifacts_log_last(uint64_t *connection, uint64_t *order);
@@ -202,123 +189,50 @@ void failure_artifacts_log_test_starts(failure_artifacts_connection *connection)
 // The number of the test that runs alone; 0 if none or several run. In discovery.c.
 extern _Atomic(uint64_t) failure_artifacts_only_test;
 
-// MARK: What is done for each statement
+// MARK: Parts of a log
 
-// Returns the number of the test that runs a statement; 0 if unknown.
-static inline uint64_t failure_artifacts_running_test(const failure_artifacts_connection *connection) {
-    uint64_t test = atomic_load_explicit(&failure_artifacts_only_test, memory_order_relaxed);
-    return test ? test : connection->test;
-}
+extern atomic_bool failure_artifacts_records_values;
+extern atomic_bool failure_artifacts_records_stacks;
 
-// Returns the index of a statement's text among the known texts: a hash of its address in SQLite's memory
-// (multiplicative hashing, Knuth 6.4). If another text took that place, the text is at the adjacent index.
-static inline size_t failure_artifacts_known_place(const char *sql) {
-    return (uint64_t)(uintptr_t)sql * 0x9E3779B97F4A7C15u >> (64 - failure_artifacts_known_bits);
-}
-static inline size_t failure_artifacts_place_beside(size_t place) { return place ^ 1; }
+// Returns the log that has this thread's last statement; NULL if another thread has used the log since.
+failure_artifacts_log *failure_artifacts_log_of_thread(void);
 
-// True if SQLite reports an action that a foreign key runs inside the current statement. SQLite reports each such
-// action, once per row, with the text of the statement. It adds nothing to a statement's step count before the
-// statement pauses, so an unchanged count identifies an action.
-static inline bool failure_artifacts_is_inside(failure_artifacts_log_text *text, sqlite3_stmt *statement) {
-    int steps = sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_VM_STEP, 0);
-    if (steps == text->steps) return true;
-    text->steps = steps;
-    return false;
-}
+// Makes a new chunk the current one, or the oldest one if the log has enough statements. Texts and stacks are only
+// known within a chunk.
+bool failure_artifacts_log_begin_part(failure_artifacts_log *log, failure_artifacts_connection *connection);
 
-// True if a statement's stack is recorded: its text is new in this test, other code runs it, or the budget allows it.
-static inline bool failure_artifacts_is_observed(
-    const failure_artifacts_log *log, const failure_artifacts_log_text *text, uint32_t frame, uint64_t ticks) {
-    return ticks >= (text->is_writing ? log->due : log->due_for_reads) || text->allowance > 0
-        || (frame != text->frame && text->places > 0);
-}
-
-// Updates the pages that a connection has written.
-void failure_artifacts_pages_update(failure_artifacts_pages *pages, sqlite3 *handle);
-// Finds out if the application has reset the counter of written pages.
-void failure_artifacts_pages_check(failure_artifacts_pages *pages, sqlite3 *handle);
-
-// Notes that a statement starts that changes the database, or begins or ends a transaction. Returns the transaction that
-// is open then.
-static inline failure_artifacts_transaction_at_start failure_artifacts_log_transaction(
-    failure_artifacts_log *log, sqlite3 *handle, const failure_artifacts_log_text *text) {
-    bool is_open = !sqlite3_get_autocommit(handle);
-    // An error may have ended the transaction.
-    log->is_in_transaction = !text->is_control && is_open;
-    // Until the transaction ends, SQLite writes only pages that its cache has no space for.
-    log->may_have_written = log->has_pages && !log->is_in_transaction;
-    return is_open ? failure_artifacts_transaction_is_open : failure_artifacts_transaction_is_none;
-}
-
-// Adds a statement whose text is in the current chunk, which has space for it.
-static inline void failure_artifacts_log_add(
-    failure_artifacts_connection *connection, const failure_artifacts_log_text *text, uint32_t stack, uint64_t order,
-    uint64_t ticks) {
-    failure_artifacts_log *log = connection->log;
-    sqlite3 *handle = connection->handle;
-    if (__builtin_expect(log->may_have_written, false)) failure_artifacts_pages_update(&log->pages, handle);
-    // The end of a transaction writes its pages.
-    else if (text->is_control && log->has_pages) failure_artifacts_pages_check(&log->pages, handle);
-    failure_artifacts_statement_record *statement = (void *)log->next;
-    statement->record = (failure_artifacts_record){sizeof *statement, failure_artifacts_record_statement, 0, 0};
-    statement->order = order;
-    statement->ticks = ticks;
-    statement->thread = atomic_load_explicit(&log->writer, memory_order_relaxed);
-    statement->changes = (uint32_t)sqlite3_total_changes64(handle);
-    statement->own_changes = (uint32_t)sqlite3_changes64(handle);
-    statement->text = text->offset;
-    statement->stack = stack;
-    statement->pages = log->pages;
-    log->may_have_written = log->may_write_late;
-    statement->transaction = text->is_control || text->is_writing ? failure_artifacts_log_transaction(log, handle, text)
-                                                                  : failure_artifacts_transaction_is_unknown;
-    statement->test = failure_artifacts_running_test(connection);
-    log->last_order = order;
-    log->last_text = text->offset;
-    log->next += sizeof *statement;
-    log->statements++;
-    atomic_store_explicit(&log->chunk->used, (uint32_t)(log->next - (unsigned char *)log->chunk), memory_order_release);
-    // Prefetched now, to be in the cache when the next statement starts.
-    __builtin_prefetch(log->next, 1);
-}
-
-// The fast path: records a statement that was run before. The thread must have used this connection last, and no other
-// thread may have used it since. Returns false, without recording anything, if the statement is not known or may be a
-// ROLLBACK or an ATTACH.
-static inline bool failure_artifacts_log_repeated(
-    failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t order,
-    uint32_t frame) {
-    failure_artifacts_log *log = connection->log;
-    size_t place = failure_artifacts_known_place(sql);
-    failure_artifacts_log_text *text = &log->known[place];
-    if (text->repeated != sql) {
-        text = &log->known[failure_artifacts_place_beside(place)];
-        if (text->repeated != sql) return false;
-    }
-    int runs = sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_RUN, 0);
-    // SQLite reports the statements of a trigger as a comment with the trigger's name.
-    if (runs <= text->runs || *sql == '-') return false;
-    text->runs = runs;
-    if (__builtin_expect(text->may_have_others, false) && failure_artifacts_is_inside(text, statement)) return true;
-    uint64_t ticks = failure_artifacts_ticks();
-    bool is_full = log->end - log->next < (ptrdiff_t)sizeof(failure_artifacts_statement_record);
-    if (__builtin_expect(is_full || failure_artifacts_is_observed(log, text, frame, ticks), false)) {
-        failure_artifacts_log_add_slowly(connection, statement, sql, order, frame);
-    } else {
-        failure_artifacts_log_add(connection, text, 0, order, ticks);
-    }
-    return true;
-}
-
-// MARK: Chunks
-
-// Returns the place of a record of this length in the current chunk; NULL if there is no space for it. A statement leaves
-// the margin free, for its error and its end.
+// Returns the place of a record of this length in the current chunk; NULL if there is no space for it. A statement
+// leaves the margin free, for its error and its end.
 void *failure_artifacts_log_place(failure_artifacts_log *log, size_t length, size_t margin);
+
+// Returns a hash, which is never 0.
+uint32_t failure_artifacts_log_hash(const void *bytes, size_t length);
 
 // Completes the record at the current place. Returns its offset.
 uint32_t failure_artifacts_log_complete(failure_artifacts_log *log, size_t length);
+
+// Adds a record with these bytes. Returns its offset; 0 if there is no space for it.
+uint32_t failure_artifacts_log_add_bytes(
+    failure_artifacts_log *log, failure_artifacts_record_kind kind, bool flag, const void *bytes, size_t length);
+
+// Returns the offset of this thread's stack in the current chunk, which has space for it, and sets its hash. 0 if it is
+// not known.
+uint32_t failure_artifacts_log_add_stack(failure_artifacts_log *log, uint32_t *place);
+
+// Adds the values of a statement, which has been recorded, unless its text with them is longer than `maximum`.
+void failure_artifacts_log_add_values(
+    failure_artifacts_log *log, sqlite3 *handle, sqlite3_stmt *statement, const char *sql, uint64_t order, int maximum);
+
+static inline const failure_artifacts_record *failure_artifacts_log_record_at(
+    const failure_artifacts_log *log, uint32_t offset) {
+    return (const failure_artifacts_record *)((const unsigned char *)log->chunk + offset);
+}
+
+// Returns the length of the longest prefix of at most `length` bytes that ends with a whole UTF-8 character.
+size_t failure_artifacts_whole_characters(const char *text, size_t length);
+
+// Returns the current state of a log's connection, without its error.
+failure_artifacts_log_end failure_artifacts_log_state_of(const failure_artifacts_log *log, sqlite3 *handle);
 
 // Makes the space after the first `used` bytes of a chunk the current place.
 void failure_artifacts_log_continue(failure_artifacts_log *log, failure_artifacts_chunk *chunk, size_t used);

@@ -14,10 +14,10 @@
 // TAKES_OVER(result, name, parameters, arguments) defines sqlite3_<name>() as failure_artifacts_taken_<name>(), and
 // failure_artifacts_original_<name>(), which calls SQLite's own.
 //
-// The definitions are weak, so that those of a copy of SQLite in the same image aren't duplicates, and are the ones that
-// are called. They are hidden, so that no other image uses them, and dlsym() finds SQLite's. On Apple platforms, Xcode
-// links each target of a package with `ld -r`, which would turn a hidden symbol into a local one. The directive makes
-// the symbol hidden in the linked image only.
+// The definitions are weak, so that those of a copy of SQLite in the same image aren't duplicates, and are the ones
+// that are called. They are hidden, so that no other image uses them, and dlsym() finds SQLite's. On Apple platforms,
+// Xcode links each target of a package with `ld -r`, which would turn a hidden symbol into a local one. The directive
+// makes the symbol hidden in the linked image only.
 //
 // Relies on: the test's image is linked statically with this module, and dynamically with SQLite. Verified with gold,
 // lld and bfd. Otherwise: nothing calls the definitions.
@@ -45,15 +45,15 @@
     static result first_##name parameters { \
         result(*found) parameters = sqlite3_##name; \
         if (IS_TAKEN(name)) found = (result(*) parameters)next_definition("sqlite3_" #name); \
-        atomic_store_explicit(&original_##name, found, memory_order_relaxed); \
+        atomic_store(&original_##name, found); \
         return found arguments; \
     } \
     __attribute__((IN_SECTION)) result failure_artifacts_original_##name parameters { \
-        return atomic_load_explicit(&original_##name, memory_order_relaxed) arguments; \
+        return atomic_load(&original_##name) arguments; \
     }
 
 typedef int trace_function(unsigned, void *, void *, void *);
-typedef void legacy_function(void *, const char *);
+typedef void older_function(void *, const char *);
 typedef void profile_function(void *, const char *, sqlite3_uint64);
 typedef int row_function(void *, int, char **, char **);
 
@@ -63,15 +63,16 @@ __attribute__((IN_SECTION)) static int plain_exec(
 static void *next_definition(const char *name) {
     void *found = dlsym(RTLD_NEXT, name);
     if (!found) found = dlsym(RTLD_DEFAULT, name);
-    // If SQLite's static library is linked into the image, its sqlite3_exec() may be in an object of its own, which the linker
-    // left out because of this definition. Its other functions are together with functions that are always needed.
+    // If SQLite's static library is linked into the image, its sqlite3_exec() may be in an object of its own, which the
+    // linker left out because of this definition. Its other functions are together with functions that are always
+    // needed.
     return found ? found : (void *)plain_exec;
 }
 
 TAKES_OVER(
     int, trace_v2, (sqlite3 * handle, unsigned events, trace_function *trace, void *context),
     (handle, events, trace, context))
-TAKES_OVER(void *, trace, (sqlite3 * handle, legacy_function *trace, void *context), (handle, trace, context))
+TAKES_OVER(void *, trace, (sqlite3 * handle, older_function *trace, void *context), (handle, trace, context))
 TAKES_OVER(void *, profile, (sqlite3 * handle, profile_function *profile, void *context), (handle, profile, context))
 TAKES_OVER(int, step, (sqlite3_stmt * statement), (statement))
 TAKES_OVER(
@@ -89,75 +90,30 @@ static void leave(sqlite3 *handle) { sqlite3_mutex_leave(sqlite3_db_mutex(handle
 
 // MARK: - The application's requests
 
-// A statement that is running, and whether SQLite was asked at its start to report its end.
+enum { all_events = SQLITE_TRACE_STMT | SQLITE_TRACE_PROFILE | SQLITE_TRACE_ROW | SQLITE_TRACE_CLOSE };
+
+// A statement that was running when the application changed its events.
 typedef struct running {
     // Only for comparison.
     const sqlite3_stmt *statement;
-    // The statement's step count, which is larger when it is run again; -1 if the statement is paused at a row.
-    int steps;
-    bool ends_for_product;
-    bool ends_for_application;
+    // True if the application had asked for the end of the statement at its start.
+    bool reports_end;
 } running;
 
-// What an application has asked SQLite for, with the rules of sqlite3_trace_v2(), sqlite3_trace() and sqlite3_profile()
-// in SQLite's main.c. Protected by the connection's mutex.
+// The arguments of the application's last sqlite3_trace_v2(). Protected by the connection's mutex.
 struct failure_artifacts_requests {
-    // The events of sqlite3_trace_v2() and the two below.
-    uint8_t events;
-    union {
-        trace_function *current;
-        legacy_function *legacy;
-    } trace;
-    void *trace_context;
-    profile_function *profile;
-    void *profile_context;
-    // The statements that were running when the events changed.
+    // 0 without a trace.
+    unsigned events;
+    trace_function *trace;
+    void *context;
     running *running;
     unsigned count;
+    // The statement whose end is being reported; NULL for none.
+    const sqlite3_stmt *ending;
 };
-
-enum {
-    all_events = SQLITE_TRACE_STMT | SQLITE_TRACE_PROFILE | SQLITE_TRACE_ROW | SQLITE_TRACE_CLOSE,
-    // The bits that SQLite uses for its older functions.
-    legacy_trace = 0x40,
-    legacy_profile = 0x80,
-    reports_end = SQLITE_TRACE_PROFILE | legacy_profile,
-};
-
-static void request_trace_v2(
-    failure_artifacts_requests *requests, unsigned events, trace_function *trace, void *context) {
-    requests->events = trace ? (uint8_t)events : 0;
-    requests->trace.current = events ? trace : NULL;
-    requests->trace_context = context;
-}
-
-static void *request_trace(failure_artifacts_requests *requests, legacy_function *trace, void *context) {
-    void *earlier = requests->trace_context;
-    requests->events = trace ? legacy_trace : 0;
-    requests->trace.legacy = trace;
-    requests->trace_context = context;
-    return earlier;
-}
-
-static void *request_profile(failure_artifacts_requests *requests, profile_function *profile, void *context) {
-    void *earlier = requests->profile_context;
-    requests->events = (requests->events & all_events) | (profile ? legacy_profile : 0);
-    requests->profile = profile;
-    requests->profile_context = context;
-    return earlier;
-}
 
 unsigned failure_artifacts_requested_events(const failure_artifacts_requests *requests) {
-    if (!requests) return 0;
-    return (requests->events & all_events)
-        | (requests->events & legacy_trace ? SQLITE_TRACE_STMT : 0)
-        // SQLite calls this function at the end of a statement that started before a trace replaced the request.
-        | (requests->profile ? SQLITE_TRACE_PROFILE : 0);
-}
-
-// The callback is also needed to notice the ends of the noted statements.
-bool failure_artifacts_has_requests(const failure_artifacts_requests *requests) {
-    return requests && (requests->events || requests->profile || requests->count > 0);
+    return requests ? requests->events : 0;
 }
 
 void failure_artifacts_free_requests(failure_artifacts_requests *requests) {
@@ -174,23 +130,16 @@ static running *find(failure_artifacts_requests *requests, const sqlite3_stmt *s
     return NULL;
 }
 
-static running running_now(const failure_artifacts_connection *connection, sqlite3_stmt *statement) {
-    return (running){
-        statement,
-        sqlite3_data_count(statement) > 0 ? -1 : sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_VM_STEP, 0),
-        connection->reported_events & SQLITE_TRACE_PROFILE,
-        connection->requests->events & reports_end,
-    };
-}
-
-void failure_artifacts_note_running(failure_artifacts_connection *connection) {
+// Notes which statements are running. SQLite reports the end of a statement only if it was asked to at the start. If
+// the product has asked, the application must not get ends that it had not asked for.
+static void note_running(failure_artifacts_connection *connection) {
     failure_artifacts_requests *requests = connection->requests;
-    if (!requests) return;
+    if (!(connection->reported_events & SQLITE_TRACE_PROFILE)) return;
     unsigned count = 0, capacity = 0;
     running *noted = NULL;
     sqlite3_stmt *statement = NULL;
     while ((statement = sqlite3_next_stmt(connection->handle, statement))) {
-        if (!sqlite3_stmt_busy(statement)) continue;
+        if (!sqlite3_stmt_busy(statement) || statement == requests->ending) continue;
         if (count == capacity) {
             capacity = capacity ? 2 * capacity : 4;
             running *more = realloc(noted, capacity * sizeof *noted);
@@ -198,68 +147,28 @@ void failure_artifacts_note_running(failure_artifacts_connection *connection) {
             noted = more;
         }
         running *earlier = find(requests, statement);
-        noted[count++] = earlier ? *earlier : running_now(connection, statement);
+        bool reports_end = earlier ? earlier->reports_end : requests->events & SQLITE_TRACE_PROFILE;
+        noted[count++] = (running){statement, reports_end};
     }
     free(requests->running);
     requests->running = noted;
     requests->count = count;
 }
 
-static void forget(failure_artifacts_connection *connection, running *one) {
-    failure_artifacts_requests *requests = connection->requests;
-    *one = requests->running[--requests->count];
-    if (!failure_artifacts_has_requests(requests)) failure_artifacts_trace_update(connection);
-}
-
-// Forgets a statement that is run again, or another one at the same address. While a change's step count is the same,
-// SQLite reports an action of a foreign key.
-static void forget_earlier_run(failure_artifacts_connection *connection, sqlite3_stmt *statement) {
-    running *one = connection->requests->count > 0 ? find(connection->requests, statement) : NULL;
-    if (!one) return;
-    if (sqlite3_stmt_readonly(statement) || sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_RUN, 0) == 0
-        || sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_VM_STEP, 0) != one->steps) {
-        forget(connection, one);
-    }
-}
-
 // MARK: - Passing events on
-
-// Returns the text that sqlite3_trace() has for a statement, to be freed with sqlite3_free(); NULL if it is `text`.
-// sqlite3_expanded_sql() also makes a comment of a statement that runs inside another one. The text is another one for a
-// trigger, whose statements SQLite reports as a comment with the trigger's name.
-static char *expanded(sqlite3_stmt *statement, const char *text) {
-    const char *sql = sqlite3_sql(statement);
-    bool is_nested = text != sql && strncmp(text, "-- ", 3) == 0 && sql && strcmp(text + 3, sql) == 0;
-    return text == sql || is_nested ? sqlite3_expanded_sql(statement) : NULL;
-}
-
-static void statement_starts(failure_artifacts_requests *requests, sqlite3_stmt *statement, char *text) {
-    if (requests->events & legacy_trace) {
-        char *whole = expanded(statement, text);
-        requests->trace.legacy(requests->trace_context, whole ? whole : text);
-        sqlite3_free(whole);
-    } else if (requests->events & SQLITE_TRACE_STMT) {
-        requests->trace.current(SQLITE_TRACE_STMT, requests->trace_context, statement, text);
-    }
-}
 
 static void statement_ends(failure_artifacts_connection *connection, sqlite3_stmt *statement, void *nanoseconds) {
     failure_artifacts_requests *requests = connection->requests;
-    running *noted = requests->count > 0 ? find(requests, statement) : NULL;
-    running start = noted ? *noted : running_now(connection, statement);
-    if (noted) forget(connection, noted);
-    if (start.ends_for_product && connection->reported_events & SQLITE_TRACE_PROFILE) {
+    running *noted = find(requests, statement);
+    bool reports_end = (!noted || noted->reports_end) && requests->events & SQLITE_TRACE_PROFILE;
+    if (noted) *noted = requests->running[--requests->count];
+    if (connection->reported_events & SQLITE_TRACE_PROFILE) {
         failure_artifacts_connection_is_used(SQLITE_TRACE_PROFILE, connection, statement, nanoseconds);
     }
-    if (!start.ends_for_application) return;
-    if (requests->profile) {
-        sqlite3_uint64 elapsed;
-        memcpy(&elapsed, nanoseconds, sizeof elapsed);
-        requests->profile(requests->profile_context, sqlite3_sql(statement), elapsed);
-    }
-    if (requests->events & SQLITE_TRACE_PROFILE) {
-        requests->trace.current(SQLITE_TRACE_PROFILE, requests->trace_context, statement, nanoseconds);
-    }
+    const sqlite3_stmt *outer = requests->ending;
+    requests->ending = statement;
+    if (reports_end) requests->trace(SQLITE_TRACE_PROFILE, requests->context, statement, nanoseconds);
+    requests->ending = outer;
 }
 
 int failure_artifacts_shared_trace(unsigned event, void *context, void *statement, void *argument) {
@@ -270,56 +179,23 @@ int failure_artifacts_shared_trace(unsigned event, void *context, void *statemen
         statement_ends(connection, statement, argument);
         return 0;
     }
-    if (event == SQLITE_TRACE_STMT) {
-        forget_earlier_run(connection, statement);
-        // First, because the application may run other statements.
-        failure_artifacts_connection_is_used(event, context, statement, argument);
-        statement_starts(requests, statement, argument);
-        return 0;
-    }
-    if (requests->events & event) requests->trace.current(event, requests->trace_context, statement, argument);
-    // Last, because the application may have run other statements.
+    // Before the application's, which may run other statements; but after it at the close.
+    if (event == SQLITE_TRACE_STMT) failure_artifacts_connection_is_used(event, context, statement, argument);
+    if (requests->events & event) requests->trace(event, requests->context, statement, argument);
     if (event == SQLITE_TRACE_CLOSE) failure_artifacts_connection_is_used(event, context, statement, argument);
     return 0;
 }
 
 // MARK: - Traces
 
-// The requests for a connection that isn't known yet, because an automatic extension of the application makes them
-// before discovery has seen the open. SQLite has got them too.
-static _Thread_local struct {
-    sqlite3 *handle;
-    failure_artifacts_requests requests;
-} pending;
+// The last connection that got a trace of the application before discovery has seen its open, in an automatic
+// extension.
+static _Thread_local const sqlite3 *traced_before;
 
-static failure_artifacts_requests *pending_requests(sqlite3 *handle) {
-    if (pending.handle != handle) memset(&pending, 0, sizeof pending);
-    pending.handle = handle;
-    return &pending.requests;
-}
-
-void failure_artifacts_adopt_requests(failure_artifacts_connection *connection) {
-    failure_artifacts_requests found = pending.requests;
-    bool is_pending = pending.handle == connection->handle;
-    memset(&pending, 0, sizeof pending);
-    if (!is_pending) return;
-    // Another connection may have had the same address.
-    if (!failure_artifacts_has_words(connection, (const void *)found.trace.current, found.trace_context)) {
-        found.events &= legacy_profile;
-        found.trace.current = NULL;
-        found.trace_context = NULL;
-    }
-    if (!failure_artifacts_has_words(connection, (const void *)found.profile, found.profile_context)) {
-        found.events &= ~legacy_profile;
-        found.profile = NULL;
-        found.profile_context = NULL;
-    }
-    if (!found.trace.current && !found.profile) return;
-    connection->requests = malloc(sizeof found);
-    if (!connection->requests) return;
-    *connection->requests = found;
-    failure_artifacts_original_profile(connection->handle, NULL, NULL);
-    failure_artifacts_original_trace_v2(connection->handle, 0, NULL, NULL);
+bool failure_artifacts_is_traced_before(const failure_artifacts_connection *connection) {
+    bool result = connection->handle == traced_before;
+    traced_before = NULL;
+    return result;
 }
 
 // Returns the connection of the application whose trace is the product's, with its mutex entered; NULL for another one.
@@ -329,49 +205,36 @@ static failure_artifacts_connection *enter_known(sqlite3 *handle) {
     failure_artifacts_connection *connection = failure_artifacts_traced_connection(handle);
     if (connection && !connection->requests) connection->requests = calloc(1, sizeof *connection->requests);
     if (connection && connection->requests) {
-        failure_artifacts_note_running(connection);
+        note_running(connection);
         return connection;
     }
     leave(handle);
     return NULL;
 }
 
-static int apply(failure_artifacts_connection *connection) {
-    int code = failure_artifacts_trace_update(connection);
-    leave(connection->handle);
-    return code;
-}
-
 int failure_artifacts_taken_trace_v2(sqlite3 *handle, unsigned events, trace_function *trace, void *context) {
     failure_artifacts_connection *connection = enter_known(handle);
     if (!connection) {
-        if (!failure_artifacts_is_paused()) request_trace_v2(pending_requests(handle), events, trace, context);
+        if (!failure_artifacts_is_paused()) traced_before = trace && events ? handle : NULL;
         return failure_artifacts_original_trace_v2(handle, events, trace, context);
     }
-    request_trace_v2(connection->requests, events, trace, context);
-    return apply(connection);
+    connection->requests->events = trace ? events & all_events : 0;
+    connection->requests->trace = trace;
+    connection->requests->context = context;
+    int code = failure_artifacts_trace_update(connection);
+    leave(handle);
+    return code;
 }
 
-void *failure_artifacts_taken_trace(sqlite3 *handle, legacy_function *trace, void *context) {
-    failure_artifacts_connection *connection = enter_known(handle);
-    if (!connection) {
-        if (!failure_artifacts_is_paused()) request_trace(pending_requests(handle), trace, context);
-        return failure_artifacts_original_trace(handle, trace, context);
-    }
-    void *earlier = request_trace(connection->requests, trace, context);
-    apply(connection);
-    return earlier;
+// Deprecated: sqlite3_trace() replaces the product's trace, and the product's stays beside sqlite3_profile().
+void *failure_artifacts_taken_trace(sqlite3 *handle, older_function *trace, void *context) {
+    traced_before = handle;
+    return failure_artifacts_original_trace(handle, trace, context);
 }
 
 void *failure_artifacts_taken_profile(sqlite3 *handle, profile_function *profile, void *context) {
-    failure_artifacts_connection *connection = enter_known(handle);
-    if (!connection) {
-        if (!failure_artifacts_is_paused()) request_profile(pending_requests(handle), profile, context);
-        return failure_artifacts_original_profile(handle, profile, context);
-    }
-    void *earlier = request_profile(connection->requests, profile, context);
-    apply(connection);
-    return earlier;
+    traced_before = handle;
+    return failure_artifacts_original_profile(handle, profile, context);
 }
 
 // MARK: - Result codes
@@ -404,7 +267,8 @@ static int plain_exec(sqlite3 *handle, const char *sql, row_function *row, void 
     return code;
 }
 
-// Passes the error of a statement on to the log. `statement` is NULL for the last one that has started on the connection.
+// Passes the error of a statement on to the log. `statement` is NULL for the last one that has started on the
+// connection.
 static __attribute__((noinline, cold)) void statement_failed(sqlite3 *handle, sqlite3_stmt *statement, int code) {
     if (!handle || failure_artifacts_is_paused()) return;
     enter(handle);
@@ -429,21 +293,21 @@ static inline _Atomic(sqlite3_stmt *) *locked_place(sqlite3_stmt *statement) {
 }
 
 static __attribute__((noinline, cold)) void locked_statement_goes_on(sqlite3_stmt *statement) {
-    atomic_store_explicit(locked_place(statement), NULL, memory_order_relaxed);
+    atomic_store(locked_place(statement), NULL);
     statement_failed(sqlite3_db_handle(statement), statement, SQLITE_OK);
 }
 
 int failure_artifacts_taken_step(sqlite3_stmt *statement) {
-    int code = atomic_load_explicit(&original_step, memory_order_relaxed)(statement);
+    int code = atomic_load(&original_step)(statement);
     if (__builtin_expect(code == SQLITE_ROW || code == SQLITE_DONE, true)) {
-        if (__builtin_expect(atomic_load_explicit(locked_place(statement), memory_order_relaxed) == statement, false)) {
+        if (__builtin_expect(atomic_load(locked_place(statement)) == statement, false)) {
             locked_statement_goes_on(statement);
         }
         return code;
     }
     // After a misuse, the statement or the connection may be invalid.
     if (code == SQLITE_OK || code == SQLITE_MISUSE) return code;
-    if ((code & 0xff) == SQLITE_BUSY) atomic_store_explicit(locked_place(statement), statement, memory_order_relaxed);
+    if ((code & 0xff) == SQLITE_BUSY) atomic_store(locked_place(statement), statement);
     statement_failed(sqlite3_db_handle(statement), statement, code);
     return code;
 }
@@ -461,8 +325,8 @@ static bool is_unlogged(int code) {
     }
 }
 
-// True if the statement after the last one that started may have failed, because the schema could not be read to prepare
-// it. A BEGIN doesn't need the schema, and failed itself if there is no transaction.
+// True if the statement after the last one that started may have failed, because the schema could not be read to
+// prepare it. A BEGIN doesn't need the schema, and failed itself if there is no transaction.
 static bool may_lack_schema(sqlite3 *handle, const char *sql) {
     int size = 0, highest = 0;
     sqlite3_db_status(handle, SQLITE_DBSTATUS_SCHEMA_USED, &size, &highest, 0);

@@ -6,10 +6,11 @@
 #include <sqlite3.h>
 
 // SQLite keeps one trace per connection. So that an application's own trace doesn't end the log, this module defines
-// sqlite3_trace_v2(), sqlite3_trace() and sqlite3_profile(), keeps the product's trace registered, and passes on the
-// events that the application has asked for. It also defines sqlite3_step() and sqlite3_exec(), to learn the errors that
-// SQLite doesn't log, such as SQLITE_BUSY. On Apple platforms, it also defines sqlite3_open() and its relatives, to find
-// connections. This was compiled, but not run there.
+// sqlite3_trace_v2(), keeps the product's trace registered, and passes on the events that the application has asked
+// for. It also defines the older functions sqlite3_trace() and sqlite3_profile(), to leave a connection alone that has
+// one of them when it opens; and sqlite3_step() and sqlite3_exec(), to learn the errors that SQLite doesn't log, such
+// as SQLITE_BUSY. On Apple platforms, it also defines sqlite3_open() and its relatives, to find connections. This was
+// compiled, but not run there.
 //
 // A static linker prefers an image's own definition to a library's, so the calls of all code in the test's image come
 // here, such as those of GRDB. Calls of other images go to SQLite itself, and so do all calls if the image has its own
@@ -25,18 +26,11 @@ typedef struct failure_artifacts_requests failure_artifacts_requests;
 // passes on the application's events.
 int failure_artifacts_shared_trace(unsigned event, void *connection, void *statement, void *argument);
 
-// True if the callback above is needed.
-bool failure_artifacts_has_requests(const failure_artifacts_requests *requests);
-
 // Returns the events of sqlite3_trace_v2() that an application's requests need; 0 without requests.
 unsigned failure_artifacts_requested_events(const failure_artifacts_requests *requests);
 
-// Takes over the requests that an automatic extension of the application has made on a connection that opens.
-void failure_artifacts_adopt_requests(failure_artifacts_connection *connection);
-
-// Notes which statements are running. SQLite reports the end of a statement only if it was asked to at the start. Must be
-// called before the product or the application asks for other events.
-void failure_artifacts_note_running(failure_artifacts_connection *connection);
+// True if an automatic extension of the application has set a trace on a connection that opens.
+bool failure_artifacts_is_traced_before(const failure_artifacts_connection *connection);
 
 void failure_artifacts_free_requests(failure_artifacts_requests *requests);
 

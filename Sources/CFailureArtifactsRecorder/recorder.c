@@ -49,29 +49,32 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 // The files that are mapped; the one that was opened last comes first.
 static recorder *first;
 
+// Returns the file that new chunks are in; NULL if they are in memory. The caller has the lock.
+static recorder *current(void) { return first && !first->is_closed && first->has_chunks ? first : NULL; }
+
 static header *header_of(recorder *recorder) { return (header *)recorder->memory; }
 
 static size_t chunks_offset(recorder *recorder) { return failure_artifacts_page + header_of(recorder)->journal_size; }
 
 // MARK: - Space on the disk
 
-// True if the descriptor is still the file's. An application may close all descriptors, and open a file of its own under
-// the same number.
+// True if the descriptor is still the file's. An application may close all descriptors, and open a file of its own
+// under the same number.
 static bool has_descriptor(recorder *recorder) {
     struct stat now;
     return fstat(recorder->descriptor, &now) == 0 && now.st_ino == recorder->identity.st_ino
         && now.st_dev == recorder->identity.st_dev;
 }
 
-// Reserves space for a part of the file, so that writing to it can't fail. The kernel needs space for each page of memory
-// as a whole. On arm64, it may have 16 or 64 KiB.
+// Reserves space for a part of the file, so that writing to it can't fail. The kernel needs space for each page of
+// memory as a whole. On arm64, it may have 16 or 64 KiB.
 static bool reserve(recorder *recorder, size_t offset, size_t length) {
     if (recorder->is_closed || !has_descriptor(recorder)) return false;
 #ifdef __linux__
     size_t page = (size_t)getpagesize(), from = offset / page * page;
     size_t to = (offset + length + page - 1) / page * page;
     // Space behind its end would make the file larger.
-    size_t file_size = atomic_load_explicit(&recorder->file_size, memory_order_relaxed);
+    size_t file_size = atomic_load(&recorder->file_size);
     if (to > file_size) to = file_size;
     int status;
     do {
@@ -229,8 +232,8 @@ static size_t slots_offset(recorder *recorder) {
 recorder *failure_artifacts_recorder_map(size_t offset, size_t size, void *address) {
     recorder *result = NULL;
     pthread_mutex_lock(&lock);
-    recorder *recorder = first;
-    if (recorder && !recorder->is_closed && recorder->has_chunks && has_descriptor(recorder)) {
+    recorder *recorder = current();
+    if (recorder && has_descriptor(recorder)) {
         offset += slots_offset(recorder);
         struct rlimit limit;
         bool fits = getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur >= offset + size;
@@ -269,9 +272,9 @@ void failure_artifacts_recorder_unmap(recorder *recorder) {
 
 bool failure_artifacts_recorder_is_current(const recorder *recorder) {
     pthread_mutex_lock(&lock);
-    const failure_artifacts_recorder *current = first && !first->is_closed && first->has_chunks ? first : NULL;
+    bool result = recorder == current();
     pthread_mutex_unlock(&lock);
-    return recorder == current;
+    return result;
 }
 
 // MARK: - The journal
@@ -286,15 +289,15 @@ bool failure_artifacts_journal_write(recorder *recorder, uint64_t offset, const 
         if (!reserve(recorder, failure_artifacts_page + reserved, wanted - reserved)) return false;
         recorder->journal_reserved = wanted;
     }
-    bool replaces = offset < atomic_load_explicit(&header->journal_length, memory_order_relaxed);
+    bool replaces = offset < atomic_load(&header->journal_length);
     if (replaces) {
-        atomic_fetch_add_explicit(&header->journal_generation, 1, memory_order_release);
-        atomic_store_explicit(&header->journal_length, offset, memory_order_release);
+        atomic_fetch_add(&header->journal_generation, 1);
+        atomic_store(&header->journal_length, offset);
         atomic_thread_fence(memory_order_seq_cst);
     }
     memcpy(recorder->memory + failure_artifacts_page + offset, lines, length);
-    atomic_store_explicit(&header->journal_length, end, memory_order_release);
-    if (replaces) atomic_fetch_add_explicit(&header->journal_generation, 1, memory_order_release);
+    atomic_store(&header->journal_length, end);
+    if (replaces) atomic_fetch_add(&header->journal_generation, 1);
     return true;
 }
 
@@ -307,8 +310,8 @@ static size_t offset_of(recorder *recorder, unsigned number) {
 static chunk *take_from_file(void) {
     chunk *result = NULL;
     pthread_mutex_lock(&lock);
-    recorder *recorder = first;
-    if (!recorder || recorder->is_closed || !recorder->has_chunks) {
+    recorder *recorder = current();
+    if (!recorder) {
     } else if (recorder->free_count > 0) {
         result = (chunk *)(recorder->memory + offset_of(recorder, recorder->free_chunks[--recorder->free_count]));
     } else if (
@@ -324,12 +327,12 @@ static chunk *take_from_file(void) {
 }
 
 static void begin(chunk *chunk, uint64_t connection) {
-    atomic_fetch_add_explicit(&chunk->generation, 1, memory_order_relaxed);
+    atomic_fetch_add(&chunk->generation, 1);
     atomic_thread_fence(memory_order_seq_cst);
-    atomic_store_explicit(&chunk->connection, 0, memory_order_release);
-    atomic_store_explicit(&chunk->used, sizeof *chunk, memory_order_release);
-    atomic_store_explicit(&chunk->connection, connection, memory_order_release);
-    atomic_fetch_add_explicit(&chunk->generation, 1, memory_order_release);
+    atomic_store(&chunk->connection, 0);
+    atomic_store(&chunk->used, sizeof *chunk);
+    atomic_store(&chunk->connection, connection);
+    atomic_fetch_add(&chunk->generation, 1);
 }
 
 chunk *failure_artifacts_chunk_take(uint64_t connection) {
@@ -345,15 +348,10 @@ chunk *failure_artifacts_chunk_take(uint64_t connection) {
     return result;
 }
 
-void failure_artifacts_chunk_clear(chunk *chunk) {
-    begin(chunk, atomic_load_explicit(&chunk->connection, memory_order_relaxed));
-}
+void failure_artifacts_chunk_clear(chunk *chunk) { begin(chunk, atomic_load(&chunk->connection)); }
 
 bool failure_artifacts_chunk_is_preferred(const chunk *chunk) {
-    pthread_mutex_lock(&lock);
-    recorder *recorder = first && !first->is_closed && first->has_chunks ? first : NULL;
-    pthread_mutex_unlock(&lock);
-    return chunk->recorder == recorder;
+    return failure_artifacts_recorder_is_current(chunk->recorder);
 }
 
 bool failure_artifacts_recorder_takes_older_chunks(void) {
@@ -437,9 +435,9 @@ void failure_artifacts_recorder_calibrate(recorder *recorder) {
     failure_artifacts_clock_start();
     header *header = header_of(recorder);
     header->clocks[0] = first_pair;
-    uint32_t next = atomic_load_explicit(&header->clock, memory_order_relaxed) == 1 ? 2 : 1;
+    uint32_t next = atomic_load(&header->clock) == 1 ? 2 : 1;
     header->clocks[next] = current_pair();
-    atomic_store_explicit(&header->clock, next, memory_order_release);
+    atomic_store(&header->clock, next);
 }
 
 void failure_artifacts_recorder_clocks(failure_artifacts_clock_pair *first, failure_artifacts_clock_pair *now) {

@@ -39,7 +39,7 @@ static _Atomic(bool) is_child;
 
 static void in_child(void) { atomic_store(&is_child, true); }
 
-bool failure_artifacts_slots_are_usable(void) { return !atomic_load_explicit(&is_child, memory_order_relaxed); }
+bool failure_artifacts_slots_are_usable(void) { return !atomic_load(&is_child); }
 
 static unsigned number_of(const slot *slot) {
     return (unsigned)(((const unsigned char *)slot - memory) / failure_artifacts_slot_size);
@@ -152,7 +152,7 @@ void failure_artifacts_slot_free(slot *slot) {
 
 bool failure_artifacts_slot_read(const void *bytes, failure_artifacts_slot_facts *facts) {
     const slot *slot = bytes;
-    uint32_t size = slot->page_size, count = atomic_load_explicit(&slot->page_count, memory_order_relaxed);
+    uint32_t size = slot->page_size, count = atomic_load(&slot->page_count);
     bool is_valid = memcmp(slot->magic, FAILURE_ARTIFACTS_SLOT_MAGIC, sizeof slot->magic) == 0
         && slot->version == failure_artifacts_slot_version && size >= 512 && size <= 65536 && (size & (size - 1)) == 0
         && count > 0 && count <= failure_artifacts_slot_state / size;

@@ -50,11 +50,7 @@ typedef struct failure_artifacts_held_file {
 
 // A connection that the application opened. Lives from its open until SQLite has freed it.
 typedef struct failure_artifacts_connection {
-    // The fields that every statement reads come first, so that they are close together in the processor's cache.
     struct sqlite3 *handle;
-    // Equal to the thread's `settled` value while the fast path applies: the thread used this connection last, and its
-    // next statement only needs to be recorded. Accessed only by the thread that uses the connection.
-    uint64_t settled;
     // The thread of this package that has borrowed the connection; 0 if it is not borrowed.
     _Atomic(uintptr_t) borrowed_by;
     // True while a thread is inside the callback for a statement of this connection.
@@ -62,9 +58,6 @@ typedef struct failure_artifacts_connection {
     // The number of the last statement; 0 before the first one. Numbers are ordered over all connections, so they show
     // which of two connections was used later.
     _Atomic(uint64_t) last_use;
-    // The last number reserved for the connection, valid while no other numbers have been taken since. Accessed only by
-    // the thread that uses the connection.
-    uint64_t last_own_number;
     // The last statements; NULL before the first one, and if no statements are recorded.
     failure_artifacts_log *log;
     // The last statement, only for comparison. Accessed only by the thread that uses the connection.
@@ -73,10 +66,8 @@ typedef struct failure_artifacts_connection {
     failure_artifacts_library *library;
     // The number of this open in the process, from 1. It identifies the connection; an address may be reused.
     uint64_t serial;
-    // The thread (pthread_self) that ran the last statement; 0 before the first one.
+    // The thread that ran the last statement; 0 before the first one.
     _Atomic(uintptr_t) last_thread;
-    // The system's number for the same thread; 0 if it is not known.
-    _Atomic(int) last_thread_number;
     // The Swift task that ran the last statement in a task; 0 before the first one. Only for comparison.
     _Atomic(uintptr_t) last_task;
     // The number of the last statement that ran in no task; 0 before the first one.
@@ -112,8 +103,6 @@ typedef struct failure_artifacts_connection {
     unsigned reported_events;
     // The application's own traces, see taken_over.h; NULL if it has set none.
     struct failure_artifacts_requests *requests;
-    // True if older statements are missing in the log; see failure_artifacts_resume().
-    bool lacks_older;
     // The WAL that the close of the connection may delete. See failure_artifacts_hold_wal().
     failure_artifacts_held_file wal;
     // The error that the marker function raises next; see failure_artifacts_restore_error().
@@ -150,8 +139,8 @@ typedef struct failure_artifacts_image {
 typedef struct failure_artifacts_discovery_events {
     // Called on the opening thread, inside sqlite3_open.
     void (*opened)(failure_artifacts_connection *connection);
-    // Called on the thread of a statement, before it starts, if its Swift task is not the previous statement's. Returns the
-    // number of the task's test; 0 if it has none.
+    // Called on the thread of a statement, before it starts, if its Swift task is not the previous statement's. Returns
+    // the number of the task's test; 0 if it has none.
     uint64_t (*used_in_task)(failure_artifacts_connection *connection);
     // Called on the thread of a statement, before it starts, if it is the connection's first one since a test has
     // started. Called only after failure_artifacts_connection_is_left(), unless failure_artifacts_report_first_uses()
@@ -198,15 +187,24 @@ void failure_artifacts_discovery_pause(void);
 void failure_artifacts_discovery_resume(void);
 bool failure_artifacts_is_paused(void);
 
-// Returns this thread, in the form of `last_thread`.
+// Returns the system's number of this thread; on Apple platforms, its handle (pthread_self).
 uintptr_t failure_artifacts_current_thread(void);
-uintptr_t failure_artifacts_last_thread(const failure_artifacts_connection *connection);
-int failure_artifacts_last_thread_number(const failure_artifacts_connection *connection);
-uint64_t failure_artifacts_last_use(const failure_artifacts_connection *connection);
+static inline uintptr_t failure_artifacts_last_thread(const failure_artifacts_connection *connection) {
+    return atomic_load(&connection->last_thread);
+}
+static inline uint64_t failure_artifacts_last_use(const failure_artifacts_connection *connection) {
+    return atomic_load(&connection->last_use);
+}
 // Returns the number of the last statement that ran in no Swift task, since failure_artifacts_follow_tasks().
-uint64_t failure_artifacts_last_use_without_task(const failure_artifacts_connection *connection);
-bool failure_artifacts_is_unwound(const failure_artifacts_connection *connection);
-uint64_t failure_artifacts_unwound_at(const failure_artifacts_connection *connection);
+static inline uint64_t failure_artifacts_last_use_without_task(const failure_artifacts_connection *connection) {
+    return atomic_load(&connection->last_use_without_task);
+}
+static inline bool failure_artifacts_is_unwound(const failure_artifacts_connection *connection) {
+    return atomic_load(&connection->is_unwound);
+}
+static inline uint64_t failure_artifacts_unwound_at(const failure_artifacts_connection *connection) {
+    return atomic_load(&connection->unwound_at);
+}
 // Returns the current point in time in the order of statements, a different number for each call. It is larger than the
 // numbers of all statements that have started, on any connection. It is smaller than the numbers of all statements that
 // start later.
@@ -222,10 +220,6 @@ void failure_artifacts_borrowing_ends(failure_artifacts_connection *connection);
 // True if statements and the close are not reported: the application is known to have replaced our trace, see
 // taken_over.h, or the copy of SQLite has no traces. The caller must make sure that the connection has not ended.
 bool failure_artifacts_is_unwatched(const failure_artifacts_connection *connection);
-
-// Reports statements and the close again, if the application has replaced our trace and then removed its own. The log
-// starts anew. Returns false if there is nothing to do. The caller must own the connection.
-bool failure_artifacts_resume(failure_artifacts_connection *connection);
 
 // Returns a number that changes when the connection changes rows and, if it has a mutex, when it reads pages. It shows
 // the use of a connection whose statements are not reported. Returns `known` while another thread is inside
@@ -277,8 +271,8 @@ typedef struct failure_artifacts_log_end {
     const char *message;
 } failure_artifacts_log_end;
 
-// Called with each chunk of a log, the oldest first, and the number of its valid bytes. `end` is NULL except for the last
-// chunk. See recorder.h for the records.
+// Called with each chunk of a log, the oldest first, and the number of its valid bytes. `end` is NULL except for the
+// last chunk. See recorder.h for the records.
 typedef void (*failure_artifacts_log_reader)(
     void *context, const void *chunk, size_t used, const failure_artifacts_log_end *end);
 
@@ -286,15 +280,14 @@ typedef void (*failure_artifacts_log_reader)(
 // values bound to them, `stacks` the functions that run them.
 void failure_artifacts_log_configure(unsigned statements, bool values, bool stacks);
 
-// Calls `reader` for each chunk of the log, the oldest first. The connection must be borrowed, or at least no other
-// thread may be inside the callback: see failure_artifacts_borrowing_begins(). `is_owned` is true if the caller may use
-// the connection itself.
+// Calls `reader` for each chunk of a log, the oldest first; for none if it is NULL. Its connection has ended or is
+// borrowed, or at least no other thread is inside the callback: see failure_artifacts_borrowing_begins(). `handle` is
+// the connection if the caller may use it, otherwise NULL.
 void failure_artifacts_log_read(
-    failure_artifacts_connection *connection, bool is_owned, void *context, failure_artifacts_log_reader reader);
+    failure_artifacts_log *log, struct sqlite3 *handle, void *context, failure_artifacts_log_reader reader);
 
 // Takes the log from a connection that ends; NULL if it has no log.
 failure_artifacts_log *failure_artifacts_log_take(failure_artifacts_connection *connection);
-void failure_artifacts_log_read_taken(failure_artifacts_log *log, void *context, failure_artifacts_log_reader reader);
 // Adds a reference to the log.
 void failure_artifacts_log_retain(failure_artifacts_log *log);
 // Releases a reference to the log, which may be NULL.

@@ -31,7 +31,8 @@
 // application.
 //
 // The page cache is read without SQLite. It can't be read if it isn't wrapped, because SQLite was in use before, and if
-// pages of the transaction are in a WAL already. Those in a file are read there. The target of a backup has pages of two databases.
+// pages of the transaction are in a WAL already. Those in a file are read there. The target of a backup has pages of
+// two databases.
 //
 // A connection to an encrypted file sees its content in plain. Unless that was permitted, nothing runs on it, and its
 // file is copied as it is.
@@ -129,8 +130,8 @@ typedef struct failure_artifacts_cached_database {
     uint32_t page_size;
     // The size of the database in pages, uncommitted changes included; 0 if the cache isn't wrapped.
     uint32_t page_count;
-    // True if the pages that are not in the cache are those of the committed state: the database has a WAL. Otherwise they
-    // are those of its file.
+    // True if the pages that are not in the cache are those of the committed state: the database has a WAL. Otherwise
+    // they are those of its file.
     bool needs_committed_pages;
     // True if SQLite may have written pages of the transaction to the file or the WAL, because the cache was full.
     bool has_spilled;
@@ -148,9 +149,9 @@ bool failure_artifacts_is_unspilled(const failure_artifacts_connection *connecti
 
 typedef void failure_artifacts_page_reader(void *context, uint32_t number, const void *bytes, size_t size);
 
-// Calls `reader` with the pages of a database as its connection sees them, with their numbers from 1, except for committed
-// pages that are not in the cache. Nothing is run on the connection, and its cache is the same afterwards. Returns false
-// if not all pages were read. The caller must own the connection.
+// Calls `reader` with the pages of a database as its connection sees them, with their numbers from 1, except for
+// committed pages that are not in the cache. Nothing is run on the connection, and its cache is the same afterwards.
+// Returns false if not all pages were read. The caller must own the connection.
 bool failure_artifacts_read_cache(
     const failure_artifacts_connection *connection, const char *schema, failure_artifacts_cached_database database,
     void *context, failure_artifacts_page_reader *reader);

@@ -17,8 +17,8 @@
 //     chunks            chunk_size each: the log of one connection, or a part of it
 //     slots             the recorded states of stores, as slots.h describes them
 //
-// The file is sparse. A page's space on the disk is reserved before the first write to it, because writing to memory that
-// the disk has no space for would end the process with SIGBUS.
+// The file is sparse. A page's space on the disk is reserved before the first write to it, because writing to memory
+// that the disk has no space for would end the process with SIGBUS.
 
 enum {
     failure_artifacts_page = 4 << 10,
@@ -133,13 +133,13 @@ static const uint32_t failure_artifacts_unknown_count = UINT32_MAX;
 
 // The pages that a connection has written, when it had written its last ones.
 typedef struct failure_artifacts_pages {
-    // Their number, as SQLITE_DBSTATUS_CACHE_WRITE counts them. A transaction leaves as many frames in a WAL, unless some
-    // are spilled. It may be failure_artifacts_unknown_count.
+    // Their number, as SQLITE_DBSTATUS_CACHE_WRITE counts them. A transaction leaves as many frames in a WAL, unless
+    // some are spilled. It may be failure_artifacts_unknown_count.
     uint32_t written;
     // The number of pages among them that the cache had no space for (SQLITE_DBSTATUS_CACHE_SPILL).
     uint32_t spilled;
-    // The data version of the main database (SQLITE_FCNTL_DATA_VERSION). It grows by 1 with each commit of the connection,
-    // and when the connection sees for the first time that others have committed.
+    // The data version of the main database (SQLITE_FCNTL_DATA_VERSION). It grows by 1 with each commit of the
+    // connection, and when the connection sees for the first time that others have committed.
     uint32_t version;
 } failure_artifacts_pages;
 
@@ -156,7 +156,7 @@ typedef struct failure_artifacts_statement_record {
     // The number of the statement, over all connections.
     uint64_t order;
     uint64_t ticks;
-    // The thread (pthread_self).
+    // The thread; see failure_artifacts_current_thread().
     uint64_t thread;
     // sqlite3_total_changes64() and sqlite3_changes64() at the start, modulo 2^32.
     uint32_t changes;
@@ -196,8 +196,8 @@ typedef struct failure_artifacts_end_record {
 } failure_artifacts_end_record;
 
 // The values that were bound to a statement, as its text with SQL literals in place of the parameters
-// (sqlite3_expanded_sql). The bytes between a part at its start and a part at its end follow; these two are as in the text.
-// A long literal is cut, and followed by its length in bytes between two bytes of value 1.
+// (sqlite3_expanded_sql). The bytes between a part at its start and a part at its end follow; these two are as in the
+// text. A long literal is cut, and followed by its length in bytes between two bytes of value 1.
 typedef struct failure_artifacts_values_record {
     // The flag is 1 if the values are too long to be recorded.
     failure_artifacts_record record;
@@ -206,7 +206,8 @@ typedef struct failure_artifacts_values_record {
     uint32_t end;
 } failure_artifacts_values_record;
 
-// Executions of one statement by the same functions, where known. The first one is the statement before it in the chunk.
+// Executions of one statement by the same functions, where known. The first one is the statement before it in the
+// chunk.
 typedef struct failure_artifacts_repeated_record {
     failure_artifacts_record record;
     uint64_t order;
@@ -222,22 +223,22 @@ typedef struct failure_artifacts_repeated_record {
 
 typedef struct failure_artifacts_recorder failure_artifacts_recorder;
 
-// Sizes and maps an empty file of this process. From now on, new chunks are in it, if `has_chunks` is true. Returns NULL
-// if it can't be mapped; the descriptor stays the caller's.
+// Sizes and maps an empty file of this process. From now on, new chunks are in it, if `has_chunks` is true. Returns
+// NULL if it can't be mapped; the descriptor stays the caller's.
 failure_artifacts_recorder *failure_artifacts_recorder_open(int descriptor, bool has_chunks);
 
 // From now on, new chunks are in the file, or in memory.
 void failure_artifacts_recorder_has_chunks(failure_artifacts_recorder *recorder, bool has_chunks);
 
-// True if chunks in memory may move into the file. False if it ever had no chunks: statements that were recorded in memory
-// then must stay there.
+// True if chunks in memory may move into the file. False if it ever had no chunks: statements that were recorded in
+// memory then must stay there.
 bool failure_artifacts_recorder_takes_older_chunks(void);
 
 // Ends the use of the file, which the caller removes. Chunks that are in use keep their memory.
 void failure_artifacts_recorder_close(failure_artifacts_recorder *recorder);
 
-// Writes lines to the journal, and cuts it after them. Returns false without a change if there is no space for them. Not
-// thread-safe.
+// Writes lines to the journal, and cuts it after them. Returns false without a change if there is no space for them.
+// Not thread-safe.
 bool failure_artifacts_journal_write(
     failure_artifacts_recorder *recorder, uint64_t offset, const void *lines, size_t length);
 
@@ -277,8 +278,8 @@ static inline uint64_t failure_artifacts_ticks(void) {
 #endif
 }
 
-// Chooses the counter, and notes the first point in time. To be called before the first use of ticks; later calls have no
-// effect.
+// Chooses the counter, and notes the first point in time. To be called before the first use of ticks; later calls have
+// no effect.
 void failure_artifacts_clock_start(void);
 
 // Notes the current time on both clocks, in the file. Cheap enough to be called for each test. Not thread-safe.

@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 // The recorded states of stores: for each store, its last committed state, and what each of the last transactions
-// replaced. They are in the flight recorder's file, behind the chunks, so that they survive the process. Without a file,
-// they are in memory.
+// replaced. They are in the flight recorder's file, behind the chunks, so that they survive the process. Without a
+// file, they are in memory.
 //
 // There are slots of one size, each for one store:
 //
@@ -16,8 +16,8 @@
 //     log        slot_log: the records of transactions, as a ring
 //     pages      slot_state: the pages of the last committed state, page n at (n - 1) × page size
 //
-// A transaction is first written to the log, then `pending` has its place while the state is changed. If the process dies
-// meanwhile, undoing that record gives the state before it.
+// A transaction is first written to the log, then `pending` has its place while the state is changed. If the process
+// dies meanwhile, undoing that record gives the state before it.
 
 enum {
     // A multiple of every system's page size, like the other sizes.
@@ -26,7 +26,8 @@ enum {
     failure_artifacts_slot_state = 12 << 20,
     failure_artifacts_slot_size = 16 << 20,
     failure_artifacts_slots = 256,
-    // The maximum size of all slots in use together, in bytes, if failure_artifacts_slots_set_limits() sets no lower one.
+    // The maximum size of all slots in use together, in bytes, if failure_artifacts_slots_set_limits() sets no lower
+    // one.
     failure_artifacts_slots_limit = 64 << 20,
     failure_artifacts_slot_version = 2,
     // The pages of a state at the smallest page size.
@@ -145,8 +146,8 @@ failure_artifacts_slot *failure_artifacts_slot_take(void);
 // Makes a slot unused.
 void failure_artifacts_slot_free(failure_artifacts_slot *slot);
 
-// Reserves space for bytes of a slot, before they are written. Returns false if the disk or the limit for all slots has no
-// space.
+// Reserves space for bytes of a slot, before they are written. Returns false if the disk or the limit for all slots has
+// no space.
 bool failure_artifacts_slot_reserve(failure_artifacts_slot *slot, size_t offset, size_t length);
 
 static inline unsigned char *failure_artifacts_slot_records(failure_artifacts_slot *slot) {

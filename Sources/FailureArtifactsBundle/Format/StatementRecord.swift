@@ -104,7 +104,7 @@ package struct StatementRecord: Codable, Equatable, Sendable {
     package var stack: [UInt64]?
     /// The number of the test that ran the statement, in the metadata's `tests`; absent if unknown.
     package var test: UInt64?
-    /// The system's handle of the thread that ran the statement, in hexadecimal.
+    /// The system's number of the thread that ran the statement, in hexadecimal.
     package var thread: String
     /// The values of the parameters, in the order of their numbers; absent if there are none, or if they were not recorded.
     package var values: [BoundValue]?

@@ -23,7 +23,7 @@ package struct RecordedStatement: Sendable, Equatable {
     package var order: UInt64
     /// The start, in ticks; see ``RecorderClock``.
     package var ticks: UInt64
-    /// The system's handle of the thread that ran it.
+    /// The system's number of the thread that ran it.
     package var thread: UInt64
     /// The number of the test that ran it; nil if not known.
     package var test: UInt64?

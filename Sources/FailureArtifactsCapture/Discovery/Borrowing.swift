@@ -154,7 +154,7 @@ extension DiscoveredConnection {
         for _ in 0..<3 {
             let sleeps =
                 isAmongOthers
-                ? Threads.sleeps(number: Int(failure_artifacts_last_thread_number(record)))
+                ? Threads.sleeps(number: Int(failure_artifacts_last_thread(record)))
                 : Threads.othersSleep()
             guard sleeps else { return false }
             sleep(microseconds: 300)

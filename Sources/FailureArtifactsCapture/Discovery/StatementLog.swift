@@ -53,8 +53,8 @@ final class KeptLog: Sendable {
 
     var statements: [RecordedStatement] {
         let collection = Collection()
-        failure_artifacts_log_read_taken(
-            log, Unmanaged.passUnretained(collection).toOpaque(), Collection.read)
+        failure_artifacts_log_read(
+            log, nil, Unmanaged.passUnretained(collection).toOpaque(), Collection.read)
         return collection.statements
     }
 }
@@ -102,8 +102,6 @@ struct StatementLog {
     /// True if the last statements were not reported: the application has replaced the trace, or the copy of SQLite is not
     /// the system's.
     var isReplaced = false
-    /// True if older statements were not reported.
-    var lacksOlder = false
     /// True if the statements could not be read, because a thread used the connection all the time.
     var isUnread = false
 }
@@ -116,18 +114,15 @@ extension DiscoveredConnection {
         var result = StatementLog()
         // With the connection borrowed, the number of changes by its last statement is known too.
         let isRead: Void? = try? lend(until: .now, waitsForRest: false) { _ in
-            failure_artifacts_log_read(record, true, context, Collection.read)
+            failure_artifacts_log_read(record.pointee.log, handle, context, Collection.read)
             result.isReplaced = failure_artifacts_is_unwatched(record)
-            result.lacksOlder = record.pointee.lacks_older
-            failure_artifacts_resume(record)
         }
         result.isUnread = isRead == nil
         for _ in 0..<20 where result.isUnread {
             let isDone = ConnectionRegistry.shared.withOpenHandle(of: self) { _ in
                 guard failure_artifacts_borrowing_begins(record) else { return false }
-                failure_artifacts_log_read(record, false, context, Collection.read)
+                failure_artifacts_log_read(record.pointee.log, nil, context, Collection.read)
                 result.isReplaced = failure_artifacts_is_unwatched(record)
-                result.lacksOlder = record.pointee.lacks_older
                 failure_artifacts_borrowing_ends(record)
                 return true
             }
@@ -172,7 +167,6 @@ extension DiscoveredStore {
             result.statements += log.statements
             if let prefix = connection.prefix { result.prefix = prefix }
             if log.isReplaced { result.isReplaced = true }
-            if log.lacksOlder { result.lacksOlder = true }
             if log.isUnread { result.isCut = true }
         }
         result.statements = result.statements.merged()

@@ -9,7 +9,7 @@ import Testing
 
 @testable import FailureArtifactsCapture
 
-/// Statements that are prepared once and run many times: they are recorded on a fast path.
+/// Statements that are prepared once and run many times: their text is recorded once.
 extension StatementLogTests {
     /// A prepared statement without values.
     private final class Statement: @unchecked Sendable {

@@ -277,19 +277,15 @@ import Testing
             for number in 1...2 {
                 try handle.run("INSERT INTO t VALUES (\(number))")
                 let log = try handle.store.statements
-                #expect(log.isReplaced && !log.lacksOlder)
+                #expect(log.isReplaced)
                 #expect(log.statements.map(\.sql) == ["CREATE TABLE t(a)"])
                 // The statement did not insert the row.
                 #expect(log.statements.map(\.changes) == [nil])
             }
-            // A capture notices that the application has removed its trace.
+            // The product doesn't notice that the application has removed its trace.
             try handle.replaceTrace()
-            #expect(try handle.store.statements.isReplaced)
             try handle.run("INSERT INTO t VALUES (3)")
-            let resumed = try handle.store.statements
-            #expect(!resumed.isReplaced && resumed.lacksOlder)
-            #expect(resumed.statements.map(\.sql) == ["INSERT INTO t VALUES (3)"])
-            #expect(resumed.statements.map(\.changes) == [1])
+            #expect(try handle.store.statements.isReplaced)
         }
     }
 }
