@@ -66,7 +66,6 @@ static _Atomic(uint64_t) numbers_taken;
 uint64_t failure_artifacts_point_in_time(void) { return atomic_fetch_add(&numbers_taken, 1) + 1; }
 
 static _Atomic(uint64_t) started_tests;
-static atomic_bool reports_first_uses;
 
 _Atomic(uint64_t) failure_artifacts_only_test;
 
@@ -79,8 +78,6 @@ void failure_artifacts_connection_has_owner(failure_artifacts_connection *connec
 void failure_artifacts_connection_is_left(failure_artifacts_connection *connection) {
     atomic_store(&connection->is_left, true);
 }
-
-void failure_artifacts_report_first_uses(void) { atomic_store(&reports_first_uses, true); }
 
 uint64_t failure_artifacts_test_starts(void) {
     failure_artifacts_history_test_starts();
@@ -143,9 +140,7 @@ static void statement_starts(
     if (atomic_load(&follows_tasks)) note_task(connection, number);
     if (tests != connection->tests) {
         connection->tests = tests;
-        if (atomic_load(&connection->is_left) || atomic_load(&reports_first_uses)) {
-            events.used_since_start(connection);
-        }
+        if (atomic_load(&connection->is_left)) events.used_since_start(connection);
         // The report may have created the recorder's file.
         failure_artifacts_log_test_starts(connection);
     }

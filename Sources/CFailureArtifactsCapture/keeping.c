@@ -111,79 +111,12 @@ static void keep_database(
     atomic_fetch_add(&spent, elapsed(watch));
 }
 
-// Copies a database into memory with the backup API.
-static void back_up(
-    const failure_artifacts_connection *connection, const char *schema, int64_t limit, failure_artifacts_image *image) {
-    if (failure_artifacts_size_limit(connection, schema) / 2 > limit) return;
-    sqlite3 *target = NULL;
-    const failure_artifacts_library *library = connection->library;
-    int code = failure_artifacts_library_open_in_memory(library, &target);
-    if (code == SQLITE_OK) code = failure_artifacts_back_up_to(library, target, connection->handle, schema, 0);
-    if (code == SQLITE_OK && library->serialize) {
-        sqlite3_int64 size = -1;
-        image->bytes = library->serialize(target, "main", &size, 0);
-        image->size = size;
-    }
-    library->close(target);
-}
-
 int64_t failure_artifacts_size_of_journal(const char *path, const char *suffix) {
     char *name = sqlite3_mprintf("%s%s", path, suffix);
     struct stat status;
     int64_t size = name && stat(name, &status) == 0 ? (int64_t)status.st_size : -1;
     sqlite3_free(name);
     return size;
-}
-
-// Reads the main database through a separate connection.
-static void image_by_another(
-    const failure_artifacts_connection *connection, int64_t limit, failure_artifacts_image *image) {
-    const char *path = connection->path;
-    bool creates_wal =
-        !failure_artifacts_leaves_no_wal(connection, "main") && failure_artifacts_size_of_journal(path, "-shm") < 0;
-    // A WAL without an index is left alone: the application recovers it when it reads the store.
-    if (creates_wal && failure_artifacts_size_of_journal(path, "-wal") > 0) return;
-    // Without a WAL, the file has the whole content. Reading it as immutable creates no WAL.
-    char *uri = creates_wal ? failure_artifacts_uri(path, true) : NULL;
-    if (creates_wal && !uri) return;
-    sqlite3 *other = NULL;
-    // A read-only connection does not checkpoint when it is closed.
-    int flags = SQLITE_OPEN_READONLY | (uri ? SQLITE_OPEN_URI : 0);
-    const failure_artifacts_library *library = connection->library;
-    int code = failure_artifacts_library_open(library, uri ? uri : path, &other, flags, connection->vfs);
-    if (code == SQLITE_OK && library->serialize) {
-        library->busy_timeout(other, 100);
-        sqlite3_int64 size = -1;
-        library->serialize(other, "main", &size, SQLITE_SERIALIZE_NOCOPY);
-        image->size = size;
-        if (size > 0 && size <= limit) image->bytes = library->serialize(other, "main", &size, 0);
-    }
-    library->close(other);
-    free(uri);
-}
-
-// The connection itself is only read if it is in a transaction already or has no file. Reading inside a statement
-// leaves a read transaction behind until the statement ends. A statement that then wants to write does not wait for
-// another connection's lock, whatever busy handler is set. The capture would make it fail.
-failure_artifacts_image failure_artifacts_image_at_start(failure_artifacts_connection *connection) {
-    failure_artifacts_discovery_pause();
-    int64_t limit = atomic_load(&maximum_bytes);
-    failure_artifacts_image image = {
-        connection->library, failure_artifacts_is_starting, "main", connection->path, NULL, -1};
-    failure_artifacts_reading reading = failure_artifacts_permitted_reading(connection, "main");
-    if (reading == failure_artifacts_reads_by_serializing) {
-        image = image_of(connection, "main", failure_artifacts_is_starting, limit);
-    } else if (reading == failure_artifacts_reads_by_backup) {
-        back_up(connection, "main", limit, &image);
-    } else if (reading == failure_artifacts_reads_files) {
-        // Another connection can read neither a deleted file nor one that this connection has locked exclusively.
-        bool is_alone = !is_in_place(connection, "main")
-            || failure_artifacts_lock_state(connection, "main") >= failure_artifacts_has_exclusive_lock;
-        if (is_alone) back_up(connection, "main", limit, &image);
-        else image_by_another(connection, limit, &image);
-    }
-    failure_artifacts_discovery_resume();
-    return image;
 }
 
 static void begin_unwinding(failure_artifacts_connection *connection) {

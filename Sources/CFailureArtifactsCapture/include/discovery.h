@@ -116,8 +116,6 @@ typedef enum failure_artifacts_keeping_reason {
     failure_artifacts_is_rolling_back,
     // The connection is about to be closed, and content that only it has will be lost.
     failure_artifacts_is_ending,
-    // A test begins to use the store.
-    failure_artifacts_is_starting,
 } failure_artifacts_keeping_reason;
 
 // A database as its connection sees it, in the form of a database file in memory.
@@ -143,8 +141,7 @@ typedef struct failure_artifacts_discovery_events {
     // the number of the task's test; 0 if it has none.
     uint64_t (*used_in_task)(failure_artifacts_connection *connection);
     // Called on the thread of a statement, before it starts, if it is the connection's first one since a test has
-    // started. Called only after failure_artifacts_connection_is_left(), unless failure_artifacts_report_first_uses()
-    // was called.
+    // started. Called only after failure_artifacts_connection_is_left().
     void (*used_since_start)(failure_artifacts_connection *connection);
     // Called on the thread of the statement that follows an ATTACH, before it starts.
     void (*attached)(failure_artifacts_connection *connection);
@@ -173,9 +170,6 @@ void failure_artifacts_connection_has_owner(failure_artifacts_connection *connec
 
 // Notes that the test that opened the connection has ended, or that there was none.
 void failure_artifacts_connection_is_left(failure_artifacts_connection *connection);
-
-// From now on, reports the first use of each connection since the start of a test.
-void failure_artifacts_report_first_uses(void);
 
 // Makes sure that discovery is still installed, whatever the application has changed in SQLite's configuration. Cheap
 // enough to be called before each test.
@@ -236,10 +230,6 @@ uint64_t failure_artifacts_traffic(const failure_artifacts_connection *connectio
 // largest maximum applies to all.
 void failure_artifacts_keeping_begins(int64_t maximum_bytes, bool is_first);
 void failure_artifacts_keeping_ends(void);
-
-// Returns the content of the connection's main database, within the limit that was set last. May only be called on the
-// thread of a statement, before it starts.
-failure_artifacts_image failure_artifacts_image_at_start(failure_artifacts_connection *connection);
 
 // Returns the name of the connection's database number `index`: 0 is "main", 1 "temp", the others are attached. NULL
 // past the last one. The caller must own the connection.

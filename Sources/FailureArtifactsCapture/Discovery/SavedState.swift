@@ -6,9 +6,9 @@ internal import FailureArtifactsSystem
 ///
 /// It can be used from any thread.
 final class SavedState: Sendable {
-    /// The event that follows and would lose the content: a rollback, the connection's end, or a test's use.
+    /// The event that follows and would lose the content: a rollback, or the connection's end.
     enum Reason: Sendable {
-        case rollback, end, use
+        case rollback, end
     }
 
     private struct Bytes: @unchecked Sendable {
@@ -54,11 +54,7 @@ final class SavedState: Sendable {
     /// Takes over an image that C has saved of a connection.
     convenience init(_ image: failure_artifacts_image, of connection: UInt64) {
         let reason: Reason =
-            switch image.reason {
-            case failure_artifacts_is_rolling_back: .rollback
-            case failure_artifacts_is_ending: .end
-            default: .use
-            }
+            image.reason == failure_artifacts_is_rolling_back ? .rollback : .end
         self.init(
             reason: reason, connection: connection, schema: String(cString: image.schema),
             path: image.path.map { String(cString: $0) }, bytes: image.bytes, size: Int(image.size),
