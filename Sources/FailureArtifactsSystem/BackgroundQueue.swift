@@ -14,7 +14,7 @@ package final class BackgroundQueue: Sendable {
         var isWorking: Bool { worker == getpid() }
     }
 
-    private let state = ConditionLock(State())
+    private let state = Lock(State())
     private let maximumWaiting: Int
 
     /// With this number of waiting closures, ``add(_:)`` blocks until there are fewer.
@@ -49,7 +49,7 @@ package final class BackgroundQueue: Sendable {
     }
 
     private func next() -> (@Sendable () -> Void)? {
-        state.update { state in
+        state.withLock { state in
             if state.waiting.isEmpty {
                 state.worker = 0
                 return nil

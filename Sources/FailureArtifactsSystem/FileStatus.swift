@@ -31,19 +31,11 @@ package struct FileStatus: Equatable, Sendable {
     package let size: UInt64
     /// The time of the last change of the content, in nanoseconds since 1970.
     package let modified: Int64
-    /// The time of the last access, in nanoseconds since 1970.
-    ///
-    /// Many systems update it once a day only.
-    ///
-    /// Reading a file doesn't change it, so `==` ignores this value.
-    package let accessed: Int64
     /// The user ID of the file's owner.
     package let owner: UInt32
     /// The POSIX permission bits.
     package let permissions: UInt16
     /// The number of hard links.
-    ///
-    /// `==` ignores it.
     package let links: UInt64
 
     /// True for a regular file without further hard links, and for a directory.
@@ -68,20 +60,13 @@ package struct FileStatus: Equatable, Sendable {
         }
         size = UInt64(information.st_size)
         #if canImport(Darwin)
-        let (changed, used) = (information.st_mtimespec, information.st_atimespec)
+        let changed = information.st_mtimespec
         #else
-        let (changed, used) = (information.st_mtim, information.st_atim)
+        let changed = information.st_mtim
         #endif
         modified = Int64(changed.tv_sec) * 1_000_000_000 + Int64(changed.tv_nsec)
-        accessed = Int64(used.tv_sec) * 1_000_000_000 + Int64(used.tv_nsec)
         owner = information.st_uid
         permissions = UInt16(information.st_mode & 0o777)
         links = UInt64(information.st_nlink)
-    }
-
-    package static func == (left: FileStatus, right: FileStatus) -> Bool {
-        left.identity == right.identity && left.kind == right.kind && left.size == right.size
-            && left.modified == right.modified && left.owner == right.owner
-            && left.permissions == right.permissions
     }
 }

@@ -2,17 +2,19 @@
 package enum FileSystem {
     /// Returns the attributes of the file at `path`, following links; nil if the path doesn't exist.
     package static func status(of path: String) throws(SystemError) -> FileStatus? {
-        var information = stat()
-        if stat(path, &information) == 0 { return FileStatus(information) }
-        let error = SystemError.last("examine", path)
-        if error.isNotFound { return nil }
-        throw error
+        try status(path, stat)
     }
 
     /// Returns the attributes of `path` itself, without following a link; nil if nothing is there.
     package static func statusWithoutFollowing(_ path: String) throws(SystemError) -> FileStatus? {
+        try status(path, lstat)
+    }
+
+    private static func status(
+        _ path: String, _ examine: (UnsafePointer<CChar>, UnsafeMutablePointer<stat>) -> CInt
+    ) throws(SystemError) -> FileStatus? {
         var information = stat()
-        if lstat(path, &information) == 0 { return FileStatus(information) }
+        if path.withCString({ examine($0, &information) }) == 0 { return FileStatus(information) }
         let error = SystemError.last("examine", path)
         if error.isNotFound { return nil }
         throw error
@@ -45,19 +47,11 @@ package enum FileSystem {
     package static func descriptor(
         of identity: FileStatus.Identity, otherThan own: CInt = -1
     ) throws(SystemError) -> CInt? {
-        // A capture asks several times for the same file.
-        let latest = latestDescriptor.withLock { $0 }
-        if latest != own, latest >= 0, try reads(latest, identity) { return latest }
         for descriptor in try OpenFiles.descriptors() where descriptor != own {
-            guard try reads(descriptor, identity) else { continue }
-            latestDescriptor.withLock { $0 = descriptor }
-            return descriptor
+            if try reads(descriptor, identity) { return descriptor }
         }
         return nil
     }
-
-    /// The result of the latest search; −1 before the first one.
-    private static let latestDescriptor = Lock<CInt>(-1)
 
     /// Returns true if a descriptor refers to a file and can read it.
     private static func reads(
@@ -394,7 +388,7 @@ package enum FileSystem {
     /// Creates a file with the given content.
     package static func write(_ bytes: [UInt8], toNewFile path: String) throws(SystemError) {
         let file = try File(creating: path)
-        try bytes.withBytes { (buffer) throws(SystemError) in try file.write(buffer, at: 0) }
+        try file.write(bytes, at: 0)
         try file.close()
     }
 }

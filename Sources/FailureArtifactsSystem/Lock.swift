@@ -1,44 +1,77 @@
-/// A value that only one thread at a time can access.
+/// A value that only one thread at a time can access, and whose changes other threads can wait for.
 ///
-/// `Synchronization.Mutex` does the same but needs macOS 15, and this package supports older versions. The
-/// lock is not recursive.
+/// `Synchronization.Mutex` needs macOS 15, and this package supports older versions. The lock is not recursive.
 package final class Lock<Value>: @unchecked Sendable {
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
-    private let value: UnsafeMutablePointer<Value>
+    private let changed: UnsafeMutablePointer<pthread_cond_t>
+    private var value: Value
 
     package init(_ value: sending Value) {
-        // One allocation holds both, because each test creates several locks.
-        let alignment = max(MemoryLayout<pthread_mutex_t>.alignment, MemoryLayout<Value>.alignment)
-        let offset = (MemoryLayout<pthread_mutex_t>.size + alignment - 1) / alignment * alignment
-        let memory = UnsafeMutableRawPointer.allocate(
-            byteCount: offset + MemoryLayout<Value>.size, alignment: alignment)
-        mutex = memory.bindMemory(to: pthread_mutex_t.self, capacity: 1)
-        self.value = (memory + offset).bindMemory(to: Value.self, capacity: 1)
+        mutex = .allocate(capacity: 1)
         pthread_mutex_init(mutex, nil)
-        self.value.initialize(to: value)
+        changed = .allocate(capacity: 1)
+        pthread_cond_init(changed, nil)
+        self.value = value
     }
 
     deinit {
-        value.deinitialize(count: 1)
+        pthread_cond_destroy(changed)
+        changed.deallocate()
         pthread_mutex_destroy(mutex)
-        UnsafeMutableRawPointer(mutex).deallocate()
+        mutex.deallocate()
     }
 
-    /// Runs `body` with exclusive access to the value, and returns its result.
+    /// Runs `body` with exclusive access to the value, and wakes the waiting threads.
     package func withLock<Result, Failure>(
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         pthread_mutex_lock(mutex)
-        defer { pthread_mutex_unlock(mutex) }
-        return try body(&value.pointee)
+        defer {
+            pthread_cond_broadcast(changed)
+            pthread_mutex_unlock(mutex)
+        }
+        return try body(&value)
     }
 
-    /// Runs `body` with exclusive access to the value; returns nil at once if another thread has access.
+    /// Runs `body` like ``withLock(_:)``; returns nil at once if another thread has access.
     package func withLockIfAvailable<Result, Failure>(
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result? {
         guard pthread_mutex_trylock(mutex) == 0 else { return nil }
+        defer {
+            pthread_cond_broadcast(changed)
+            pthread_mutex_unlock(mutex)
+        }
+        return try body(&value)
+    }
+
+    /// Runs `body`, which may take something from the value, now and after each change until its result isn't nil.
+    ///
+    /// It wakes no other threads.
+    package func wait<Result>(_ body: (inout Value) -> Result?) -> Result {
+        pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
-        return try body(&value.pointee)
+        while true {
+            if let result = body(&value) { return result }
+            pthread_cond_wait(changed, mutex)
+        }
+    }
+
+    /// Runs `body` like ``wait(_:)``; returns nil if its result is still nil when the time is up.
+    package func wait<Result>(until deadline: Instant, _ body: (inout Value) -> Result?) -> Result? {
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        while true {
+            if let result = body(&value) { return result }
+            let seconds = Instant.now.seconds(until: deadline)
+            if seconds == 0 { return nil }
+            // The condition's clock is the calendar's, which may be set. So at most a second is waited at once.
+            var time = timespec()
+            clock_gettime(CLOCK_REALTIME, &time)
+            let nanoseconds = Int(min(seconds, 1) * 1_000_000_000) + Int(time.tv_nsec) + 1
+            time.tv_sec += time_t(nanoseconds / 1_000_000_000)
+            time.tv_nsec = nanoseconds % 1_000_000_000
+            pthread_cond_timedwait(changed, mutex, &time)
+        }
     }
 }

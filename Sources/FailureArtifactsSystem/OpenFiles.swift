@@ -45,27 +45,9 @@ package enum OpenFiles {
     /// Returns the process's open descriptors in ascending order.
     ///
     /// Some of them may be closed by now.
-    ///
-    /// Each capture calls this several times, and creating strings from the numbers is slow in debug builds.
     static func descriptors() throws(SystemError) -> [CInt] {
         // On Linux and Apple platforms, this lists the process's own descriptors.
-        let table = "/dev/fd"
-        guard let stream = opendir(table) else { throw .last("list", table) }
-        defer { closedir(stream) }
-        var descriptors: [CInt] = []
-        errno = 0
-        while let entry = readdir(stream) {
-            withUnsafePointer(to: &entry.pointee.d_name) { name in
-                let digits = UnsafeRawPointer(name).assumingMemoryBound(to: CChar.self)
-                // Skips "." and "..".
-                if isdigit(CInt(digits.pointee)) != 0 {
-                    descriptors.append(CInt(strtol(digits, nil, 10)))
-                }
-            }
-            errno = 0
-        }
-        guard errno == 0 else { throw .last("list", table) }
-        return descriptors.sorted()
+        try FileSystem.contents(ofDirectory: "/dev/fd").compactMap { CInt($0) }.sorted()
     }
 
     /// Returns true if a process has a file open; false if not or if unknown.

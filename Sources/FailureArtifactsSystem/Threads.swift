@@ -4,7 +4,7 @@ package enum Threads {
     private static let own = Lock<Set<String>>([])
 
     /// Runs the body of one of this package's threads.
-    static func runOwn(_ body: () -> Void) {
+    fileprivate static func runOwn(_ body: () -> Void) {
         let name = current
         if let name { _ = own.withLock { $0.insert(name) } }
         body()
@@ -61,21 +61,6 @@ package enum Threads {
 // MARK: Working threads
 
 extension Threads {
-    /// The number of threads of this process that can run at once.
-    package static var cores: Int {
-        #if os(Linux)
-        // This takes `taskset` and a container's processor set into account: `Cpus_allowed:\t3,ffffffff`.
-        if let status = try? FileSystem.contents(ofSpecialFile: "/proc/self/status") {
-            let line = String(decoding: status, as: UTF8.self).split(separator: "\n")
-                .first { $0.hasPrefix("Cpus_allowed:") }
-            let count = (line ?? "").dropFirst("Cpus_allowed:".count)
-                .reduce(0) { $0 + ($1.hexDigitValue?.nonzeroBitCount ?? 0) }
-            if count > 0 { return count }
-        }
-        #endif
-        return max(1, Int(sysconf(CInt(_SC_NPROCESSORS_ONLN))))
-    }
-
     /// Runs `work` on additional threads while this thread runs `body`, and waits for their end.
     ///
     /// Fewer threads are started if the system refuses more, so `body` receives their number and has to work without
@@ -110,11 +95,15 @@ extension Threads {
         let context = Unmanaged.passRetained(work).toOpaque()
         #if canImport(Darwin)
         var thread: pthread_t?
-        let code = pthread_create(&thread, nil, { runWork($0) }, context)
         #else
         var thread = pthread_t()
-        let code = pthread_create(&thread, nil, { runWork($0) }, context)
         #endif
+        let code = pthread_create(
+            &thread, nil,
+            { context in
+                Work.run(context)
+                return nil
+            }, context)
         if code == 0 { return thread }
         Unmanaged<Work>.fromOpaque(context).release()
         return nil
@@ -124,21 +113,13 @@ extension Threads {
 /// The closure that a new thread runs.
 private final class Work: Sendable {
     private let body: @Sendable () -> Void
-    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
 
-    func run() { Threads.runOwn(body) }
-}
+    init(_ body: @escaping @Sendable () -> Void) {
+        self.body = body
+    }
 
-/// The entry point of a thread.
-#if canImport(Darwin)
-private func runWork(_ context: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
-    Unmanaged<Work>.fromOpaque(context).takeRetainedValue().run()
-    return nil
+    static func run(_ context: UnsafeMutableRawPointer?) {
+        guard let context else { return }
+        Threads.runOwn(Unmanaged<Work>.fromOpaque(context).takeRetainedValue().body)
+    }
 }
-#else
-private func runWork(_ context: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
-    guard let context else { return nil }
-    Unmanaged<Work>.fromOpaque(context).takeRetainedValue().run()
-    return nil
-}
-#endif

@@ -24,7 +24,7 @@ package struct Timestamp: Hashable, Comparable, Sendable, CustomStringConvertibl
     }
 
     /// The components of the date and time, in UTC.
-    private var calendar: (year: Int, month: Int, day: Int, hour: Int, minute: Int, second: Int) {
+    package var calendar: (year: Int, month: Int, day: Int, hour: Int, minute: Int, second: Int) {
         var time = time_t(seconds)
         var parts = tm()
         gmtime_r(&time, &parts)

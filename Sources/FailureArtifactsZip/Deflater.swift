@@ -8,14 +8,14 @@ struct Deflater: ~Copyable {
     private let output: UnsafeMutableRawBufferPointer
 
     /// Creates a compressor with a level from 1 (fastest) to 9 (smallest).
-    init(level: Int) throws(ZipError.Reason) {
+    init(level: Int) throws(SystemError) {
         stream = .allocate(capacity: 1)
         stream.initialize(to: z_stream())
         output = .allocate(byteCount: blockSize, alignment: 16)
         let clamped = CInt(min(max(level, 1), 9))
         // Negative window bits mean no zlib header or trailer. 8 is zlib's default memory level.
         let result = failure_artifacts_deflate_init(stream, clamped, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY)
-        guard result == Z_OK else { throw .system(SystemError("compress", "", code: ENOMEM)) }
+        guard result == Z_OK else { throw SystemError("compress", "", code: ENOMEM) }
     }
 
     deinit {
@@ -25,15 +25,15 @@ struct Deflater: ~Copyable {
     }
 
     /// Discards all earlier input and begins a new stream.
-    mutating func restart() {
+    borrowing func restart() {
         deflateReset(stream)
     }
 
     /// Compresses a block of less than 4 GiB, and passes the available compressed data in pieces to `body`.
-    mutating func compress(
+    borrowing func compress(
         _ input: UnsafeRawBufferPointer, isLast: Bool,
-        _ body: (UnsafeRawBufferPointer) throws(ZipError.Reason) -> Void
-    ) throws(ZipError.Reason) {
+        _ body: (UnsafeRawBufferPointer) throws -> Void
+    ) throws {
         // zlib's interface lacks a `const`. It doesn't write to its input.
         stream.pointee.next_in = UnsafeMutablePointer(
             mutating: input.bindMemory(to: Bytef.self).baseAddress)
@@ -47,35 +47,6 @@ struct Deflater: ~Copyable {
             let count = output.count - Int(stream.pointee.avail_out)
             if count > 0 { try body(UnsafeRawBufferPointer(rebasing: output[..<count])) }
         } while isLast ? result == Z_OK : stream.pointee.avail_out == 0
-    }
-
-    /// Compresses one part of a stream, of less than 4 GiB, independently of earlier calls.
-    ///
-    /// The compressed parts, in order, form the stream. The dictionary is the end of the preceding part, of which zlib
-    /// uses 32 KiB. Returns the number of bytes written; nil if `output`, see ``bound(_:)``, is too small.
-    mutating func compressBlock(
-        _ input: UnsafeRawBufferPointer, after dictionary: UnsafeRawBufferPointer, isLast: Bool,
-        into output: UnsafeMutableRawBufferPointer
-    ) -> Int? {
-        deflateReset(stream)
-        if let base = dictionary.bindMemory(to: Bytef.self).baseAddress, !dictionary.isEmpty {
-            deflateSetDictionary(stream, base, CUnsignedInt(dictionary.count))
-        }
-        stream.pointee.next_in = UnsafeMutablePointer(
-            mutating: input.bindMemory(to: Bytef.self).baseAddress)
-        stream.pointee.avail_in = CUnsignedInt(input.count)
-        stream.pointee.next_out = output.bindMemory(to: Bytef.self).baseAddress
-        stream.pointee.avail_out = CUnsignedInt(output.count)
-        // A sync flush is complete if some output space is left.
-        let result = deflate(stream, isLast ? Z_FINISH : Z_SYNC_FLUSH)
-        let isComplete = isLast ? result == Z_STREAM_END : result == Z_OK && stream.pointee.avail_out > 0
-        return isComplete ? output.count - Int(stream.pointee.avail_out) : nil
-    }
-
-    /// The maximum size of the result of ``compressBlock(_:after:isLast:into:)`` for `count` bytes.
-    static func bound(_ count: Int) -> Int {
-        // zlib's bound for a stream with unknown settings, and a sync flush.
-        Int(deflateBound(nil, CUnsignedLong(count))) + 16
     }
 }
 

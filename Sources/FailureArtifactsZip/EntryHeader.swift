@@ -171,28 +171,11 @@ struct ArchiveEnd {
 struct LittleEndianWriter {
     private(set) var bytes: [UInt8] = []
 
-    mutating func append(_ value: UInt8) {
-        bytes.append(value)
-    }
-
-    mutating func append(_ value: UInt16) {
-        withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
-    }
-
-    mutating func append(_ value: UInt32) {
-        withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
-    }
-
-    mutating func append(_ value: UInt64) {
+    mutating func append(_ value: some FixedWidthInteger) {
         withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
     }
 
     mutating func append(_ value: [UInt8]) {
         bytes.append(contentsOf: value)
-    }
-
-    /// Discards the bytes, once they are written.
-    mutating func removeAll() {
-        bytes.removeAll(keepingCapacity: true)
     }
 }

@@ -50,6 +50,12 @@ package struct ZipError: Error, Equatable, Sendable, CustomStringConvertible {
         self.reason = reason
     }
 
+    /// Creates an error from a reason or a failed system call.
+    init(archive: String, entry: String? = nil, _ error: any Error) {
+        let reason = error as? Reason ?? (error as? SystemError).map(Reason.system)
+        self.init(archive: archive, entry: entry, reason: reason ?? .inconsistent("\(error)"))
+    }
+
     package var description: String {
         let place = entry.map { "entry '\($0)' of '\(archive)'" } ?? "'\(archive)'"
         return switch reason {

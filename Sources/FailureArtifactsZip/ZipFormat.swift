@@ -1,3 +1,5 @@
+package import FailureArtifactsSystem
+
 /// The numbers of the ZIP format (APPNOTE 6.3.10) that the writer and the reader share.
 package enum ZipFormat {
     /// The first four bytes of each record.
@@ -52,4 +54,63 @@ package enum ZipFormat {
     package static let sentinel16 = UInt16.max
     /// The value of a 32-bit field whose actual value is in a ZIP64 record.
     package static let sentinel32 = UInt32.max
+}
+
+/// The date and time of an entry in MS-DOS form (APPNOTE 4.4.6): 1980 to 2107, in steps of two seconds.
+///
+/// The format doesn't define the time zone. The product writes and reads UTC.
+package struct DOSTime: Equatable {
+    /// Bits 0–4: seconds divided by two; bits 5–10: minutes; bits 11–15: hours.
+    package let time: UInt16
+    /// Bits 0–4: day from 1; bits 5–8: month from 1; bits 9–15: years since 1980.
+    package let date: UInt16
+
+    package init(time: UInt16, date: UInt16) {
+        self.time = time
+        self.date = date
+    }
+
+    /// Rounds a point in time down to a representable one.
+    ///
+    /// Times before 1980 become the first one.
+    package init(_ timestamp: Timestamp) {
+        // 1980-01-01T00:00:00Z and 2107-12-31T23:59:58Z.
+        let seconds = min(max(timestamp.seconds, 315_532_800), 4_354_819_198)
+        let parts = Timestamp(seconds: seconds).calendar
+        time = UInt16(parts.hour << 11 | parts.minute << 5 | parts.second / 2)
+        date = UInt16((parts.year - 1980) << 9 | parts.month << 5 | parts.day)
+    }
+}
+
+/// The rules for entry names.
+package enum EntryName {
+    /// Returns true if extracting an entry of this name below a directory can't lead out of it, on any
+    /// system.
+    ///
+    /// It refuses names that are empty or absolute, or that start with a drive letter. It also refuses names
+    /// with a `..` component, with a backslash (a separator to some readers) or with NUL (the end of the name
+    /// to others).
+    package static func isSafe(_ name: String) -> Bool {
+        let bytes = name.utf8
+        let slash = UInt8(ascii: "/")
+        guard let first = bytes.first, first != slash else { return false }
+        guard !bytes.contains(0), !bytes.contains(UInt8(ascii: "\\")) else { return false }
+        let isLetter = (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(first | 0x20)
+        if isLetter, bytes.dropFirst().first == UInt8(ascii: ":") { return false }
+        return !parts(of: name).contains { $0.elementsEqual("..".utf8) }
+    }
+
+    /// Returns true if the writer accepts a name for a file.
+    ///
+    /// The name has to be safe and have at most 65,535 bytes. Empty and `.` components are refused, because
+    /// they would give one file several names.
+    static func isWritable(_ name: String) -> Bool {
+        isSafe(name) && name.utf8.count <= Int(UInt16.max)
+            && parts(of: name).allSatisfy { !$0.isEmpty && !$0.elementsEqual(".".utf8) }
+    }
+
+    private static func parts(of name: String) -> [Substring.UTF8View] {
+        name.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+            .map { Substring($0).utf8 }
+    }
 }

@@ -5,12 +5,13 @@ package import FailureArtifactsSystem
 /// It uses memory for a few blocks and some hundred bytes per entry. An archive is complete only after
 /// ``finish()``. After an error, or without `finish`, the caller has to remove the file.
 package struct ZipWriter: ~Copyable {
+    /// A closure that fills a buffer with the content from an offset on.
+    private typealias Source = (UnsafeMutableRawBufferPointer, _ offset: UInt64) throws -> Void
+
     private let path: String
-    let file: File
-    let level: Int
-    /// The number of threads for compressing large content; nil for one per core.
-    let threads: Int?
-    var deflater: Deflater
+    private let file: File
+    private let level: Int
+    private let deflater: Deflater
     /// The offset of the next entry.
     private var offset: UInt64
     private var headers: [EntryHeader] = []
@@ -18,26 +19,22 @@ package struct ZipWriter: ~Copyable {
 
     /// Creates an archive, which must not exist and only its owner may read.
     ///
-    /// The compression level is from 1 (fastest) to 9 (smallest); 0 stores everything. Large content is compressed on
-    /// `threads` threads, by default one per core, which exist only while an entry is being added. There may be
-    /// free space before the archive, as in a self-extracting one. Offsets count from the start of the file.
-    package init(
-        creating path: String, level: Int = 1, threads: Int? = nil, startingAt offset: UInt64 = 0
-    ) throws(ZipError) {
-        // Everything that may fail precedes the first assignment, because a noncopyable value can't be
-        // destroyed in part.
-        let deflater = try ZipError.naming(path) { () throws(ZipError.Reason) in
-            try Deflater(level: level)
+    /// The compression level is from 1 (fastest) to 9 (smallest); 0 stores everything. There may be free space before
+    /// the archive, as in a self-extracting one. Offsets count from the start of the file.
+    package init(creating path: String, level: Int = 1, startingAt offset: UInt64 = 0) throws(ZipError) {
+        do {
+            // Everything that may fail precedes the first assignment, because a noncopyable value can't be
+            // destroyed in part.
+            let deflater = try Deflater(level: level)
+            let file = try File(creating: path)
+            self.path = path
+            self.level = level
+            self.offset = offset
+            self.deflater = deflater
+            self.file = file
+        } catch {
+            throw ZipError(archive: path, error)
         }
-        let file = try ZipError.naming(path) { () throws(ZipError.Reason) in
-            try SystemError.asReason { () throws(SystemError) in try File(creating: path) }
-        }
-        self.path = path
-        self.level = level
-        self.threads = threads
-        self.offset = offset
-        self.deflater = deflater
-        self.file = file
     }
 
     /// Adds a file whose content is in memory.
@@ -46,127 +43,130 @@ package struct ZipWriter: ~Copyable {
     package mutating func addEntry(
         named name: String, bytes: [UInt8], modified: Timestamp
     ) throws(ZipError) {
-        do throws(ZipError.Reason) {
-            try bytes.withBytes { (buffer) throws(ZipError.Reason) in
-                try add(name, size: UInt64(buffer.count), modified) {
-                    (block, offset) throws(ZipError.Reason) in
+        do {
+            try bytes.withUnsafeBytes { content in
+                try add(name, size: UInt64(content.count), modified) { block, offset in
                     let start = Int(offset)
                     block.copyMemory(
-                        from: UnsafeRawBufferPointer(rebasing: buffer[start..<start + block.count]))
+                        from: UnsafeRawBufferPointer(rebasing: content[start..<start + block.count]))
                 }
             }
         } catch {
-            throw ZipError(archive: path, entry: name, reason: error)
+            throw ZipError(archive: path, entry: name, error)
         }
     }
 
     /// Adds a file with the content of an open file, which is read in blocks and must not change in the meantime.
     ///
-    /// Incompressible content is read twice.
+    /// Content that doesn't shrink is read twice.
     package mutating func addEntry(
         named name: String, contentsOf file: borrowing File, modified: Timestamp
     ) throws(ZipError) {
-        do throws(ZipError.Reason) {
-            let size = try SystemError.asReason { () throws(SystemError) in try file.size() }
-            try add(name, size: size, modified) { (block, offset) throws(ZipError.Reason) in
-                let count = try SystemError.asReason { () throws(SystemError) in
-                    try file.read(into: block, at: offset)
-                }
-                guard count == block.count else { throw .inputChanged }
-            }
-            // Check if the file has grown.
-            var excess: [UInt8] = [0]
-            let count = try excess.withMutableBytes { (buffer) throws(ZipError.Reason) in
-                try SystemError.asReason { () throws(SystemError) in
-                    try file.read(into: buffer, at: size)
+        do {
+            let size = try file.size()
+            try add(name, size: size, modified) { block, offset in
+                guard try file.read(into: block, at: offset) == block.count else {
+                    throw ZipError.Reason.inputChanged
                 }
             }
-            guard count == 0 else { throw .inputChanged }
+            // The file has grown if there is more.
+            guard try file.bytes(1, at: size).isEmpty else { throw ZipError.Reason.inputChanged }
         } catch {
-            throw ZipError(archive: path, entry: name, reason: error)
+            throw ZipError(archive: path, entry: name, error)
         }
     }
 
     /// Completes the archive: writes the central directory, synchronizes the file with the disk and closes it.
     package consuming func finish() throws(ZipError) {
-        do throws(ZipError.Reason) {
-            try writeDirectory()
-            try SystemError.asReason { () throws(SystemError) in try file.synchronize() }
-        } catch {
-            throw ZipError(archive: path, reason: error)
-        }
         let path = path
-        do throws(SystemError) {
+        do {
+            try writeDirectory()
+            try file.synchronize()
             try file.close()
         } catch {
-            throw ZipError(archive: path, reason: .system(error))
+            throw ZipError(archive: path, error)
         }
     }
 
     // MARK: Entries
 
+    /// Writes an entry's content, and then the header before it, whose length is known.
     private mutating func add(
-        _ name: String, size: UInt64, _ modified: Timestamp, _ source: ContentSource
-    ) throws(ZipError.Reason) {
-        let start = try contentStart(ofEntryNamed: name, size: size, modified)
-        var content: Content?
-        if level > 0, size > 0 {
-            // On one core, separate blocks would only make the result larger.
-            let threads = size < ParallelDeflater.minimumSize ? 1 : threads ?? Threads.cores
-            content =
-                threads > 1
-                ? try deflate(size: size, at: start, source, threads: threads)
-                : try deflate(size: size, at: start, source)
-        }
-        if content == nil { content = try store(size: size, at: start, source) }
-        if let content { try complete(name, size: size, modified, content, at: start) }
-    }
-
-    /// The properties of an entry's written content.
-    struct Content {
-        /// The method's number, of ``ZipFormat/Method``.
-        let method: UInt16
-        let crc32: UInt32
-        let compressedSize: UInt64
-    }
-
-    /// Returns the offset of the next entry's content.
-    ///
-    /// Its header precedes it and has a known length.
-    private func contentStart(
-        ofEntryNamed name: String, size: UInt64, _ modified: Timestamp
-    ) throws(ZipError.Reason) -> UInt64 {
-        guard EntryName.isWritable(name) else { throw .unsafeName }
-        guard !names.contains(name) else { throw .duplicateName }
+        _ name: String, size: UInt64, _ modified: Timestamp, _ source: Source
+    ) throws {
+        guard EntryName.isWritable(name) else { throw ZipError.Reason.unsafeName }
+        guard !names.contains(name) else { throw ZipError.Reason.duplicateName }
         let headerLength = EntryHeader.localHeaderLength(
             nameLength: name.utf8.count, size: size, modified: modified)
-        return offset + UInt64(headerLength)
-    }
-
-    /// Writes an entry's header, after its content was written.
-    private mutating func complete(
-        _ name: String, size: UInt64, _ modified: Timestamp, _ content: Content, at start: UInt64
-    ) throws(ZipError.Reason) {
+        let start = offset + UInt64(headerLength)
+        var checksum = Checksum()
+        var compressedSize = try deflate(size: size, at: start, &checksum, source)
+        let isDeflated = compressedSize < size
+        if !isDeflated {
+            checksum = Checksum()
+            try forEachBlock(of: size, source) { block, offset in
+                checksum.update(block)
+                try file.write(block, at: start + offset)
+            }
+            compressedSize = size
+        }
         let header = EntryHeader(
-            name: Array(name.utf8), modified: modified, method: content.method, crc32: content.crc32,
-            compressedSize: content.compressedSize, size: size, localHeaderOffset: offset)
+            name: Array(name.utf8), modified: modified,
+            method: isDeflated ? ZipFormat.Method.deflated : ZipFormat.Method.stored,
+            crc32: checksum.value, compressedSize: compressedSize, size: size, localHeaderOffset: offset)
         var writer = LittleEndianWriter()
         header.appendLocalHeader(to: &writer)
-        try write(writer.bytes, at: offset)
-        offset = start + content.compressedSize
+        try file.write(writer.bytes, at: offset)
+        offset = start + compressedSize
         names.insert(name)
         headers.append(header)
     }
 
+    /// Compresses content, writes it as long as it is smaller than the content, and returns its compressed size.
+    private func deflate(
+        size: UInt64, at start: UInt64, _ checksum: inout Checksum, _ source: Source
+    ) throws -> UInt64 {
+        guard size > 0, level > 0 else { return size }
+        deflater.restart()
+        var compressedSize: UInt64 = 0
+        try forEachBlock(of: size, source) { block, offset in
+            guard compressedSize < size else { return }
+            checksum.update(block)
+            let isLast = offset + UInt64(block.count) == size
+            try deflater.compress(block, isLast: isLast) { output in
+                if compressedSize + UInt64(output.count) < size {
+                    try file.write(output, at: start + compressedSize)
+                }
+                compressedSize += UInt64(output.count)
+            }
+        }
+        return compressedSize
+    }
+
+    private func forEachBlock(
+        of size: UInt64, _ source: Source, _ body: (UnsafeRawBufferPointer, _ offset: UInt64) throws -> Void
+    ) throws {
+        let buffer = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: Int(min(size, UInt64(blockSize))), alignment: 16)
+        defer { buffer.deallocate() }
+        var offset: UInt64 = 0
+        while offset < size {
+            let count = Int(min(UInt64(buffer.count), size - offset))
+            let block = UnsafeMutableRawBufferPointer(rebasing: buffer[..<count])
+            try source(block, offset)
+            try body(UnsafeRawBufferPointer(block), offset)
+            offset += UInt64(count)
+        }
+    }
+
     // MARK: The end of the archive
 
-    private mutating func writeDirectory() throws(ZipError.Reason) {
+    private mutating func writeDirectory() throws {
         let directoryOffset = offset
         var writer = LittleEndianWriter()
         for header in headers {
             header.appendCentralHeader(to: &writer)
-            guard writer.bytes.count >= blockSize else { continue }
-            try flush(&writer)
+            if writer.bytes.count >= blockSize { try flush(&writer) }
         }
         let directorySize = offset + UInt64(writer.bytes.count) - directoryOffset
         ArchiveEnd(
@@ -176,15 +176,9 @@ package struct ZipWriter: ~Copyable {
         try flush(&writer)
     }
 
-    private mutating func flush(_ writer: inout LittleEndianWriter) throws(ZipError.Reason) {
-        try write(writer.bytes, at: offset)
+    private mutating func flush(_ writer: inout LittleEndianWriter) throws {
+        try file.write(writer.bytes, at: offset)
         offset += UInt64(writer.bytes.count)
-        writer.removeAll()
-    }
-
-    private func write(_ bytes: [UInt8], at offset: UInt64) throws(ZipError.Reason) {
-        try SystemError.asReason { () throws(SystemError) in
-            try bytes.withBytes { (buffer) throws(SystemError) in try file.write(buffer, at: offset) }
-        }
+        writer = LittleEndianWriter()
     }
 }

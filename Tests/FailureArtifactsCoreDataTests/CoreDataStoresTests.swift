@@ -72,17 +72,17 @@ import Testing
     @Test func storesAreFoundWhileTheCoordinatorsQueueIsBusy() throws {
         let container = try makeContainer()
         nonisolated(unsafe) let coordinator = container.persistentStoreCoordinator
-        let progress = ConditionLock((isBusy: false, isReleased: false))
+        let progress = Lock((isBusy: false, isReleased: false))
         #expect(
             Threads.detach {
                 coordinator.performAndWait {
-                    progress.update { $0.isBusy = true }
+                    progress.withLock { $0.isBusy = true }
                     progress.wait { $0.isReleased ? () : nil }
                 }
             })
         progress.wait { $0.isBusy ? () : nil }
         #expect(foundPaths.contains(path))
-        progress.update { $0.isReleased = true }
+        progress.withLock { $0.isReleased = true }
     }
 
     @Test func storeInMemoryIsDescribed() throws {

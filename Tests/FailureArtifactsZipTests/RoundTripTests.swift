@@ -12,6 +12,7 @@ import Testing
         ("zeros", [UInt8](repeating: 0, count: 3_000_000)),
         ("noise", noise(700_001)),
         ("block", noise(blockSize)),
+        ("blocks", (0..<50).flatMap { noise(9_000, seed: $0) + [UInt8](repeating: 1, count: 3_000) }),
         ("stores/果物を更新できる.sqlite", Array(String(repeating: "りんご", count: 9_999).utf8)),
     ]
 

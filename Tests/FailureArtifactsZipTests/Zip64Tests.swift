@@ -67,7 +67,7 @@ import Testing
         #expect(copy.size == value && copy.compressedSize == value && copy.localHeaderOffset == value)
         #expect(writer.bytes[6] == (value >= 0xffff_ffff ? 45 : 20))
 
-        writer.removeAll()
+        writer = LittleEndianWriter()
         header.appendLocalHeader(to: &writer)
         let length = EntryHeader.localHeaderLength(nameLength: 1, size: value, modified: someTime)
         #expect(writer.bytes.count == length)

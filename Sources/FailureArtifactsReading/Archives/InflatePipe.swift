@@ -12,19 +12,19 @@ enum InflatePipe {
     static func read(
         _ content: ArchiveSource, _ deliver: ZipArchive.Delivery
     ) throws(ZipError.Reason) {
-        let pipe = ConditionLock(State(empty: (0..<pieceCount).map { _ in Piece() }))
+        let pipe = Lock(State(empty: (0..<pieceCount).map { _ in Piece() }))
         let work: @Sendable () -> Void = {
             let end = inflate(content, into: pipe)
-            pipe.update { $0.end = end }
+            pipe.withLock { $0.end = end }
         }
         try Threads.withWorkers(1, work) { (count) throws(ZipError.Reason) in
             guard count > 0 else { return try ZipArchive.inflate(content, deliver) }
-            defer { pipe.update { $0.isClosed = true } }
+            defer { pipe.withLock { $0.isClosed = true } }
             while true {
                 switch pipe.wait({ $0.next() }) {
                 case .piece(let piece):
                     try deliver(piece.content)
-                    pipe.update { $0.empty.append(piece) }
+                    pipe.withLock { $0.empty.append(piece) }
                 case .end(nil): return
                 case .end(let reason?): throw reason
                 }
@@ -34,7 +34,7 @@ enum InflatePipe {
 
     /// Fills one piece after the other, and returns the final event.
     private static func inflate(
-        _ content: ArchiveSource, into pipe: ConditionLock<State>
+        _ content: ArchiveSource, into pipe: Lock<State>
     ) -> Event {
         var current: Piece?
         do throws(ZipError.Reason) {
@@ -48,7 +48,7 @@ enum InflatePipe {
                 { (bytes) throws(ZipError.Reason) in
                     guard let piece = current else { return }
                     piece.count = bytes.count
-                    let isClosed = pipe.update { state in
+                    let isClosed = pipe.withLock { state in
                         state.filled.append(piece)
                         return state.isClosed
                     }

@@ -1,6 +1,15 @@
 package import FailureArtifactsSystem
 
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
 extension Threads {
+    /// The number of threads of this process that can run at once.
+    package static var cores: Int { ProcessInfo.processInfo.activeProcessorCount }
+
     /// Transforms each element, using all available cores.
     package static func map<Element: Sendable, Result: Sendable>(
         _ elements: [Element], _ transform: @escaping @Sendable (Element) -> Result

@@ -23,7 +23,7 @@ package final class Interruption: Sendable {
 
     private let state = Lock(State())
     /// The number of marks that the thread has received.
-    private let marks = ConditionLock(0)
+    private let marks = Lock(0)
 
     package init() {}
 
@@ -139,7 +139,7 @@ package final class Interruption: Sendable {
         while true {
             guard let signal = ReceivedSignal.next(of: watched) else { continue }
             if signal.number == Self.mark {
-                marks.update { count in count += 1 }
+                marks.withLock { count in count += 1 }
                 continue
             }
             if let handler = state.withLock(\.handler) {
