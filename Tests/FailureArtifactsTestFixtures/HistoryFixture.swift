@@ -10,7 +10,7 @@ extension Fixture {
     /// one changed. The bundle of a test that `passed` lies beside the failing one. `facts` has more keys of a statement,
     /// as JSON, by the statement's index. Without `connection` and `thread`, it ran on the first connection and thread.
     /// The failure is in line 8 of `file`, and `root` is the package root. `copies` names further stores with the same content. The history of
-    /// a store that `isClosed` was recorded after a checkpoint. The copy was made by `method`. `historyFacts` has more keys
+    /// a store that `isClosed` lacks the oldest transaction, as after a checkpoint. The copy was made by `method`. `historyFacts` has more keys
     /// of the history's description.
     @discardableResult
     package func walBundle(
@@ -32,18 +32,20 @@ extension Fixture {
         let history = live + ".wal-history"
         let committed = live + ".committed"
         let pages = try connection.integer(of: "PRAGMA page_count")
-        if isClosed {
-            try FileSystem.copy(live + "-wal", toNewFile: live + ".kept")
-            try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        func record(maximumBytes: UInt64) throws -> HistoryRecorder.Summary {
+            try HistoryRecorder(maximumBytes: maximumBytes).record(
+                database: try File(sharing: live), wal: try File(sharing: live + "-wal"),
+                index: WriteAheadLogIndex(ofFile: live + "-shm"), committedPages: UInt64(pages),
+                to: history)
         }
-        let summary = try HistoryRecorder(maximumBytes: 1 << 30).record(
-            isClosed
-                ? HistorySource(
-                    database: try File(sharing: live), wal: try File(reading: live + ".kept"))
-                : HistorySource(
-                    database: try File(sharing: live), wal: try File(sharing: live + "-wal"),
-                    walIndex: try File(sharing: live + "-shm")),
-            committedPages: UInt64(pages), to: history)
+        var summary = try record(maximumBytes: 1 << 30)
+        if isClosed {
+            try FileSystem.remove(history)
+            summary = try record(maximumBytes: summary.bytes - 1)
+            summary.reason =
+                "The oldest of the WAL's \(transactions.count) transactions is left out: a checkpoint has written "
+                + "over what the database held before."
+        }
         try FileSystem.copy(live, toNewFile: committed)
         try FileSystem.copy(live + "-wal", toNewFile: committed + "-wal")
         try Connection(path: committed, mode: .readWrite).execute("PRAGMA journal_mode = delete")

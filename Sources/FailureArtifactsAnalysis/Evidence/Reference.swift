@@ -1,3 +1,4 @@
+internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 
 /// A reference of one table's rows to another's, declared as a foreign key or suggested by its name.

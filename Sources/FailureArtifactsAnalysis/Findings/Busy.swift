@@ -1,3 +1,4 @@
+internal import FailureArtifactsReading
 internal import FailureArtifactsBundle
 internal import FailureArtifactsSQLite
 

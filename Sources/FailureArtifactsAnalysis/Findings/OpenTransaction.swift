@@ -1,3 +1,4 @@
+internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsBundle
 

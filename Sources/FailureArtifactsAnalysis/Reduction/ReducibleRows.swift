@@ -200,7 +200,8 @@ enum FullTextTables {
     private static func names(in schema: DatabaseSchema) -> [String] {
         schema.objects.filter { object in
             object.type == "table"
-                && DefinitionText.module(object.sql).map(["fts3", "fts4", "fts5"].contains) ?? false
+                && ["fts3", "fts4", "fts5"].contains(
+                    VirtualTable(object.name, definition: object.sql)?.module)
         }.map(\.name)
     }
 

@@ -1,3 +1,4 @@
+internal import FailureArtifactsReading
 package import FailureArtifactsSQLite
 
 /// Finds the name that was probably meant.

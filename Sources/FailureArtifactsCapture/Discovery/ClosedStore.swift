@@ -135,16 +135,6 @@ final class ClosedStore: Sendable {
         return all.count { ($0?.descriptor ?? -1) >= 0 }
     }
 
-    /// The WAL that a close wrote into the database and deleted; nil without one.
-    var checkpointedWAL: CheckpointedWAL? {
-        guard let wal, let files, files.pointee.database.descriptor >= 0,
-            files.pointee.wal.descriptor < 0, let path = Self.lastingPath(wal.file)
-        else { return nil }
-        return CheckpointedWAL(
-            path: path, databaseSize: files.pointee.size, databaseModified: files.pointee.modified,
-            holder: wal)
-    }
-
     private static func lastingPath(_ file: failure_artifacts_held_file) -> String? {
         failure_artifacts_is_held(file) ? "/proc/self/fd/\(file.descriptor)" : nil
     }

@@ -74,7 +74,7 @@ struct DiscoveredStore: Sendable {
             suggestedName: closed.schema == "main" || closed.path != nil ? nil : closed.schema,
             owners: closed.owner.map { [$0] } ?? [],
             files: isInPlace
-                ? closed.path.map { StoreFiles(path: $0, checkpointedWAL: closed.checkpointedWAL) }
+                ? closed.path.map { StoreFiles(path: $0) }
                 : StoreFiles(closed),
             last: closed.last, beforeRollback: closed.beforeRollback, endedLogs: closed.logs,
             endedConnection: closed.serial,
@@ -225,6 +225,6 @@ extension StoreFiles {
         guard let paths = closed.lastingPaths else { return nil }
         self.init(
             database: paths.database, wal: paths.wal ?? "", journal: paths.journal ?? "", walIndex: "",
-            checkpointedWAL: closed.checkpointedWAL, holder: closed)
+            holder: closed)
     }
 }

@@ -86,9 +86,11 @@ struct ScriptPlan: Sendable {
         guard DefinitionText.statement(object.sql) != nil else {
             return "its definition is not one plain statement"
         }
-        guard object.type == "table", DefinitionText.isVirtual(object.sql) else { return nil }
-        let module = DefinitionText.module(object.sql) ?? "?"
-        return modules.contains(module) ? nil : "the module '\(module)' is not one of SQLite's own"
+        guard object.type == "table",
+            let table = VirtualTable(object.name, definition: object.sql),
+            !modules.contains(table.module)
+        else { return nil }
+        return "the module '\(table.module)' is not one of SQLite's own"
     }
 
     /// Returns the virtual table whose content a shadow table holds.

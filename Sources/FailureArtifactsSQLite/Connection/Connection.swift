@@ -119,6 +119,12 @@ package struct Connection: ~Copyable {
         return number
     }
 
+    /// Returns the single text of a single row, or an empty string for any other value.
+    package borrowing func text(of sql: String) throws(SQLiteError) -> String {
+        if case .text(let text) = try value(of: sql) { return text }
+        return ""
+    }
+
     /// Interrupts statements that still run when `deadline` has passed; nil lifts the limit.
     ///
     /// They fail with an error whose ``SQLiteError/isInterrupted`` is true.

@@ -83,6 +83,12 @@ package struct Statement: ~Copyable {
     /// Returns the integer in a column of the current row, without checking its type.
     package borrowing func integer(at index: Int) -> Int64 { sqlite3_column_int64(handle, CInt(index)) }
 
+    /// Returns the text in a column of the current row, or an empty string for any other value.
+    package borrowing func text(at index: Int) -> String {
+        if case .text(let text) = value(at: index) { return text }
+        return ""
+    }
+
     private borrowing func bytes(at column: CInt) -> [UInt8] {
         // Get the pointer before the count: sqlite3_column_blob() may convert the value.
         let pointer = sqlite3_column_blob(handle, column)

@@ -1,4 +1,4 @@
-internal import FailureArtifactsSystem
+package import FailureArtifactsSystem
 
 /// The list of unused pages of a database (<https://www.sqlite.org/fileformat2.html#the_freelist>).
 package struct Freelist {

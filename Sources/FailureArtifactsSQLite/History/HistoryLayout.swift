@@ -57,6 +57,15 @@ package struct HistoryLayout: Equatable {
         return bytes + [UInt8](repeating: 0, count: Self.headerSize - bytes.count)
     }
 
+    /// Returns all bytes before the images.
+    package func head(
+        initialPages: [UInt32], _ transactions: [(size: UInt32, pages: [UInt32])]
+    ) -> [UInt8] {
+        header + Self.bytes(of: initialPages)
+            + Self.bytes(of: transactions.flatMap { [$0.size, UInt32($0.pages.count)] })
+            + Self.bytes(of: transactions.flatMap(\.pages))
+    }
+
     /// Returns numbers as little-endian bytes.
     package static func bytes(of numbers: [UInt32]) -> [UInt8] {
         numbers.map(\.littleEndian).withUnsafeBytes { Array($0) }

@@ -17,13 +17,18 @@ package struct RecordedStates {
         package var isForeign = false
     }
 
-    /// A transaction, as a range of ``log``.
-    private struct Step {
-        var range: Range<Int>
-        var sizeBefore: UInt32
-        var commit: Commit
+    /// A recorded transaction.
+    fileprivate struct Step {
+        /// The record, which has the bytes that the transaction replaced.
+        let bytes: [UInt8]
+        /// The pages, each with the replaced ranges: the offset in the page, and the place in ``bytes``.
+        var changes: [(page: UInt32, ranges: [(offset: Int, place: Range<Int>)])] = []
+        let sizeBefore: UInt32
+        let commit: Commit
         /// The number of its transactions.
-        var transactions: Int
+        let transactions: Int
+
+        var pages: [UInt32] { changes.map(\.page) }
     }
 
     /// The numbers of the connections that used the store.
@@ -41,7 +46,6 @@ package struct RecordedStates {
     private var state: [UInt8] = []
     /// The bits of the known pages.
     private let known: [UInt8]
-    private var log: [UInt8] = []
     private var steps: [Step] = []
     /// The number of transactions before ``steps``.
     private var forgotten = 0
@@ -63,28 +67,27 @@ package struct RecordedStates {
         file = facts.is_in_file ? .init(device: facts.device, inode: facts.inode) : nil
         known = withUnsafeBytes(of: facts.known) { Array($0) }
         let pages = headerSize + Int(failure_artifacts_slot_log)
-        var largest = size
         let ring = UnsafeRawBufferPointer(rebasing: slot[headerSize..<pages])
         guard let records = Self.records(in: ring, from: facts.first, to: facts.next) else { return nil }
         for record in records {
-            guard add(record, of: ring) else { return nil }
-            largest = max(largest, steps.last?.sizeBefore ?? 0)
+            guard let step = Step(ring[record], pageSize: pageSize) else { return nil }
+            steps.append(step)
         }
-        var pending: Range<Int>?
+        var pending: Step?
         if facts.pending > 0 {
             // The process died while it changed the state.
             let start = Int((facts.pending - 1) % UInt64(ring.count))
-            guard let length = Self.length(of: start, in: ring), add(start..<start + length, of: ring),
-                let step = steps.popLast()
+            guard let length = Self.length(of: start, in: ring),
+                let step = Step(ring[start..<start + length], pageSize: pageSize)
             else { return nil }
-            pending = step.range
-            largest = max(largest, step.sizeBefore)
+            pending = step
             size = step.sizeBefore
         }
-        guard Int(largest) <= maximum / pageSize else { return nil }
+        let sizes = [facts.page_count, pending?.sizeBefore ?? 0] + steps.map(\.sizeBefore)
+        guard let largest = sizes.max(), Int(largest) <= maximum / pageSize else { return nil }
         state = Array(slot[pages..<pages + Int(largest) * pageSize])
         forgotten = max(0, Int(clamping: facts.transactions) - steps.reduce(0) { $0 + $1.transactions })
-        if let pending { undo(pending, in: &state) }
+        pending?.undo(in: &state, pageSize: pageSize)
     }
 
     // MARK: Parsing
@@ -114,54 +117,6 @@ package struct RecordedStates {
         return records
     }
 
-    /// Adds a record; returns false if it is invalid.
-    private mutating func add(_ record: Range<Int>, of ring: UnsafeRawBufferPointer) -> Bool {
-        let headerSize = MemoryLayout<failure_artifacts_step>.size
-        guard record.count >= headerSize else { return false }
-        let step = ring.loadUnaligned(fromByteOffset: record.lowerBound, as: failure_artifacts_step.self)
-        let start = log.count
-        log += ring[record]
-        let range = start..<log.count
-        guard log.withBytes({ Self.isValid($0, range, step, pageSize) }) else { return false }
-        steps.append(
-            Step(
-                range: range, sizeBefore: step.size_before,
-                commit: Commit(
-                    order: step.order,
-                    isMerged: step.flags & failure_artifacts_step_is_merged.rawValue != 0,
-                    isForeign: step.flags & failure_artifacts_step_is_foreign.rawValue != 0),
-                transactions: Int(step.transactions)))
-        return true
-    }
-
-    /// Checks that all ranges of a record are within it, and within their pages.
-    private static func isValid(
-        _ log: UnsafeRawBufferPointer, _ range: Range<Int>, _ step: failure_artifacts_step,
-        _ pageSize: Int
-    ) -> Bool {
-        var offset = range.lowerBound + MemoryLayout<failure_artifacts_step>.size
-        let most = UInt32(failure_artifacts_slot_state) / UInt32(pageSize)
-        guard step.size_before <= most, step.size_after <= most else { return false }
-        for _ in 0..<step.pages {
-            guard offset + 8 <= range.upperBound else { return false }
-            let number = log.loadUnaligned(fromByteOffset: offset, as: UInt32.self)
-            let ranges = log.loadUnaligned(fromByteOffset: offset + 4, as: UInt32.self)
-            guard number > 0, number <= max(step.size_before, step.size_after) else { return false }
-            offset += 8
-            for _ in 0..<ranges {
-                guard offset + 8 <= range.upperBound else { return false }
-                let start = Int(log.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
-                let length = Int(log.loadUnaligned(fromByteOffset: offset + 4, as: UInt32.self))
-                guard length > 0, start + length <= pageSize, number <= step.size_before else {
-                    return false
-                }
-                offset += 8 + length
-                guard offset <= range.upperBound else { return false }
-            }
-        }
-        return true
-    }
-
     // MARK: States
 
     private func isKnown(_ page: UInt32) -> Bool {
@@ -174,51 +129,6 @@ package struct RecordedStates {
         return start..<start + pageSize
     }
 
-    /// Restores what a transaction replaced.
-    private func undo(_ step: Range<Int>, in state: inout [UInt8]) {
-        log.withBytes { log in
-            state.withMutableBytes { state in
-                let count = log.loadUnaligned(
-                    fromByteOffset: step.lowerBound, as: failure_artifacts_step.self
-                ).pages
-                var offset = step.lowerBound + MemoryLayout<failure_artifacts_step>.size
-                for _ in 0..<count {
-                    let number = log.loadUnaligned(fromByteOffset: offset, as: UInt32.self)
-                    let ranges = log.loadUnaligned(fromByteOffset: offset + 4, as: UInt32.self)
-                    offset += 8
-                    for _ in 0..<ranges {
-                        let start = Int(log.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
-                        let length = Int(log.loadUnaligned(fromByteOffset: offset + 4, as: UInt32.self))
-                        let target = Int(number - 1) * pageSize + start
-                        state[target..<target + length].copyBytes(
-                            from: log[offset + 8..<offset + 8 + length])
-                        offset += 8 + length
-                    }
-                }
-            }
-        }
-    }
-
-    /// Returns the pages that a transaction changed.
-    private func pages(of step: Range<Int>) -> [UInt32] {
-        log.withBytes { log in
-            let count = log.loadUnaligned(
-                fromByteOffset: step.lowerBound, as: failure_artifacts_step.self
-            ).pages
-            var pages: [UInt32] = []
-            var offset = step.lowerBound + MemoryLayout<failure_artifacts_step>.size
-            for _ in 0..<count {
-                pages.append(log.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
-                let ranges = log.loadUnaligned(fromByteOffset: offset + 4, as: UInt32.self)
-                offset += 8
-                for _ in 0..<ranges {
-                    offset += 8 + Int(log.loadUnaligned(fromByteOffset: offset + 4, as: UInt32.self))
-                }
-            }
-            return pages
-        }
-    }
-
     /// Returns the pages of a state whose content has no meaning.
     private func freeLeaves(in state: [UInt8], size: UInt32) -> Set<UInt32> {
         Freelist(databaseSize: size) { page in Array(state[bytes(of: page)]) }.leaves
@@ -227,7 +137,7 @@ package struct RecordedStates {
     /// True if a transaction changed only what has no meaning for a stand-alone file, as the change to WAL mode does: the
     /// versions and the counters in the header, or nothing but the header of a new database.
     private func changesOnlyHeader(_ step: Step, after state: [UInt8], size: UInt32) -> Bool {
-        guard pages(of: step.range) == [1], size > 0 else { return false }
+        guard step.pages == [1], size > 0 else { return false }
         let after = Array(state[..<pageSize])
         if step.sizeBefore == 0 {
             let isLeaf = after[100] == 13
@@ -235,7 +145,7 @@ package struct RecordedStates {
                 && [60..<64, 68..<72, 103..<105].allSatisfy { after[$0].allSatisfy { $0 == 0 } }
         }
         var before = after
-        undo(step.range, in: &before)
+        step.undo(in: &before, pageSize: pageSize)
         return size == step.sizeBefore && isSameFirstPage(before, after)
     }
 
@@ -275,13 +185,11 @@ package struct RecordedStates {
             let new = try writeHistory(
                 endingWith: copy, to: target, maximumBytes: maximumBytes, onlyIfExact: earlier > 0)
             // A transaction of the WAL may have changed nothing, as VACUUM does at times.
-            guard var new, new.transactions >= earlier || new.omittedTransactions == 0 else {
+            guard let new, new.transactions >= earlier || new.omittedTransactions == 0 else {
                 try FileSystem.remove(target)
                 return
             }
             if earlier > 0 { try FileSystem.rename(target, to: path) }
-            new.isBroken = known?.isBroken ?? false
-            new.hasUnreadableTail = known?.hasUnreadableTail ?? false
             known = new
         } catch {
             try? FileSystem.remove(target)
@@ -333,13 +241,13 @@ package struct RecordedStates {
         var size = size
         var isFull = false
         for step in steps.reversed() {
-            let cost = UInt64(content.pageCount + step.range.count / 8 + 64) * UInt64(pageSize + 4)
+            let cost = UInt64(content.pageCount + step.bytes.count / 8 + 64) * UInt64(pageSize + 4)
             if isFull || cost > maximumBytes, content.pageCount > 0 {
                 isFull = true
                 omitted += step.transactions
                 continue
             }
-            let pages = pages(of: step.range).filter { $0 <= size }
+            let pages = step.pages.filter { $0 <= size }
             // A rollback may leave other bytes in free pages. Later transactions may use these as they are.
             let leaves = hasFreePages(state) ? freeLeaves(in: state, size: size) : []
             let hasContent =
@@ -350,7 +258,7 @@ package struct RecordedStates {
             } else {
                 content.addToEarliest(pages, of: state, pageSize)
             }
-            undo(step.range, in: &state)
+            step.undo(in: &state, pageSize: pageSize)
             state.replaceSubrange(18..<20, with: versions)
             size = step.sizeBefore
         }
@@ -419,20 +327,73 @@ package struct RecordedStates {
         let layout = HistoryLayout(
             pageSize: pageSize, initialSize: size, transactionCount: content.transactions.count,
             initialPageCount: initial.count, changedPageCount: content.pageCount)
-        let transactions = content.transactions.reversed()
-        var bytes = layout.header + HistoryLayout.bytes(of: initial)
-        bytes += HistoryLayout.bytes(of: transactions.flatMap { [$0.size, UInt32($0.pages.count)] })
-        bytes += HistoryLayout.bytes(of: transactions.flatMap(\.pages))
+        var bytes = layout.head(
+            initialPages: initial, content.transactions.reversed().map { ($0.size, $0.pages) })
         for page in initial { bytes += state[self.bytes(of: page)] }
         let file = try File(creating: path)
-        try bytes.withBytes { (bytes) throws(SystemError) in try file.write(bytes, at: 0) }
+        try file.write(bytes, at: 0)
         var offset = UInt64(bytes.count)
         for images in content.images.reversed() {
-            try images.withBytes { (bytes) throws(SystemError) in try file.write(bytes, at: offset) }
+            try file.write(images, at: offset)
             offset += UInt64(images.count)
         }
         try file.close()
         return layout.fileSize
+    }
+}
+
+extension RecordedStates.Step {
+    /// Reads a record; nil unless all its ranges are within it, and within their pages.
+    init?(_ record: Slice<UnsafeRawBufferPointer>, pageSize: Int) {
+        let record = UnsafeRawBufferPointer(rebasing: record)
+        var place = MemoryLayout<failure_artifacts_step>.size
+        guard record.count >= place else { return nil }
+        let header = record.loadUnaligned(as: failure_artifacts_step.self)
+        let maximum = UInt32(failure_artifacts_slot_state) / UInt32(pageSize)
+        guard header.size_before <= maximum, header.size_after <= maximum else { return nil }
+        bytes = Array(record)
+        sizeBefore = header.size_before
+        commit = RecordedStates.Commit(
+            order: header.order,
+            isMerged: header.flags & failure_artifacts_step_is_merged.rawValue != 0,
+            isForeign: header.flags & failure_artifacts_step_is_foreign.rawValue != 0)
+        transactions = Int(header.transactions)
+        func numbers() -> (UInt32, UInt32)? {
+            guard place + 8 <= record.count else { return nil }
+            defer { place += 8 }
+            return (
+                record.loadUnaligned(fromByteOffset: place, as: UInt32.self),
+                record.loadUnaligned(fromByteOffset: place + 4, as: UInt32.self)
+            )
+        }
+        for _ in 0..<header.pages {
+            guard let (page, count) = numbers(), page > 0, page <= max(sizeBefore, header.size_after)
+            else { return nil }
+            var ranges: [(offset: Int, place: Range<Int>)] = []
+            for _ in 0..<count {
+                guard let (offset, length) = numbers(), length > 0,
+                    Int(offset) + Int(length) <= pageSize, page <= sizeBefore,
+                    place + Int(length) <= record.count
+                else { return nil }
+                ranges.append((Int(offset), place..<place + Int(length)))
+                place += Int(length)
+            }
+            changes.append((page, ranges))
+        }
+    }
+
+    /// Restores what the transaction replaced.
+    func undo(in state: inout [UInt8], pageSize: Int) {
+        bytes.withBytes { bytes in
+            state.withMutableBytes { state in
+                for (page, ranges) in changes {
+                    for (offset, place) in ranges {
+                        let target = Int(page - 1) * pageSize + offset
+                        state[target..<target + place.count].copyBytes(from: bytes[place])
+                    }
+                }
+            }
+        }
     }
 }
 

@@ -15,33 +15,104 @@ package struct WriteAheadLog: Sendable {
         package let databaseSize: UInt32
     }
 
-    /// The fields of the file's header.
-    struct Header: Sendable, Equatable {
-        let pageSize: Int
-        let isBigEndian: Bool
-        /// Both salts, as they are in the file; they change with each generation of the WAL.
-        let salts: [UInt8]
-        /// All bytes of the header.
-        let bytes: [UInt8]
-    }
-
     static let headerSize = 32
     static let frameHeaderSize = 24
+    /// The maximum number of frames to examine after the last valid one.
+    private static let tailLimit = 4096
 
-    /// The header; nil if it is invalid, in which case there are no frames.
-    let header: Header?
+    /// The page size, in bytes; 0 without a valid header, in which case there are no frames.
+    package private(set) var pageSize = 0
+    /// Both salts of the header; they change with each generation of the WAL.
+    fileprivate var salts: [UInt8] = []
     /// The page of each committed frame, in the file's order.
-    package let pages: [UInt32]
+    package private(set) var pages: [UInt32] = []
     /// The transactions, oldest first.
-    package let transactions: [Transaction]
+    package private(set) var transactions: [Transaction] = []
     /// True if frames of this generation follow the last valid one.
     ///
     /// They belong to an aborted transaction that was partly overwritten, or they are committed but unreadable
     /// because of a broken checksum.
-    package let hasUnreadableTail: Bool
+    package private(set) var hasUnreadableTail = false
+    /// The committed frames of each page, in ascending order.
+    private var frames: [UInt32: [Int]] = [:]
 
-    /// The page size, in bytes; 0 if there is no valid header.
-    package var pageSize: Int { header?.pageSize ?? 0 }
+    /// Reads a WAL, which other connections may be writing to, from its start to the last valid frame.
+    ///
+    /// After the deadline, it throws an error with the code `ETIME`.
+    package init(reading file: borrowing File, until deadline: Instant? = nil) throws(SystemError) {
+        let header = try file.bytes(Self.headerSize, at: 0)
+        guard header.count == Self.headerSize else { return }
+        guard var checksum = header.withBytes({ Self.checksum(ofHeader: $0) }) else {
+            // SQLite would treat the WAL as empty.
+            hasUnreadableTail = true
+            return
+        }
+        pageSize = header.withBytes { Int($0.bigEndianUInt32(at: 8)) }
+        salts = Array(header[16..<24])
+        var frame = [UInt8](repeating: 0, count: Self.frameHeaderSize + pageSize)
+        var valid: [UInt32] = []
+        while true {
+            if let deadline, Instant.now > deadline {
+                throw SystemError("read", file.path, code: ETIME)
+            }
+            let count = try frame.withMutableBytes { (buffer) throws(SystemError) in
+                try file.read(into: buffer, at: offset(ofFrame: valid.count))
+            }
+            guard count == frame.count, frame[8..<16].elementsEqual(salts),
+                let (page, size) = frame.withBytes({ Self.content(of: $0, &checksum) })
+            else { break }
+            valid.append(page)
+            guard size > 0 else { continue }
+            let start = transactions.last?.frames.upperBound ?? 0
+            transactions.append(Transaction(frames: start..<valid.count, databaseSize: size))
+        }
+        pages = Array(valid[..<(transactions.last?.frames.upperBound ?? 0)])
+        for (frame, page) in pages.enumerated() { frames[page, default: []].append(frame) }
+        for frame in valid.count..<(valid.count + Self.tailLimit) {
+            let next = try file.bytes(8, at: offset(ofFrame: frame) + 8)
+            guard next.count == 8 else { break }
+            if next == salts {
+                hasUnreadableTail = true
+                break
+            }
+        }
+    }
+
+    /// Returns the checksum after the file's header; nil if the header is invalid.
+    private static func checksum(ofHeader bytes: UnsafeRawBufferPointer) -> Checksum? {
+        let magic = bytes.bigEndianUInt32(at: 0)
+        guard magic & ~1 == 0x377f_0682, bytes.bigEndianUInt32(at: 4) == 3_007_000,
+            isPageSize(bytes.bigEndianUInt32(at: 8))
+        else { return nil }
+        var checksum = Checksum(isBigEndian: magic & 1 == 1)
+        checksum.update(UnsafeRawBufferPointer(rebasing: bytes[..<24]))
+        return checksum.isStored(in: bytes, at: 24) ? checksum : nil
+    }
+
+    /// Returns a frame's page, and the size of the database if the frame commits; nil if the checksum is wrong.
+    private static func content(
+        of frame: UnsafeRawBufferPointer, _ checksum: inout Checksum
+    ) -> (page: UInt32, databaseSize: UInt32)? {
+        checksum.update(UnsafeRawBufferPointer(rebasing: frame[..<8]))
+        checksum.update(UnsafeRawBufferPointer(rebasing: frame[frameHeaderSize...]))
+        let page = frame.bigEndianUInt32(at: 0)
+        guard page > 0, checksum.isStored(in: frame, at: 16) else { return nil }
+        return (page, frame.bigEndianUInt32(at: 4))
+    }
+
+    private func offset(ofFrame frame: Int) -> UInt64 {
+        UInt64(Self.headerSize) + UInt64(frame) * UInt64(Self.frameHeaderSize + pageSize)
+    }
+
+    /// Returns the offset of a frame's page in the file, in bytes.
+    func offset(ofPageInFrame frame: Int) -> UInt64 {
+        offset(ofFrame: frame) + UInt64(Self.frameHeaderSize)
+    }
+
+    /// Returns the last frame of a page among the first `end` frames.
+    func lastFrame(of page: UInt32, before end: Int = .max) -> Int? {
+        frames[page]?.last { $0 < end }
+    }
 
     /// Returns true if a checksum or a salt is wrong in one of the frames that the wal-index counts as committed.
     ///
@@ -56,54 +127,19 @@ package struct WriteAheadLog: Sendable {
         return pages.count < index.lastFrame
     }
 
-    /// Reads a WAL, which other connections may be writing to, from its start to the last valid frame.
-    package init(reading file: borrowing File, until deadline: Instant? = nil)
-        throws(HistoryRecordingError)
-    {
-        var block = [UInt8](repeating: 0, count: Self.headerSize)
-        let size = try Self.read(file, into: &block, at: 0)
-        guard size == Self.headerSize, let (header, checksum) = block.withBytes(Self.header) else {
-            self.header = nil
-            pages = []
-            transactions = []
-            hasUnreadableTail = size == Self.headerSize
-            return
-        }
-        self.header = header
-        var scan = Scan(header: header, checksum: checksum)
-        let frameSize = Self.frameHeaderSize + header.pageSize
-        let step = max(1, (1 << 20) / frameSize)
-        block = [UInt8](repeating: 0, count: step * frameSize)
-        var frame = 0
-        while !scan.isOver {
-            if let deadline, Instant.now > deadline {
-                throw HistoryRecordingError(file.path, .timeLimit)
-            }
-            let count =
-                try Self.read(file, into: &block, at: Self.offset(ofFrame: frame, header)) / frameSize
-            block.withBytes { scan.visit($0, count: count) }
-            frame += count
-            if count < step { break }
-        }
-        pages = Array(scan.pages[..<(scan.transactions.last?.frames.upperBound ?? 0)])
-        transactions = scan.transactions
-        hasUnreadableTail = try Self.hasFrames(of: header, in: file, from: scan.pages.count)
-    }
-
-    /// Returns the offset of a frame's page in the file, in bytes.
-    func offset(ofPageInFrame frame: Int) -> UInt64 {
-        UInt64(Self.headerSize) + UInt64(frame) * UInt64(Self.frameHeaderSize + pageSize)
-            + UInt64(Self.frameHeaderSize)
-    }
+    // MARK: Changing copies
 
     /// Truncates the copy of a WAL to the frames that an earlier reading of its index counts.
     ///
     /// All frames up to the index's last one were already written then.
     static func cut(_ path: String, after index: WriteAheadLogIndex) throws(SystemError) {
         let file = try File(updating: path)
-        let bytes = try file.bytes(headerSize, at: 0)
-        guard bytes.count == headerSize, let (header, _) = bytes.withBytes(header) else { return }
-        let end = offset(ofFrame: index.lastFrame, header)
+        let header = try file.bytes(headerSize, at: 0)
+        guard header.count == headerSize, header.withBytes({ checksum(ofHeader: $0) }) != nil else {
+            return
+        }
+        let frameSize = frameHeaderSize + header.withBytes { Int($0.bigEndianUInt32(at: 8)) }
+        let end = UInt64(headerSize) + UInt64(index.lastFrame) * UInt64(frameSize)
         if try file.size() > end { try file.resize(to: end) }
         try file.close()
     }
@@ -114,134 +150,132 @@ package struct WriteAheadLog: Sendable {
     ///
     /// False if there is no transaction, or if a page is in neither file. Nothing is written then.
     func fold(_ file: borrowing File, into path: String) throws(SystemError) -> Bool {
-        guard let last = transactions.last else { return false }
+        guard let size = transactions.last?.databaseSize else { return false }
         let database = try File(updating: path)
-        let index = FrameIndex(self)
         let existing = try database.size() / UInt64(pageSize)
-        if existing < last.databaseSize {
-            // The page with SQLite's lock bytes is never written.
-            let lockBytePage = UInt32(1 << 30 / pageSize + 1)
-            for number in UInt32(existing) + 1...last.databaseSize
-            where index.slot(of: number) == nil && number != lockBytePage { return false }
-        }
-        var page = [UInt8](repeating: 0, count: pageSize)
-        for (number, frame) in index.lastFrames(within: last.databaseSize) {
-            try page.withMutableBytes { (buffer) throws(SystemError) in
-                guard try file.read(into: buffer, at: offset(ofPageInFrame: frame)) == pageSize else {
-                    throw SystemError("read", file.path, code: EIO)
-                }
-                try database.write(
-                    UnsafeRawBufferPointer(buffer), at: UInt64(number - 1) * UInt64(pageSize))
+        if existing < size {
+            for number in UInt32(existing) + 1...size
+            where frames[number] == nil && number != lockBytePage(ofPageSize: pageSize) {
+                return false
             }
         }
-        try database.resize(to: UInt64(last.databaseSize) * UInt64(pageSize))
+        for (number, frames) in frames where number <= size {
+            let page = try file.bytes(pageSize, at: offset(ofPageInFrame: frames[frames.count - 1]))
+            guard page.count == pageSize else { throw SystemError("read", file.path, code: EIO) }
+            try database.write(page, at: UInt64(number - 1) * UInt64(pageSize))
+        }
+        try database.resize(to: UInt64(size) * UInt64(pageSize))
         // The write and read versions, which state the kind of journal.
-        try [1, 1].withBytes { (buffer) throws(SystemError) in try database.write(buffer, at: 18) }
+        try database.write([1, 1], at: 18)
         try database.close()
         return true
     }
 
-    /// Returns true if a database file has the last committed version of each page, as after a checkpoint.
-    func isFolded(_ file: borrowing File, into path: String) throws(SystemError) -> Bool {
-        guard let last = transactions.last else { return false }
-        let database = try File(reading: path)
-        for (number, frame) in FrameIndex(self).lastFrames(within: last.databaseSize) {
-            let page = try file.bytes(pageSize, at: offset(ofPageInFrame: frame))
-            let offset = UInt64(number - 1) * UInt64(pageSize)
-            guard page.count == pageSize, try database.bytes(pageSize, at: offset) == page else {
-                return false
-            }
+    // MARK: Checksum
+
+    /// The running checksum of a WAL (<https://www.sqlite.org/fileformat2.html#checksum_algorithm>).
+    ///
+    /// It covers pairs of 32-bit words and continues from frame to frame. The loop is fast without the optimizer
+    /// too, because an integer's operators and a pointer's subscript are inlined anyway.
+    struct Checksum: Equatable {
+        private(set) var first: UInt32 = 0
+        private(set) var second: UInt32 = 0
+        private let isSwapped: Bool
+
+        /// Creates the checksum of no words, which are big-endian if the WAL's magic number says so.
+        init(isBigEndian: Bool) {
+            isSwapped = isBigEndian != (UInt32(1).bigEndian == 1)
         }
-        return true
-    }
 
-    private static func offset(ofFrame frame: Int, _ header: Header) -> UInt64 {
-        UInt64(headerSize) + UInt64(frame) * UInt64(frameHeaderSize + header.pageSize)
-    }
-
-    private static func read(
-        _ file: borrowing File, into block: inout [UInt8], at offset: UInt64
-    ) throws(HistoryRecordingError) -> Int {
-        try HistoryRecordingError.wrapping { () throws(SystemError) in
-            try block.withMutableBytes { (buffer) throws(SystemError) in
-                try file.read(into: buffer, at: offset)
+        /// Continues over aligned bytes, whose number is a multiple of 8.
+        mutating func update(_ bytes: UnsafeRawBufferPointer) {
+            guard let words = bytes.baseAddress?.assumingMemoryBound(to: UInt32.self) else { return }
+            let count = bytes.count / 8 &* 2
+            var (sum0, sum1) = (first, second)
+            var index = 0
+            while index < count {
+                let (word0, word1) = (words[index], words[index &+ 1])
+                sum0 = sum0 &+ (isSwapped ? word0.byteSwapped : word0) &+ sum1
+                sum1 = sum1 &+ (isSwapped ? word1.byteSwapped : word1) &+ sum0
+                index = index &+ 2
             }
+            (first, second) = (sum0, sum1)
+        }
+
+        /// Returns true if two big-endian words, as a WAL stores them, equal this checksum.
+        func isStored(in bytes: UnsafeRawBufferPointer, at offset: Int) -> Bool {
+            bytes.bigEndianUInt32(at: offset) == first && bytes.bigEndianUInt32(at: offset + 4) == second
         }
     }
+}
 
-    /// Reads the file's header; nil if SQLite would treat the WAL as empty.
-    private static func header(
-        _ bytes: UnsafeRawBufferPointer
-    ) -> (Header, WriteAheadLogChecksum)? {
-        let magic = bytes.bigEndianUInt32(at: 0)
-        let pageSize = bytes.bigEndianUInt32(at: 8)
-        guard magic & ~1 == 0x377f_0682, bytes.bigEndianUInt32(at: 4) == 3_007_000,
-            isPageSize(pageSize)
+/// The header of a wal-index, the `-shm` file, which describes a WAL
+/// (<https://www.sqlite.org/walformat.html#the_wal_index_file_format>).
+///
+/// Each commit and each checkpoint changes it: two equal headers are of the same point in time.
+package struct WriteAheadLogIndex: Sendable, Equatable {
+    /// The number of valid and committed frames: `mxFrame`.
+    package let lastFrame: Int
+    /// The number of frames that a checkpoint may have written into the database: `nBackfillAttempted`.
+    let backfillAttempted: Int
+    /// The salts of the WAL generation that this index describes.
+    private let salts: [UInt8]
+    /// The part of the header that commits change, including a counter of them.
+    private let header: [UInt8]
+    /// The number of frames that a checkpoint has certainly written into the database: `nBackfill`.
+    private let backfilled: UInt32
+
+    /// Reads an index by its path without dropping locks; nil if it is missing or can't be read.
+    package init?(ofFile path: String) {
+        guard FileSystem.regularFile(path) != nil, let file = try? File(sharing: path),
+            let index = try? WriteAheadLogIndex(reading: file)
         else { return nil }
-        var checksum = WriteAheadLogChecksum(isBigEndian: magic & 1 == 1)
-        checksum.update(UnsafeRawBufferPointer(rebasing: bytes[..<24]))
-        guard checksum.isStored(in: bytes, at: 24) else { return nil }
-        let header = Header(
-            pageSize: Int(pageSize), isBigEndian: magic & 1 == 1, salts: Array(bytes[16..<24]),
-            bytes: Array(bytes))
-        return (header, checksum)
+        self = index
     }
 
-    /// The maximum number of frames to examine after the last valid one.
-    private static let tailLimit = 4096
-
-    /// Returns true if any of the next ``tailLimit`` frames from `start` on has the header's salts.
-    private static func hasFrames(
-        of header: Header, in file: borrowing File, from start: Int
-    ) throws(HistoryRecordingError) -> Bool {
-        var salts = [UInt8](repeating: 0, count: 8)
-        for frame in start..<(start + tailLimit) {
-            let count = try read(file, into: &salts, at: offset(ofFrame: frame, header) + 8)
-            if count < salts.count { return false }
-            if salts == header.salts { return true }
+    /// Reads the header of a wal-index; nil if it is incomplete or being changed.
+    ///
+    /// - `file`: the `-shm`. SQLite's locks are on this very file: if a connection of this process has it open,
+    ///   it must be a `File(sharing:)`.
+    package init?(reading file: borrowing File) throws(SystemError) {
+        let bytes = try file.bytes(136, at: 0)
+        // SQLite writes the second copy first and the first copy last, so equal copies are complete.
+        guard bytes.count == 136, bytes[..<48] == bytes[48..<96] else { return nil }
+        func number(at offset: Int) -> UInt32 {
+            // The index is in native byte order.
+            bytes.withBytes { $0.loadUnaligned(fromByteOffset: offset, as: UInt32.self) }
         }
-        return false
+        // The version of the format, and the flag that says that the index is in use.
+        guard number(at: 0) == 3_007_000, bytes[12] != 0 else { return nil }
+        lastFrame = Int(number(at: 16))
+        salts = Array(bytes[32..<40])
+        header = Array(bytes[..<48])
+        backfilled = number(at: 96)
+        backfillAttempted = Int(max(number(at: 96), number(at: 128)))
     }
 
-    /// Collects valid frames by continuing the checksum through them.
-    private struct Scan {
-        let header: Header
-        var checksum: WriteAheadLogChecksum
-        var pages: [UInt32] = []
-        var transactions: [Transaction] = []
-        /// True if an invalid frame was found.
-        var isOver = false
+    /// Returns true if this is the index of the generation that `log` was read from.
+    ///
+    /// It isn't if the two were read at different times, or if the WAL is about to be restarted.
+    func describes(_ log: WriteAheadLog) -> Bool { log.salts == salts }
 
-        init(header: Header, checksum: WriteAheadLogChecksum) {
-            self.header = header
-            self.checksum = checksum
-        }
+    /// Returns true if only commits have happened since an earlier reading, or nothing at all.
+    ///
+    /// No existing frame and no page of the database has changed then.
+    func onlyAdds(to earlier: WriteAheadLogIndex) -> Bool {
+        salts == earlier.salts && lastFrame >= earlier.lastFrame && backfilled == earlier.backfilled
+            && backfillAttempted == earlier.backfillAttempted
+    }
+}
 
-        mutating func visit(_ block: UnsafeRawBufferPointer, count: Int) {
-            let size = frameHeaderSize + header.pageSize
-            for index in 0..<count where !isOver {
-                visit(UnsafeRawBufferPointer(rebasing: block[(index * size)..<((index + 1) * size)]))
-            }
-        }
+extension UnsafeRawBufferPointer {
+    /// Returns the number at an offset, in the byte order of SQLite's files; the offset must be within bounds.
+    package func bigEndianUInt32(at offset: Int) -> UInt32 {
+        UInt32(bigEndian: loadUnaligned(fromByteOffset: offset, as: UInt32.self))
+    }
 
-        private mutating func visit(_ frame: UnsafeRawBufferPointer) {
-            let page = frame.bigEndianUInt32(at: 0)
-            guard page > 0, frame[8..<16].elementsEqual(header.salts) else {
-                isOver = true
-                return
-            }
-            checksum.update(UnsafeRawBufferPointer(rebasing: frame[..<8]))
-            checksum.update(UnsafeRawBufferPointer(rebasing: frame[frameHeaderSize...]))
-            guard checksum.isStored(in: frame, at: 16) else {
-                isOver = true
-                return
-            }
-            pages.append(page)
-            let databaseSize = frame.bigEndianUInt32(at: 4)
-            guard databaseSize > 0 else { return }
-            let start = transactions.last?.frames.upperBound ?? 0
-            transactions.append(Transaction(frames: start..<pages.count, databaseSize: databaseSize))
-        }
+    package func bigEndianUInt16(at offset: Int) -> UInt16 {
+        UInt16(bigEndian: loadUnaligned(fromByteOffset: offset, as: UInt16.self))
     }
 }
 
@@ -249,3 +283,6 @@ package struct WriteAheadLog: Sendable {
 package func isPageSize(_ size: UInt32) -> Bool {
     (512...65536).contains(size) && size & (size - 1) == 0
 }
+
+/// Returns the page that SQLite never uses, because locks are taken on its bytes.
+package func lockBytePage(ofPageSize size: Int) -> UInt32 { UInt32((1 << 30) / size) + 1 }

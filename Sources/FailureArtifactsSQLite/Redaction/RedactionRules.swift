@@ -18,6 +18,15 @@ package struct RedactionRules: Equatable, Sendable {
         /// Returns the method that keeps least, of several that apply to a column.
         static func strictest(_ methods: [Method]) -> Method? { allCases.first(where: methods.contains) }
 
+        /// The word for a change in summaries.
+        var participle: String {
+            switch self {
+            case .blank: "blanked"
+            case .mask: "masked"
+            case .hash: "hashed"
+            }
+        }
+
         /// The method's number in `redaction.h`.
         var code: Int {
             switch self {

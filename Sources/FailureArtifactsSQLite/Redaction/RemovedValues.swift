@@ -27,22 +27,12 @@ package struct RemovedValues: Sendable {
         for value in other.values where values.count < Self.maximumCount { values.insert(value) }
     }
 
-    /// Samples the values that a plan will remove.
+    /// Samples the values of columns.
     mutating func sample(
-        _ plan: RedactionPlan, _ schema: DatabaseSchema, of connection: borrowing Connection
+        _ columns: [(table: String, column: String)], of connection: borrowing Connection
     ) throws(SQLiteError) {
-        for name in plan.dropped {
-            let table = schema.tables[folded(name)]
-            guard table?.isShadow != true else { continue }
-            for column in table?.writableColumns ?? [] {
-                try sample(column.name, of: name, schema.encoding, connection)
-            }
-        }
-        for table in plan.changed {
-            for column in table.columns {
-                try sample(column.name, of: table.name, schema.encoding, connection)
-            }
-        }
+        let encoding = try connection.text(of: "PRAGMA encoding")
+        for (table, column) in columns { try sample(column, of: table, encoding, connection) }
     }
 
     private mutating func sample(

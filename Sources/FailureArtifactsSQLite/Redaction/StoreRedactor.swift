@@ -60,12 +60,10 @@ package struct StoreRedactor: Sendable {
     private func run(_ copy: String, _ target: String) throws -> Result {
         let connection = try Connection(path: copy, mode: .readWrite)
         try prepare(connection)
-        let schema = try DatabaseSchema("main", of: connection)
-        let plan = try RedactionPlan(rules, of: connection, schema: schema)
+        let plan = try RedactionPlan(rules, of: connection)
         var result = Result()
-        (result.summaries, result.notes) = (plan.summaries, plan.notes)
-        result.names = Self.names(in: schema)
-        try result.removed.sample(plan, schema, of: connection)
+        (result.summaries, result.notes, result.names) = (plan.summaries, plan.notes, plan.names)
+        try result.removed.sample(plan.removed, of: connection)
         try removeVirtualTables(plan.virtualTables, of: connection)
         for table in plan.dropped {
             try connection.execute("DROP TABLE main.\(quotedIdentifier(table))")
@@ -119,13 +117,7 @@ package struct StoreRedactor: Sendable {
         _ table: RedactionPlan.Table, in connection: borrowing Connection
     ) throws(SQLiteError) {
         let name = quotedIdentifier(table.name)
-        let assignments = table.columns.map { column in
-            let column = (name: quotedIdentifier(column.name), column)
-            let value =
-                column.1.becomesNull
-                ? "NULL" : "failure_artifacts_redact(\(column.1.method.code), \(column.name))"
-            return "\(column.name) = \(value)"
-        }
+        let assignments = table.columns.map { "\(quotedIdentifier($0.name)) = \($0.value)" }
         try connection.execute("UPDATE main.\(name) SET \(assignments.joined(separator: ", "))")
         // If an index did not match its table, old entries would be left in it.
         try connection.execute("REINDEX main.\(name)")
@@ -138,13 +130,6 @@ package struct StoreRedactor: Sendable {
                 of: "SELECT count(*) FROM main.sqlite_master WHERE name = '\(table)'")
             if count > 0 { try connection.execute("DELETE FROM main.\(table)") }
         }
-    }
-
-    private static func names(in schema: DatabaseSchema) -> Set<String> {
-        var names: Set<String> = ["main", "temp"]
-        for object in schema.objects { names.formUnion([folded(object.name), folded(object.table)]) }
-        for table in schema.tables.values { names.formUnion(table.columns.map { folded($0.name) }) }
-        return names
     }
 }
 

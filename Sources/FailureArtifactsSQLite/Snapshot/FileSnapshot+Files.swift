@@ -15,32 +15,13 @@ extension FileSnapshot {
         return FileSystem.regularFile(files.database)?.size == 0 ? .rollback : .unknown
     }
 
-    /// Determines the journal mode of a store from its files; only the modes that files show outlive the
-    /// connection.
-    ///
-    /// Of the rollback modes, an emptied journal means `truncate`, and one with a cleared header means `persist`.
-    /// The other modes, including `memory` and `off`, look like `delete`.
+    /// Determines the journal mode of a store from its files, which tell only WAL mode from the others.
     package mutating func learnJournalMode() {
-        guard let files = source.files, source.foreignVFS == nil else {
+        guard source.files != nil, source.foreignVFS == nil else {
             if source.path == nil && source.storage == .memory { snapshot.journalMode = "memory" }
             return
         }
-        switch journal {
-        case .wal: snapshot.journalMode = "wal"
-        case .rollback:
-            let journal = FileSystem.regularFile(files.journal)
-            // In a transaction, or with `locking_mode` EXCLUSIVE, every mode has a journal there.
-            let isIdle =
-                journal != nil && source.transactions.allSatisfy { $0 != .write }
-                && !isLocked(files)
-            snapshot.journalMode =
-                switch journal?.size {
-                case 0? where isIdle: "truncate"
-                case .some where isIdle && !Self.isLive(files.journal): "persist"
-                default: "delete"
-                }
-        case .unknown: break
-        }
+        snapshot.journalMode = [.wal: "wal", .rollback: "delete"][journal]
     }
 
     /// Copies the files of an open store without a lock; returns nil if a connection is better.
@@ -355,5 +336,87 @@ extension FileSnapshot {
                 .rawFilesNotKept, "The files of '\(source.path ?? "")' could not be kept: \(error).",
                 path: source.path)
         }
+    }
+
+    // MARK: The history of a WAL
+
+    /// Returns true if SQLite would read less of a WAL's copy than the processes that have the store open.
+    private static func isBroken(walAt path: String, _ index: WriteAheadLogIndex?) -> Bool {
+        guard (FileSystem.regularFile(path)?.size ?? 0) > 0, let file = try? File(reading: path),
+            let log = try? WriteAheadLog(reading: file)
+        else { return false }
+        return index == nil ? log.hasUnreadableTail : log.isBroken(accordingTo: index)
+    }
+
+    /// Records the history from copies of a store's files that were made at one point in time.
+    ///
+    /// - `copy`: the path of the database's copy. The WAL's copy is beside it, and the copy of the WAL's index
+    ///   has the suffix `-index`.
+    private mutating func recordHistory(ofCopy copy: String) {
+        guard let target = targets.history else { return }
+        do {
+            guard let wal = try FileSystem.regularFile(at: copy + "-wal"), wal.size > 0 else { return }
+            let log = try WriteAheadLog(reading: try File(reading: copy + "-wal"))
+            let pages = log.transactions.last.map { UInt64($0.databaseSize) } ?? 0
+            try FileSystem.createDirectory(Path.directory(of: target))
+            snapshot.history = try recorder.record(
+                database: try File(reading: copy), wal: try File(reading: copy + "-wal"),
+                index: WriteAheadLogIndex(ofFile: copy + "-index"), committedPages: pages, to: target)
+        } catch {
+            leaveOutHistory("\(error)")
+        }
+    }
+
+    /// Records the history from the files of a store that was copied through SQLite.
+    ///
+    /// The index was read before the copy of the committed state was made.
+    package mutating func recordHistory(besides committed: String, since index: WriteAheadLogIndex?) {
+        guard let target = targets.history, let files = source.files else { return }
+        do {
+            guard let wal = try FileSystem.regularFile(at: files.wal), wal.size > 0 else { return }
+            guard let index else {
+                return leaveOutHistory(
+                    "The WAL has no index that could be read, so that it could not be read while in use."
+                )
+            }
+            guard let header = try DatabaseHeader(of: try File(reading: committed)) else {
+                return leaveOutHistory("The copy is not a plain SQLite database.")
+            }
+            try FileSystem.createDirectory(Path.directory(of: target))
+            let history = try recorder.record(
+                database: try File(sharing: files.database), wal: try File(sharing: files.wal), index: index,
+                committedPages: UInt64(header.pageCount), to: target)
+            guard WriteAheadLogIndex(ofFile: files.walIndex) == index else {
+                try? FileSystem.remove(target)
+                return leaveOutHistory("The store was written to while its history was recorded.")
+            }
+            snapshot.history = history
+        } catch {
+            leaveOutHistory("\(error)")
+        }
+    }
+
+    private var recorder: HistoryRecorder {
+        // The copies and the history share one size limit.
+        let copied = [targets.copy, targets.copy + "-wal", targets.committed ?? ""].reduce(0) {
+            $0 + (FileSystem.regularFile($1)?.size ?? 0)
+        }
+        return HistoryRecorder(
+            maximumBytes: min(
+                limits.maximumHistoryBytes, limits.maximumBytes - min(copied, limits.maximumBytes)),
+            timeLimit: min(limits.historyTimeLimit, Instant.now.seconds(until: deadline)))
+    }
+
+    /// Discards a recorded history that leads to a state which the copy does not have.
+    private mutating func leaveOutRecordedHistory() {
+        guard let history = snapshot.history, history.transactions > 0 else { return }
+        if let target = targets.history { try? FileSystem.remove(target) }
+        leaveOutHistory("The copy lacks what is in the WAL.")
+    }
+
+    private mutating func leaveOutHistory(_ reason: String) {
+        var history = HistoryRecorder.Summary()
+        history.reason = reason.hasSuffix(".") ? reason : reason + "."
+        snapshot.history = history
     }
 }

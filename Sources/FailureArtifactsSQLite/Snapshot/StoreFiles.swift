@@ -7,61 +7,27 @@ package struct StoreFiles: Sendable {
     package let journal: String
     /// The WAL's index, on which its users take their locks.
     package let walIndex: String
-    /// The WAL that the last close wrote into the database and deleted; nil without one.
-    let checkpointedWAL: CheckpointedWAL?
     /// An object that keeps the paths valid, if they are not those of the store.
     private let holder: (any AnyObject & Sendable)?
     /// True if no name leads to the files any more.
     package var areDeleted: Bool { holder != nil }
 
     package init(
-        database: String, wal: String, journal: String, walIndex: String,
-        checkpointedWAL: CheckpointedWAL? = nil, holder: (any AnyObject & Sendable)? = nil
+        database: String, wal: String, journal: String, walIndex: String, holder: (any AnyObject & Sendable)? = nil
     ) {
         self.database = database
         self.wal = wal
         self.journal = journal
         self.walIndex = walIndex
-        self.checkpointedWAL = checkpointedWAL
         self.holder = holder
     }
 
     /// Creates the paths of a store that still has its name; like SQLite, this follows links to find the
     /// journals.
-    package init(path: String, checkpointedWAL: CheckpointedWAL? = nil) {
+    package init(path: String) {
         let path = FileSystem.realPath(of: path) ?? path
         self.init(
-            database: path, wal: path + "-wal", journal: path + "-journal", walIndex: path + "-shm",
-            checkpointedWAL: checkpointedWAL)
-    }
-}
-
-/// A WAL that was written into its database and deleted, but whose content is still readable.
-package struct CheckpointedWAL: Sendable {
-    /// A path by which the content can be read.
-    let path: String
-    private let databaseSize: UInt64
-    private let databaseModified: Int64
-    /// An object that keeps the path valid.
-    private let holder: any AnyObject & Sendable
-
-    /// Creates a WAL.
-    ///
-    /// - `databaseSize`: the database's size after the WAL was written into it, in bytes.
-    /// - `databaseModified`: the time of the database's last change then, in nanoseconds since 1970.
-    package init(
-        path: String, databaseSize: UInt64, databaseModified: Int64, holder: any AnyObject & Sendable
-    ) {
-        self.path = path
-        self.databaseSize = databaseSize
-        self.databaseModified = databaseModified
-        self.holder = holder
-    }
-
-    /// Returns true if a database file was not written to since.
-    func isLatest(of database: String) -> Bool {
-        guard let status = FileSystem.regularFile(database) else { return false }
-        return status.size == databaseSize && status.modified == databaseModified
+            database: path, wal: path + "-wal", journal: path + "-journal", walIndex: path + "-shm")
     }
 }
 

@@ -55,9 +55,8 @@ import Testing
         }
         let pages = try connection.integer(of: "PRAGMA page_count")
         _ = try HistoryRecorder(maximumBytes: 1 << 30).record(
-            HistorySource(
-                database: File(sharing: live), wal: File(sharing: live + "-wal"),
-                walIndex: File(sharing: live + "-shm")), committedPages: UInt64(pages),
+            database: File(sharing: live), wal: File(sharing: live + "-wal"),
+            index: WriteAheadLogIndex(ofFile: live + "-shm"), committedPages: UInt64(pages),
             to: fixture.path("history"))
         try connection.execute("PRAGMA wal_checkpoint")
         try FileSystem.copy(live, toNewFile: fixture.path("copy"))

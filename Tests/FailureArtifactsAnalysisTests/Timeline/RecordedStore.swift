@@ -51,10 +51,8 @@ final class RecordedStore: Sendable {
         try copy.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         let pages = try copy.integer(of: "PRAGMA page_count")
         let summary = try HistoryRecorder(maximumBytes: .max).record(
-            HistorySource(
-                database: try File(reading: files), wal: try File(reading: files + "-wal"),
-                walIndex: try File(sharing: path + "-shm")),
-            committedPages: UInt64(pages), to: history)
+            database: try File(reading: files), wal: try File(reading: files + "-wal"),
+            index: WriteAheadLogIndex(ofFile: path + "-shm"), committedPages: UInt64(pages), to: history)
         try #require(summary.omittedTransactions == 0)
         let reader = try HistoryReader(path: history)
         let (old, new) = (directory + "/old", directory + "/new")

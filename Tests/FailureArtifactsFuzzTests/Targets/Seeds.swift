@@ -37,8 +37,8 @@ enum Seeds {
         let pages = try connection.integer(of: "PRAGMA page_count")
         let history = live + ".history"
         _ = try HistoryRecorder(maximumBytes: 1 << 20).record(
-            HistorySource(database: try File(sharing: live), wal: try File(sharing: live + "-wal")),
-            committedPages: UInt64(pages), to: history)
+            database: try File(sharing: live), wal: try File(sharing: live + "-wal"),
+            index: WriteAheadLogIndex(ofFile: live + "-shm"), committedPages: UInt64(pages), to: history)
         let copy = Path.join(directory, "copy")
         for suffix in ["", "-wal"] { try FileSystem.copy(live + suffix, toNewFile: copy + suffix) }
         let store = Store(
@@ -115,6 +115,15 @@ enum Seeds {
         CREATE TABLE t(a, b, PRIMARY KEY (a, b)); INSERT INTO t VALUES (NULL, 1), (2.5, '2.5'); ANALYZE;
         """,
     ].map { Array($0.utf8) }
+
+    /// Returns the index of a WAL with a number of committed frames, none of which a checkpoint has taken.
+    static func index(of log: [UInt8], frames: Int) -> [UInt8] {
+        func bytes(_ number: Int) -> [UInt8] { withUnsafeBytes(of: UInt32(number)) { Array($0) } }
+        var header = bytes(3_007_000) + bytes(0) + bytes(0) + bytes(1) + bytes(frames)
+        header += bytes(0) + bytes(0) + bytes(0) + log.dropFirst(16).prefix(8)
+        header += [UInt8](repeating: 0, count: 48 - header.count)
+        return header + header + [UInt8](repeating: 0, count: 40)
+    }
 
     private static let madeDatabases = Result { try schemas.map(makeDatabase) + [try store().committed] }
 

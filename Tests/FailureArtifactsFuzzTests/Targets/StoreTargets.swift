@@ -71,13 +71,13 @@ extension FuzzTarget {
         bytes = Array(bytes.dropFirst())
         let wal = try scratch.write(bytes, to: "database-wal")
         let log = try WriteAheadLog(reading: try File(reading: wal))
-        let source = HistorySource(
-            database: try File(reading: try scratch.write(try Seeds.store().database, to: "database")),
-            wal: try File(reading: wal))
+        let database = try scratch.write(try Seeds.store().database, to: "database")
+        let index = try scratch.write(Seeds.index(of: bytes, frames: log.pages.count), to: "index")
         let pages = UInt64(log.transactions.last?.databaseSize ?? 1)
         let target = scratch.path("history")
         let summary = try HistoryRecorder(maximumBytes: 8 << 20, timeLimit: 2).record(
-            source, committedPages: pages, to: target)
+            database: try File(reading: database), wal: try File(reading: wal),
+            index: WriteAheadLogIndex(ofFile: index), committedPages: pages, to: target)
         guard summary.transactions > 0 else { return }
         let reader = try HistoryReader(path: target)
         require(reader.transactions.count == summary.transactions, "Not all that was recorded is read.")

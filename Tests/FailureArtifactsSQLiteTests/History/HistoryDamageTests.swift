@@ -61,7 +61,7 @@ import Testing
             let copy = directory + "/copy"
             let history = directory + "/history"
             let summary = try HistoryRecorder(maximumBytes: .max).record(
-                source(store), committedPages: try pageCount(copy), to: history)
+                storeAt: store, committedPages: try pageCount(copy), to: history)
             #expect(summary.transactions == 6)
             let original = try FileSystem.contents(ofFile: history)
             var refused = 0
@@ -103,7 +103,7 @@ import Testing
                 let limit = UInt64.random(in: 0...60_000, using: &generator)
                 let recorder = HistoryRecorder(maximumBytes: limit)
                 if let summary = try? recorder.record(
-                    source(store), committedPages: pages, to: history), summary.transactions > 0
+                    storeAt: store, committedPages: pages, to: history), summary.transactions > 0
                 {
                     #expect(summary.bytes <= limit, "seed \(seed)")
                     let reader = try HistoryReader(path: history)
@@ -119,9 +119,9 @@ import Testing
         guard bytes.count > 32 else { return }
         bytes.withUnsafeMutableBytes { bytes in
             let pageSize = Int(UnsafeRawBufferPointer(bytes).bigEndianUInt32(at: 8))
-            guard (512...65536).contains(pageSize) else { return }
-            var checksum = WriteAheadLogChecksum(isBigEndian: bytes[3] & 1 == 1)
-            func store(_ checksum: WriteAheadLogChecksum, at offset: Int) {
+            guard (512...65536).contains(pageSize), pageSize % 8 == 0 else { return }
+            var checksum = WriteAheadLog.Checksum(isBigEndian: bytes[3] & 1 == 1)
+            func store(_ checksum: WriteAheadLog.Checksum, at offset: Int) {
                 bytes.storeBytes(of: checksum.first.bigEndian, toByteOffset: offset, as: UInt32.self)
                 bytes.storeBytes(
                     of: checksum.second.bigEndian, toByteOffset: offset + 4, as: UInt32.self)
@@ -144,7 +144,7 @@ import Testing
             let store = try makeStore(directory)
             let history = directory + "/history"
             _ = try HistoryRecorder(maximumBytes: .max).record(
-                source(store), committedPages: try pageCount(directory + "/copy"), to: history)
+                storeAt: store, committedPages: try pageCount(directory + "/copy"), to: history)
             var bytes = try FileSystem.contents(ofFile: history)
             bytes[8] = 2
             try overwrite(history, bytes)
@@ -158,7 +158,7 @@ import Testing
             let store = try makeStore(directory)
             let history = directory + "/history"
             _ = try HistoryRecorder(maximumBytes: .max).record(
-                source(store), committedPages: try pageCount(directory + "/copy"), to: history)
+                storeAt: store, committedPages: try pageCount(directory + "/copy"), to: history)
             let reader = try HistoryReader(path: history)
             let error = #expect(throws: HistoryError.self) {
                 try reader.rebuild(at: 0, from: store, to: directory + "/rebuilt")

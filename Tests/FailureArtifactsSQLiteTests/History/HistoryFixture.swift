@@ -16,16 +16,16 @@ func python(_ script: String, _ arguments: String...) throws -> [String] {
     return finished.output.split(separator: "\n").map(String.init)
 }
 
-/// Opens the files of a store that no connection of this process has open.
-func source(_ path: String) throws -> HistorySource {
-    let walIndex = path + "-shm"
-    guard FileManager.default.fileExists(atPath: walIndex) else {
-        return HistorySource(
-            database: try File(reading: path), wal: try File(reading: path + "-wal"))
+extension HistoryRecorder {
+    /// Records the history of a store, whose files this process may have open.
+    func record(
+        storeAt path: String, hasIndex: Bool = true, committedPages: UInt64, to history: String
+    ) throws -> Summary {
+        try record(
+            database: File(sharing: path), wal: File(sharing: path + "-wal"),
+            index: hasIndex ? WriteAheadLogIndex(ofFile: path + "-shm") : nil,
+            committedPages: committedPages, to: history)
     }
-    return HistorySource(
-        database: try File(reading: path), wal: try File(reading: path + "-wal"),
-        walIndex: try File(reading: walIndex))
 }
 
 /// Returns the size of a stand-alone file in pages, from its header.

@@ -34,10 +34,9 @@ import Testing
         let copy = directory + "/copy.sqlite"
         if occurred.contains("broken") {
             let summary = try HistoryRecorder(maximumBytes: .max).record(
-                source(directory + "/store.sqlite"), committedPages: try pageCount(copy),
+                storeAt: directory + "/store.sqlite", committedPages: try pageCount(copy),
                 to: directory + "/none")
-            #expect(
-                summary.isBroken && summary.transactions == 0 && summary.reason != nil, "seed \(seed)")
+            #expect(summary.transactions == 0 && summary.reason != nil, "seed \(seed)")
             return []
         }
         let states = try FileSystem.contents(ofDirectory: directory + "/states").count
@@ -48,10 +47,10 @@ import Testing
         for round in 0..<2 {
             let history = "\(directory)/\(round).wal-history"
             let summary = try HistoryRecorder(maximumBytes: limit).record(
-                source(directory + "/store.sqlite"), committedPages: committedPages, to: history)
+                storeAt: directory + "/store.sqlite", committedPages: committedPages, to: history)
             #expect(summary.transactions + summary.omittedTransactions == states - 1, "seed \(seed)")
             #expect((summary.reason == nil) == (summary.omittedTransactions == 0), "seed \(seed)")
-            #expect(!summary.isBroken && summary.bytes <= limit, "seed \(seed)")
+            #expect(summary.bytes <= limit, "seed \(seed)")
             let size = try FileSystem.status(of: history)?.size
             #expect(size == (summary.transactions == 0 ? nil : summary.bytes), "seed \(seed)")
             guard summary.transactions > 0 else { break }
@@ -61,7 +60,8 @@ import Testing
             #expect(result.dropFirst(2).isEmpty, "seed \(seed), round \(round): \(result)")
             if round == 0 {
                 #expect(Int(result[0]) == summary.omittedTransactions, "seed \(seed)")
-                if !occurred.contains("no shm") {
+                // Of a WAL that was written into the database in part, only the rest is kept.
+                if occurred.isDisjoint(with: ["no shm", "backfilled", "backfilled in part"]) {
                     #expect(result[0] == result[1], "seed \(seed) leaves out more than is lost")
                 }
             }

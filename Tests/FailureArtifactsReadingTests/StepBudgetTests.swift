@@ -1,7 +1,7 @@
+import FailureArtifactsReading
+import FailureArtifactsSQLite
 import FailureArtifactsTestStores
 import Testing
-
-@testable import FailureArtifactsSQLite
 
 /// Limits of work that are the same on every machine.
 @Suite struct StepBudgetTests {

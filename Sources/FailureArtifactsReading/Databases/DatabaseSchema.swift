@@ -1,3 +1,5 @@
+package import FailureArtifactsSQLite
+
 /// The schema of a database.
 package struct DatabaseSchema: Sendable {
     /// A table, an index, a view or a trigger.
@@ -111,21 +113,5 @@ package struct DatabaseSchema: Sendable {
             }
         }
         return roots
-    }
-}
-
-extension Connection {
-    /// Returns the single text of a single row, or an empty string for any other value.
-    package borrowing func text(of sql: String) throws(SQLiteError) -> String {
-        if case .text(let text) = try value(of: sql) { return text }
-        return ""
-    }
-}
-
-extension Statement {
-    /// Returns the text in a column of the current row, or an empty string for any other value.
-    package borrowing func text(at index: Int) -> String {
-        if case .text(let text) = value(at: index) { return text }
-        return ""
     }
 }

@@ -1,4 +1,5 @@
 internal import CFailureArtifactsSQLite
+package import FailureArtifactsSQLite
 
 /// A number of steps of SQLite's virtual machine that connections may use together.
 ///
