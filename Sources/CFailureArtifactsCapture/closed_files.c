@@ -2,8 +2,6 @@
 #define _GNU_SOURCE
 
 #include "closed_files.h"
-#include "library.h"
-#include "reading.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -79,15 +77,6 @@ static bool hold_journal(const char *path, failure_artifacts_held_file *file) {
     return file->descriptor >= 0 || access(path, F_OK) != 0;
 }
 
-static int64_t time_of_change(const struct stat *status) {
-#ifdef __APPLE__
-    const struct timespec time = status->st_mtimespec;
-#else
-    const struct timespec time = status->st_mtim;
-#endif
-    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-}
-
 static void let_go_all(failure_artifacts_closed_files *files) {
     let_go(&files->database);
     let_go(&files->wal);
@@ -106,13 +95,11 @@ failure_artifacts_closed_files *failure_artifacts_hold_files(
         free(name);
         return NULL;
     }
-    *files = (failure_artifacts_closed_files){name, identity, none, none, none, 0, 0};
+    *files = (failure_artifacts_closed_files){name, identity, none, none, none};
     memcpy(name, path, length + 1);
     struct stat status;
     files->database = hold(name, &status);
     if (files->database.descriptor < 0) return files;
-    files->size = (uint64_t)status.st_size;
-    files->modified = time_of_change(&status);
     bool is_held = !identity.is_known || is_file(&status, identity);
     if (is_held) {
         memcpy(name + length, wal, sizeof wal);
@@ -140,28 +127,9 @@ failure_artifacts_closed_files *failure_artifacts_without_handles(const failure_
         free(path);
         return NULL;
     }
-    *copy = (failure_artifacts_closed_files){path, files->identity, none, none, none, files->size, files->modified};
+    *copy = (failure_artifacts_closed_files){path, files->identity, none, none, none};
     return copy;
 }
-
-void failure_artifacts_hold_wal(failure_artifacts_connection *connection) {
-    // A close may have failed before.
-    failure_artifacts_release_wal(failure_artifacts_take_wal(connection));
-    // A rollback journal is not open between transactions.
-    if (!connection->path || !failure_artifacts_has_open_journal(connection, "main")) return;
-    char *name = sqlite3_mprintf("%s-wal", connection->path);
-    struct stat status;
-    if (name) connection->wal = hold(name, &status);
-    sqlite3_free(name);
-}
-
-failure_artifacts_held_file failure_artifacts_take_wal(failure_artifacts_connection *connection) {
-    failure_artifacts_held_file wal = connection->wal;
-    connection->wal = none;
-    return wal;
-}
-
-void failure_artifacts_release_wal(failure_artifacts_held_file wal) { let_go(&wal); }
 
 bool failure_artifacts_are_same_files(
     const failure_artifacts_closed_files *files, const failure_artifacts_closed_files *others) {

@@ -223,7 +223,6 @@ static void connection_ends(void *context) {
         events.kept(connection, lost);
     }
     if (connection->serial) events.closed(connection);
-    failure_artifacts_release_wal(failure_artifacts_take_wal(connection));
     failure_artifacts_log_release(connection->log);
     failure_artifacts_free_requests(connection->requests);
     free(connection->path);
@@ -258,7 +257,6 @@ int failure_artifacts_connection_opens(sqlite3 *handle, failure_artifacts_librar
     if (!connection) return 0;
     connection->handle = handle;
     connection->library = library;
-    connection->wal.descriptor = -1;
     int code = library->create_function_v2(
         handle, MARKER_FUNCTION, 0, SQLITE_UTF8 | SQLITE_DIRECTONLY, connection, failure_artifacts_marker_of(library),
         NULL, NULL, connection_ends);

@@ -131,7 +131,6 @@ void failure_artifacts_keep(
     failure_artifacts_receiver receiver) {
     int64_t limit = atomic_load(&maximum_bytes);
     if (limit == 0) return;
-    if (reason == failure_artifacts_is_ending) failure_artifacts_hold_wal(connection);
     if (atomic_load(&spent) > 100000000 + (now(CLOCK_MONOTONIC) - atomic_load(&begun)) / 50) limit = 0;
     // Serializing runs a statement of our own.
     failure_artifacts_discovery_pause();

@@ -340,14 +340,15 @@ int failure_artifacts_read_version(const failure_artifacts_connection *connectio
     return code == SQLITE_OK ? version : code == SQLITE_IOERR_SHORT_READ ? 0 : -1;
 }
 
-bool failure_artifacts_has_open_journal(const failure_artifacts_connection *connection, const char *schema) {
+// True if the journal of a database is open: the WAL, or a rollback journal during a transaction.
+static bool has_open_journal(const failure_artifacts_connection *connection, const char *schema) {
     sqlite3_file *journal = NULL;
     SQLITE(connection, file_control, schema, SQLITE_FCNTL_JOURNAL_POINTER, &journal);
     return journal && journal->pMethods;
 }
 
 bool failure_artifacts_leaves_no_wal(const failure_artifacts_connection *connection, const char *schema) {
-    if (failure_artifacts_has_open_journal(connection, schema)) return true;
+    if (has_open_journal(connection, schema)) return true;
     int version = failure_artifacts_read_version(connection, schema);
     return version == 0 || version == 1;
 }

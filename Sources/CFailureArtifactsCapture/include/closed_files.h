@@ -20,9 +20,6 @@ typedef struct failure_artifacts_closed_files {
     failure_artifacts_held_file database;
     failure_artifacts_held_file wal;
     failure_artifacts_held_file journal;
-    // The database's size in bytes, and the time of its last change in nanoseconds since 1970, if it was found.
-    uint64_t size;
-    int64_t modified;
 } failure_artifacts_closed_files;
 
 // Opens handles on the file at a path and on its journals, if it is the expected file or no file is expected. NULL if
@@ -39,18 +36,11 @@ int failure_artifacts_held_files(void);
 int failure_artifacts_held_files_limit(void);
 enum {
     // The maximum number of files that are held for one store.
-    failure_artifacts_held_files_of_store = 4,
+    failure_artifacts_held_files_of_store = 3,
 };
 
 // True if the descriptor still refers to the file.
 bool failure_artifacts_is_held(failure_artifacts_held_file file);
-
-// Opens a handle on the WAL of a connection that is about to be closed. The close of the last connection that has used
-// the WAL writes it into the database, and deletes it. Its content then tells the transactions.
-void failure_artifacts_hold_wal(failure_artifacts_connection *connection);
-// Returns that handle, which is the caller's from now on.
-failure_artifacts_held_file failure_artifacts_take_wal(failure_artifacts_connection *connection);
-void failure_artifacts_release_wal(failure_artifacts_held_file wal);
 
 // True if both refer to the same file, even if it is gone by now.
 bool failure_artifacts_are_same_files(

@@ -103,8 +103,6 @@ typedef struct failure_artifacts_connection {
     unsigned reported_events;
     // The application's own traces, see taken_over.h; NULL if it has set none.
     struct failure_artifacts_requests *requests;
-    // The WAL that the close of the connection may delete. See failure_artifacts_hold_wal().
-    failure_artifacts_held_file wal;
     // The error that the marker function raises next; see failure_artifacts_restore_error().
     int restored_code;
     const char *restored_message;

@@ -95,9 +95,6 @@ int64_t failure_artifacts_serialized_size(const failure_artifacts_connection *co
 // memory.
 int64_t failure_artifacts_size_limit(const failure_artifacts_connection *connection, const char *schema);
 
-// True if the journal of a database is open: the WAL, or a rollback journal during a transaction.
-bool failure_artifacts_has_open_journal(const failure_artifacts_connection *connection, const char *schema);
-
 // True if reading the database through this or another connection creates no WAL: it uses none, or its WAL is open.
 bool failure_artifacts_leaves_no_wal(const failure_artifacts_connection *connection, const char *schema);
 

@@ -19,8 +19,6 @@ extension ClosedStore {
         let logs: KeptLogs
         /// The last statement of its connections, as a number in the order of all connections' statements.
         let lastUse: UInt64
-        /// The WAL that its connections have used; nil for none.
-        var wal: ClosedWAL?
 
         /// Describes the main database of a connection that was the last one to its store.
         static func main(
@@ -34,7 +32,7 @@ extension ClosedStore {
                 last: endedConnections.last
                     ?? (connection.path == nil ? endedConnections.imageBeforeRollback : nil),
                 beforeRollback: endedConnections.imageBeforeRollback, logs: endedConnections.logs,
-                lastUse: endedConnections.lastUse, wal: endedConnections.wal)
+                lastUse: endedConnections.lastUse)
         }
 
         /// Describes the attached databases of a connection, if they had a file or content.

@@ -21,8 +21,6 @@ final class ClosedStore: Sendable {
     private let kept: Draft?
     /// The logs from before it was opened again; not changed once this object is shared.
     private nonisolated(unsafe) var earlierLogs: KeptLogs? = KeptLogs()
-    /// The WAL that its connections have used; nil for none.
-    private let wal: ClosedWAL?
     /// The number of the close among the process's opens and closes.
     let event: UInt64
 
@@ -45,7 +43,6 @@ final class ClosedStore: Sendable {
         ownerID = owner
         lastUse = failure_artifacts_last_use(connection)
         kept = nil
-        wal = ClosedWAL(of: connection)
         self.event = event
     }
 
@@ -60,7 +57,6 @@ final class ClosedStore: Sendable {
         ownerID = draft.owner ?? 0
         lastUse = draft.lastUse
         kept = draft
-        wal = draft.wal
         self.event = event
     }
 
@@ -73,10 +69,7 @@ final class ClosedStore: Sendable {
         earlierLogs = other.earlierLogs
         ownerID = other.ownerID
         lastUse = other.lastUse
-        var kept = other.kept
-        kept?.wal = nil
-        self.kept = kept
-        wal = nil
+        kept = other.kept
         event = other.event
     }
 
@@ -131,7 +124,7 @@ final class ClosedStore: Sendable {
 
     /// The number of files that are kept open.
     var heldFiles: Int {
-        let all = [files?.pointee.database, files?.pointee.wal, files?.pointee.journal, wal?.file]
+        let all = [files?.pointee.database, files?.pointee.wal, files?.pointee.journal]
         return all.count { ($0?.descriptor ?? -1) >= 0 }
     }
 
@@ -149,17 +142,4 @@ final class ClosedStore: Sendable {
     func isSame(as connection: DiscoveredConnection) -> Bool {
         files != nil && connection.path == path && connection.identity == identity
     }
-}
-
-/// A handle on the WAL of a connection that has ended, which may be deleted.
-final class ClosedWAL: Sendable {
-    let file: failure_artifacts_held_file
-
-    /// Takes the handle from a connection that is being closed; nil if it has used no WAL.
-    init?(of record: UnsafeMutablePointer<failure_artifacts_connection>) {
-        file = failure_artifacts_take_wal(record)
-        if file.descriptor < 0 { return nil }
-    }
-
-    deinit { failure_artifacts_release_wal(file) }
 }

@@ -94,8 +94,7 @@ extension ConnectionRegistry {
         guard state.isKeeping else { return [] }
         let lastUse = failure_artifacts_last_use(record)
         endedConnections.add(
-            images.filter { $0.schema == "main" }, log, ClosedWAL(of: record),
-            lastUse: lastUse, unwoundAt: unwoundAt)
+            images.filter { $0.schema == "main" }, log, lastUse: lastUse, unwoundAt: unwoundAt)
         if isOpen { state.endedConnections[main] = endedConnections }
         let closed: [ClosedStore.Draft] =
             isOpen ? [] : [.main(of: connection, endedConnections)]

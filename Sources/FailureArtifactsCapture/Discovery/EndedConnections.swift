@@ -3,8 +3,6 @@ struct EndedConnections {
     private(set) var images: [SavedState] = []
     /// The logs, in the order in which the connections ended.
     private(set) var logs = KeptLogs()
-    /// The WAL that the last of them has used; nil for none.
-    private(set) var wal: ClosedWAL?
     /// The number of the last statement, in the order of all connections' statements.
     private(set) var lastUse: UInt64 = 0
     /// The number of the last statement by connections that did not end after a rollback.
@@ -12,19 +10,16 @@ struct EndedConnections {
 
     /// Adds the data of an ended connection.
     ///
-    /// - `wal`: the WAL that the connection has used; nil for none.
     /// - `unwoundAt`: the number at which the final rollback began, in the same order; nil if the last
     ///   operation was not a rollback.
     mutating func add(
-        _ images: [SavedState], _ log: KeptLog? = nil, _ wal: ClosedWAL? = nil, lastUse use: UInt64,
+        _ images: [SavedState], _ log: KeptLog? = nil, lastUse use: UInt64,
         unwoundAt: UInt64?
     ) {
         self.images += images.filter { image in
             image.reason == .end || unwoundAt.map { image.isOfRollback(since: $0) } ?? false
         }
         logs.add(log)
-        // The last connection that has used the WAL deletes it, even if others are still open.
-        self.wal = wal ?? self.wal
         lastUse = max(lastUse, use)
         if unwoundAt == nil { lastSettledUse = max(lastSettledUse, use) }
     }
