@@ -247,34 +247,20 @@ package enum FileSystem {
         try directory.synchronize()
     }
 
-    /// Returns the content of a small file; fails with `EFBIG` if it has more bytes than the limit.
+    /// Returns the content of a file, also of one that reports no size, such as a file in `/proc`; fails with `EFBIG` if it
+    /// has more bytes than the limit.
     package static func contents(
         ofFile path: String, limit: Int = 64 << 20
     ) throws(SystemError) -> [UInt8] {
         let file = try File(reading: path)
-        let size = try file.size()
-        guard size <= UInt64(limit) else { throw SystemError("read", path, code: EFBIG) }
-        var bytes = [UInt8](repeating: 0, count: Int(size))
-        let count = try bytes.withMutableBytes { (buffer) throws(SystemError) in
-            try file.read(into: buffer, at: 0)
-        }
-        bytes.removeLast(bytes.count - count)
-        return bytes
-    }
-
-    /// Returns the content, up to a limit in bytes, of a file that reports no size, such as a file in `/proc`.
-    package static func contents(
-        ofSpecialFile path: String, limit: Int = 4096
-    ) throws(SystemError) -> [UInt8] {
-        let file = try File(reading: path)
-        var bytes: [UInt8] = []
-        var block = [UInt8](repeating: 0, count: min(limit, 1 << 16))
-        while bytes.count < limit {
-            let count = try block.withMutableBytes { (buffer) throws(SystemError) in
-                try file.read(into: buffer, at: UInt64(bytes.count))
-            }
-            bytes += block[..<min(count, limit - bytes.count)]
-            if count == 0 { break }
+        guard try file.size() <= UInt64(limit) else { throw SystemError("read", path, code: EFBIG) }
+        let block = Int(max(try file.size() + 1, 4096))
+        var bytes = try file.bytes(block, at: 0)
+        while bytes.count >= block, bytes.count % block == 0 {
+            guard bytes.count <= limit else { throw SystemError("read", path, code: EFBIG) }
+            let next = try file.bytes(block, at: UInt64(bytes.count))
+            bytes += next
+            if next.isEmpty { break }
         }
         return bytes
     }
@@ -369,19 +355,13 @@ package enum FileSystem {
     package static func hasSameContent(
         _ left: borrowing File, _ right: borrowing File
     ) throws(SystemError) -> Bool {
-        var one = try left.readingBlock()
-        var two = one
+        let block = 1 << 20
         var offset: UInt64 = 0
         while true {
-            let count = try one.withMutableBytes { (buffer) throws(SystemError) in
-                try left.read(into: buffer, at: offset)
-            }
-            let other = try two.withMutableBytes { (buffer) throws(SystemError) in
-                try right.read(into: buffer, at: offset)
-            }
-            guard count == other, memcmp(one, two, count) == 0 else { return false }
-            if count < one.count { return true }
-            offset += UInt64(count)
+            let bytes = try left.bytes(block, at: offset)
+            guard try bytes.isSame(as: right.bytes(block, at: offset)) else { return false }
+            if bytes.count < block { return true }
+            offset += UInt64(block)
         }
     }
 

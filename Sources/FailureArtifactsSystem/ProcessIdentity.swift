@@ -80,7 +80,7 @@ package struct ProcessEntry: Sendable {
         // man 5 proc_pid_stat
         let bytes: [UInt8]
         do throws(SystemError) {
-            bytes = try FileSystem.contents(ofSpecialFile: "/proc/\(number)/stat")
+            bytes = try FileSystem.contents(ofFile: "/proc/\(number)/stat")
         } catch {
             guard error.isNotFound || error.code == ESRCH else { throw error }
             return nil

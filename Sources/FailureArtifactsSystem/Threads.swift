@@ -44,7 +44,7 @@ package enum Threads {
     private static func sleeps(_ thread: String) -> Bool {
         let bytes: [UInt8]
         do throws(SystemError) {
-            bytes = try FileSystem.contents(ofSpecialFile: "/proc/self/task/\(thread)/stat")
+            bytes = try FileSystem.contents(ofFile: "/proc/self/task/\(thread)/stat")
         } catch {
             // A thread that has ended in the meantime counts as asleep.
             return error.isNotFound || error.code == ESRCH

@@ -92,38 +92,12 @@ package struct ZipError: Error, Equatable, Sendable, CustomStringConvertible {
             "\(place) could not be processed: \(error)."
         }
     }
-}
 
-extension ZipError {
     /// The description as full sentences.
     package var sentence: String {
         // The file that was read or written is named by the failed call.
         if case .system(let error) = reason { return error.sentence }
         let text = description
         return text.prefix(1).uppercased() + text.dropFirst()
-    }
-
-    /// Runs `body` and adds the archive and the entry to an error that it throws.
-    package static func naming<Result: ~Copyable>(
-        _ archive: String, entry: String? = nil, _ body: () throws(Reason) -> Result
-    ) throws(ZipError) -> Result {
-        do {
-            return try body()
-        } catch {
-            throw ZipError(archive: archive, entry: entry, reason: error)
-        }
-    }
-}
-
-extension SystemError {
-    /// Runs `body` and converts an error that it throws to a reason.
-    package static func asReason<Result: ~Copyable>(
-        _ body: () throws(SystemError) -> Result
-    ) throws(ZipError.Reason) -> Result {
-        do {
-            return try body()
-        } catch {
-            throw .system(error)
-        }
     }
 }

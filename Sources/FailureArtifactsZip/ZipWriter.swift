@@ -144,7 +144,8 @@ package struct ZipWriter: ~Copyable {
     }
 
     private func forEachBlock(
-        of size: UInt64, _ source: Source, _ body: (UnsafeRawBufferPointer, _ offset: UInt64) throws -> Void
+        of size: UInt64, _ source: Source,
+        _ body: (UnsafeRawBufferPointer, _ offset: UInt64) throws -> Void
     ) throws {
         let buffer = UnsafeMutableRawBufferPointer.allocate(
             byteCount: Int(min(size, UInt64(blockSize))), alignment: 16)

@@ -34,7 +34,7 @@ struct SQLText {
     /// Splits a statement.
     init(_ sql: String, limit: Int = .max) {
         bytes = Array(sql.utf8)
-        tokens = Self.tokens(of: bytes, limit)
+        tokens = Self.tokens(of: sql, limit)
     }
 
     /// The tokens in lower case and without quotes; empty strings for texts.
@@ -178,80 +178,42 @@ struct SQLText {
 
     // MARK: - Tokens
 
-    private static func tokens(of bytes: [UInt8], _ limit: Int) -> [Token] {
+    /// The operators of two characters.
+    private static let operators: Set = ["<=", "<>", "<<", ">=", ">>", "!=", "==", "||"]
+
+    private static func tokens(of sql: String, _ limit: Int) -> [Token] {
+        var scanner = SQLScanner(sql)
         var tokens: [Token] = []
-        var position = 0
         var depth = 0
-        func byte(_ offset: Int = 0) -> UInt8 {
-            position + offset < bytes.count ? bytes[position + offset] : 0
-        }
-        func isWord(_ byte: UInt8) -> Bool {
-            switch byte {
-            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "_"), UInt8(ascii: "$"), 0x80...:
-                true
-            default: false
+        while tokens.count < limit, let token = scanner.next() {
+            let text = scanner.text(of: token)
+            func append(_ kind: Token.Kind, _ text: String) {
+                tokens.append(
+                    Token(
+                        kind: kind, isQuoted: token.kind == .quotedName, text: text, range: token.range,
+                        depth: depth))
             }
-        }
-        while position < bytes.count, tokens.count < limit {
-            let start = position
-            var kind = Token.Kind.sign
-            var text: String?
-            switch byte() {
-            case 0x20, 0x09, 0x0A, 0x0C, 0x0D:
-                position += 1
-                continue
-            case UInt8(ascii: "-") where byte(1) == byte():
-                while position < bytes.count, byte() != 0x0A { position += 1 }
-                continue
-            case UInt8(ascii: "/") where byte(1) == UInt8(ascii: "*"):
-                position += 2
-                while position < bytes.count, byte() != UInt8(ascii: "*") || byte(1) != UInt8(ascii: "/")
+            switch token.kind {
+            case .space, .lineComment, .blockComment: continue
+            case .string, .blob: append(.text, folded(scanner.unquoted(token)))
+            case .quotedName: append(.name, folded(scanner.unquoted(token)))
+            case .word: append(.name, folded(text))
+            case .number: append(.number, text)
+            case .parameter: append(.parameter, text)
+            case .sign:
+                if let last = tokens.last, last.kind == .sign,
+                    last.range.upperBound == token.range.lowerBound,
+                    operators.contains(last.text + text)
                 {
-                    position += 1
+                    tokens[tokens.count - 1] = Token(
+                        kind: .sign, isQuoted: false, text: last.text + text,
+                        range: last.range.lowerBound..<token.range.upperBound, depth: depth)
+                    continue
                 }
-                position = min(position + 2, bytes.count)
-                continue
-            case UInt8(ascii: "'"), UInt8(ascii: "\""), UInt8(ascii: "`"), UInt8(ascii: "["):
-                let quote = byte() == UInt8(ascii: "[") ? UInt8(ascii: "]") : byte()
-                kind = byte() == UInt8(ascii: "'") ? .text : .name
-                position += 1
-                while position < bytes.count,
-                    byte() != quote || byte(1) == quote && quote != UInt8(ascii: "]")
-                {
-                    position += byte() == quote ? 2 : 1
-                }
-                position = min(position + 1, bytes.count)
-                text = folded(
-                    String(decoding: bytes[(start + 1)..<max(start + 1, position - 1)], as: UTF8.self))
-            case UInt8(ascii: "?"), UInt8(ascii: ":"), UInt8(ascii: "@"):
-                kind = .parameter
-                position += 1
-                while isWord(byte()) { position += 1 }
-            case 0x30...0x39:
-                kind = .number
-                while isWord(byte()) || byte() == UInt8(ascii: ".") { position += 1 }
-            case let first where isWord(first):
-                kind = .name
-                while isWord(byte()) { position += 1 }
-                text = folded(String(decoding: bytes[start..<position], as: UTF8.self))
-            case UInt8(ascii: "<")
-            where [UInt8(ascii: "="), UInt8(ascii: ">"), UInt8(ascii: "<")].contains(byte(1)),
-                UInt8(ascii: ">") where [UInt8(ascii: "="), UInt8(ascii: ">")].contains(byte(1)),
-                UInt8(ascii: "!") where byte(1) == UInt8(ascii: "="),
-                UInt8(ascii: "=") where byte(1) == UInt8(ascii: "="),
-                UInt8(ascii: "|") where byte(1) == UInt8(ascii: "|"):
-                position += 2
-            default: position += 1
+                if text == ")" { depth = max(0, depth - 1) }
+                append(.sign, text)
+                if text == "(" { depth += 1 }
             }
-            let isOpening = bytes[start] == UInt8(ascii: "(")
-            let isClosing = bytes[start] == UInt8(ascii: ")")
-            if kind == .sign, isClosing { depth = max(0, depth - 1) }
-            tokens.append(
-                Token(
-                    kind: kind, isQuoted: kind == .name && !isWord(bytes[start]),
-                    text: text ?? String(decoding: bytes[start..<position], as: UTF8.self),
-                    range: start..<position, depth: depth))
-            if kind == .sign, isOpening { depth += 1 }
         }
         return tokens
     }

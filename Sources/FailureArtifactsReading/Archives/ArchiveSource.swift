@@ -76,3 +76,16 @@ struct ArchiveSource: Sendable {
         return bytes
     }
 }
+
+extension SystemError {
+    /// Runs `body` and converts an error that it throws to a reason.
+    static func asReason<Result>(
+        _ body: () throws(SystemError) -> Result
+    ) throws(ZipError.Reason) -> Result {
+        do {
+            return try body()
+        } catch {
+            throw .system(error)
+        }
+    }
+}

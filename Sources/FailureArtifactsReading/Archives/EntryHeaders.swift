@@ -145,14 +145,13 @@ extension DOSTime {
     ///
     /// Fields out of range, such as month 0, carry over as in a sum.
     var timestamp: Timestamp {
-        let year = Int64(date >> 9) + 1980
-        let month = Int64(date >> 5 & 15)
-        let day = Int64(date & 31)
-        let shiftedYear = year - (month <= 2 ? 1 : 0) - 1900
-        let shiftedMonth = month <= 2 ? month + 9 : month - 3
-        let sinceMarch1900 = shiftedYear * 1_461 / 4 + (153 * shiftedMonth + 2) / 5 + day - 1
-        let days = sinceMarch1900 - 25_508 - (sinceMarch1900 >= 73_050 ? 1 : 0)
-        let clock = Int64(time >> 11) * 3_600 + Int64(time >> 5 & 63) * 60 + Int64(time & 31) * 2
-        return Timestamp(seconds: days * 86_400 + clock)
+        var parts = tm()
+        parts.tm_year = Int32(date >> 9) + 80
+        parts.tm_mon = Int32(date >> 5 & 15) - 1
+        parts.tm_mday = Int32(date & 31)
+        parts.tm_hour = Int32(time >> 11)
+        parts.tm_min = Int32(time >> 5 & 63)
+        parts.tm_sec = Int32(time & 31) * 2
+        return Timestamp(seconds: Int64(timegm(&parts)))
     }
 }

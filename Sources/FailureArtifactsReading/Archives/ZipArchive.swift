@@ -76,8 +76,11 @@ package struct ZipArchive: Sendable {
     ///
     /// - `destination`: the path of the file, which must not exist.
     package func extract(_ entry: ZipEntry, toNewFile destination: String) throws(ZipError) {
-        let file = try ZipError.naming(path, entry: entry.name) { () throws(ZipError.Reason) in
-            try SystemError.asReason { () throws(SystemError) in try File(creating: destination) }
+        let file: File
+        do {
+            file = try File(creating: destination)
+        } catch {
+            throw ZipError(archive: path, entry: entry.name, reason: .system(error))
         }
         do throws(ZipError) {
             try copy(entry, to: file)

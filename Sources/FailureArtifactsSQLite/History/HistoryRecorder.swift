@@ -43,10 +43,11 @@ package struct HistoryRecorder: Sendable {
     ///
     /// If a connection of this process has the store open, each file must be a `File(sharing:)`. Without the WAL's index,
     /// all of the WAL may have been written into the database, so that there is no history. `committedPages` is the size,
-    /// in pages, of the copy of the committed state that the history will be used with.
+    /// in pages, of the copy of the committed state that the history will be used with, unless the files are private
+    /// copies.
     package func record(
-        database: consuming File, wal: consuming File, index: WriteAheadLogIndex?, committedPages: UInt64,
-        to path: String
+        database: consuming File, wal: consuming File, index: WriteAheadLogIndex?,
+        committedPages: UInt64? = nil, to path: String
     ) throws -> Summary {
         let deadline = timeLimit.map { Instant.now.advanced(bySeconds: $0) }
         let log = try WriteAheadLog(reading: wal, until: deadline)
@@ -60,7 +61,7 @@ package struct HistoryRecorder: Sendable {
             summary.reason = "The store's first page is not the header of a plain SQLite database."
             return summary
         }
-        let first = states.firstWhole(checkpointed: index.map { $0.describes(log) ? $0.backfillAttempted : .max })
+        let first = states.firstWhole(checkpointed: index?.backfillAttempted ?? log.pages.count)
         let content = try states.content(from: first, maximumBytes: maximumBytes)
         if let content {
             try states.write(content, to: path)
@@ -72,13 +73,15 @@ package struct HistoryRecorder: Sendable {
         if omitted > 0 {
             let subject =
                 omitted == count
-                ? (count == 1 ? "The WAL's only transaction is" : "All \(count) transactions of the WAL are")
+                ? (count == 1
+                    ? "The WAL's only transaction is" : "All \(count) transactions of the WAL are")
                 : omitted == 1
                     ? "The oldest of the WAL's \(count) transactions is"
                     : "The oldest \(omitted) of the WAL's \(count) transactions are"
             summary.reason =
                 omitted > first
-                ? subject + " left out: with them the history would have more than \(maximumBytes) bytes."
+                ? subject
+                    + " left out: with them the history would have more than \(maximumBytes) bytes."
                 : subject + " left out: a checkpoint has written over what the database held before."
         }
         return summary
@@ -86,18 +89,25 @@ package struct HistoryRecorder: Sendable {
 
     /// Returns the reason why a WAL has no history that ends with the copy, as a full sentence.
     private static func obstacle(
-        to log: WriteAheadLog, _ index: WriteAheadLogIndex?, _ committedPages: UInt64
+        to log: WriteAheadLog, _ index: WriteAheadLogIndex?, _ committedPages: UInt64?
     ) -> String? {
         if log.isBroken(accordingTo: index) {
-            return "The WAL has committed transactions that only the process itself can read: the checksum of "
+            return
+                "The WAL has committed transactions that only the process itself can read: the checksum of "
                 + "frame \(log.pages.count + 1) or of one after it is wrong."
         }
         if let index, index.describes(log), index.lastFrame < log.pages.count {
             return "The WAL's last transaction was being written: the process itself did not see it yet."
         }
         guard let last = log.transactions.last else { return "The WAL held no transaction." }
-        if UInt64(last.databaseSize) == committedPages { return nil }
-        return "The WAL's last transaction left \(last.databaseSize) pages and the copy of the store has "
+        guard let index, index.describes(log) else {
+            return
+                "The WAL has no index, which would tell if a checkpoint has written over what the database "
+                + "held before."
+        }
+        guard let committedPages, committedPages != UInt64(last.databaseSize) else { return nil }
+        return
+            "The WAL's last transaction left \(last.databaseSize) pages and the copy of the store has "
             + "\(committedPages): they are of different moments."
     }
 }
@@ -154,7 +164,9 @@ private struct WALStates: ~Copyable {
 
     /// Returns a state's image of a page; zeros for a page that was never written.
     private func image(of page: UInt32, in state: Int) throws(SystemError) -> [UInt8] {
-        if let frame = log.lastFrame(of: page, before: end(of: state)) { return try image(inFrame: frame) }
+        if let frame = log.lastFrame(of: page, before: end(of: state)) {
+            return try image(inFrame: frame)
+        }
         let image = try database.bytes(log.pageSize, at: UInt64(page - 1) * UInt64(log.pageSize))
         return image + [UInt8](repeating: 0, count: log.pageSize - image.count)
     }
@@ -180,13 +192,17 @@ private struct WALStates: ~Copyable {
 
     /// Returns the first state such that it and all later states can be rebuilt.
     ///
-    /// A checkpoint may have written a number of frames into the database, or all of them if the number is nil.
-    func firstWhole(checkpointed frames: Int?) -> Int {
-        let frames = min(frames ?? .max, log.pages.count)
-        var state = frames == 0 ? 0 : (log.transactions.firstIndex { $0.frames.upperBound >= frames } ?? last) + 1
+    /// A checkpoint may have written a number of frames into the database.
+    func firstWhole(checkpointed frames: Int) -> Int {
+        let frames = min(frames, log.pages.count)
+        var state =
+            frames == 0
+            ? 0 : (log.transactions.firstIndex { $0.frames.upperBound >= frames } ?? last) + 1
         // A state of a damaged store may claim any size.
         let maximum = UInt64(max(pagesInFile, size(of: last))) + UInt64(log.pages.count) + 1
-        while let large = (state..<last).last(where: { UInt64(size(of: $0)) > maximum }) { state = large + 1 }
+        if let large = (state..<last).last(where: { UInt64(size(of: $0)) > maximum }) {
+            state = large + 1
+        }
         return state
     }
 
@@ -246,7 +262,7 @@ private struct WALStates: ~Copyable {
         }.leaves
     }
 
-    /// Writes a history to a new file; after an error, there is none.
+    /// Writes a history to a new file, and removes it after an error.
     func write(_ content: Content, to path: String) throws(SystemError) {
         let output = try File(creating: path)
         do throws(SystemError) {

@@ -129,6 +129,13 @@ package struct RecordedStates {
         return start..<start + pageSize
     }
 
+    private func images(of pages: [UInt32], in state: [UInt8]) -> [UInt8] {
+        var images: [UInt8] = []
+        images.reserveCapacity(pages.count * pageSize)
+        for page in pages { images += state[bytes(of: page)] }
+        return images
+    }
+
     /// Returns the pages of a state whose content has no meaning.
     private func freeLeaves(in state: [UInt8], size: UInt32) -> Set<UInt32> {
         Freelist(databaseSize: size) { page in Array(state[bytes(of: page)]) }.leaves
@@ -197,13 +204,14 @@ package struct RecordedStates {
         }
     }
 
-    /// A history in the form of its file.
-    fileprivate struct Content {
-        /// The transactions, newest first: their pages, the size after them, and the place of their images.
-        var transactions: [(pages: [UInt32], size: UInt32, commit: Commit)] = []
-        /// The images of each transaction, in the order of `transactions`.
-        var images: [[UInt8]] = []
-        var pageCount = 0
+    /// A transaction of a history.
+    fileprivate struct Transaction {
+        var pages: [UInt32]
+        /// The size of the state after it, in pages.
+        let size: UInt32
+        let commit: Commit
+        /// The images of its pages.
+        var images: [UInt8]
     }
 
     /// Writes the history that ends with a copy of the committed state to a new file.
@@ -230,19 +238,27 @@ package struct RecordedStates {
         let versions = last[18..<20]
         state.replaceSubrange(18..<20, with: versions)
         let freeAtEnd = freeLeaves(in: last, size: lastSize)
-        var content = Content()
+        // The newest one is the first.
+        var transactions: [Transaction] = []
+        var pageCount = 0
+        func add(_ pages: [UInt32], of state: [UInt8], size: UInt32, _ commit: Commit) {
+            transactions.append(
+                Transaction(
+                    pages: pages, size: size, commit: commit, images: images(of: pages, in: state)))
+            pageCount += pages.count
+        }
         let changed = takeUnknownPages(from: last, size: lastSize, to: &state, except: freeAtEnd)
         if !changed.isEmpty || size != lastSize {
             if onlyIfExact { return nil }
             let pages = changed.isEmpty ? [1] : changed
-            content.add(pages, of: last, size: lastSize, pageSize, Commit(isMerged: true))
+            add(pages, of: last, size: lastSize, Commit(isMerged: true))
         }
         var omitted = forgotten
         var size = size
         var isFull = false
         for step in steps.reversed() {
-            let cost = UInt64(content.pageCount + step.bytes.count / 8 + 64) * UInt64(pageSize + 4)
-            if isFull || cost > maximumBytes, content.pageCount > 0 {
+            let cost = UInt64(pageCount + step.bytes.count / 8 + 64) * UInt64(pageSize + 4)
+            if isFull || cost > maximumBytes, pageCount > 0 {
                 isFull = true
                 omitted += step.transactions
                 continue
@@ -254,9 +270,13 @@ package struct RecordedStates {
                 (size != step.sizeBefore || !pages.allSatisfy(leaves.contains))
                 && !changesOnlyHeader(step, after: state, size: size)
             if hasContent {
-                content.add(pages.isEmpty ? [1] : pages, of: state, size: size, pageSize, step.commit)
-            } else {
-                content.addToEarliest(pages, of: state, pageSize)
+                add(pages.isEmpty ? [1] : pages, of: state, size: size, step.commit)
+            } else if var earliest = transactions.popLast() {
+                let more = pages.filter { !earliest.pages.contains($0) && $0 <= earliest.size }
+                earliest.pages += more
+                earliest.images += images(of: more, in: state)
+                transactions.append(earliest)
+                pageCount += more.count
             }
             step.undo(in: &state, pageSize: pageSize)
             state.replaceSubrange(18..<20, with: versions)
@@ -264,8 +284,8 @@ package struct RecordedStates {
         }
         var summary = HistoryRecorder.Summary()
         summary.omittedTransactions = omitted
-        summary.transactions = content.transactions.count
-        summary.commits = content.transactions.reversed().map(\.commit)
+        summary.transactions = transactions.count
+        summary.commits = transactions.reversed().map(\.commit)
         if omitted > 0 {
             summary.reason =
                 omitted == 1
@@ -273,8 +293,24 @@ package struct RecordedStates {
                 : "The oldest \(omitted) transactions are left out, for want of space."
         }
         guard summary.transactions > 0 else { return summary }
-        let initial = initialPages(of: content, size: size, last: lastSize, freeAtEnd)
-        summary.bytes = try write(content, initial, of: state, size: size, to: path)
+        // The pages of the first state whose images the file needs; see the article on the format.
+        var initial = Set(transactions.flatMap(\.pages)).filter { $0 <= size }
+        if size > lastSize { initial.formUnion((lastSize + 1)...size) }
+        initial.formUnion(freeAtEnd.filter { $0 <= size && $0 <= self.size && isKnown($0) })
+        let layout = HistoryLayout(
+            pageSize: pageSize, initialSize: size, transactionCount: transactions.count,
+            initialPageCount: initial.count, changedPageCount: pageCount)
+        let output = try File(creating: path)
+        let head = layout.head(
+            initialPages: initial.sorted(), transactions.reversed().map { ($0.size, $0.pages) })
+        try output.write(head + images(of: initial.sorted(), in: state), at: 0)
+        var offset = layout.offset(ofImage: initial.count)
+        for transaction in transactions.reversed() {
+            try output.write(transaction.images, at: offset)
+            offset += UInt64(transaction.images.count)
+        }
+        try output.close()
+        summary.bytes = layout.fileSize
         return summary
     }
 
@@ -309,36 +345,6 @@ package struct RecordedStates {
             return page
         }
         return masked(a) == masked(b)
-    }
-
-    /// Returns the pages of the first state whose images the file needs; see the article on the format.
-    private func initialPages(
-        of content: Content, size: UInt32, last: UInt32, _ freeAtEnd: Set<UInt32>
-    ) -> [UInt32] {
-        var pages = Set(content.transactions.flatMap(\.pages)).filter { $0 <= size }
-        if size > last { pages.formUnion((last + 1)...size) }
-        pages.formUnion(freeAtEnd.filter { $0 <= size && $0 <= self.size && isKnown($0) })
-        return pages.sorted()
-    }
-
-    private func write(
-        _ content: Content, _ initial: [UInt32], of state: [UInt8], size: UInt32, to path: String
-    ) throws(SystemError) -> UInt64 {
-        let layout = HistoryLayout(
-            pageSize: pageSize, initialSize: size, transactionCount: content.transactions.count,
-            initialPageCount: initial.count, changedPageCount: content.pageCount)
-        var bytes = layout.head(
-            initialPages: initial, content.transactions.reversed().map { ($0.size, $0.pages) })
-        for page in initial { bytes += state[self.bytes(of: page)] }
-        let file = try File(creating: path)
-        try file.write(bytes, at: 0)
-        var offset = UInt64(bytes.count)
-        for images in content.images.reversed() {
-            try file.write(images, at: offset)
-            offset += UInt64(images.count)
-        }
-        try file.close()
-        return layout.fileSize
     }
 }
 
@@ -393,35 +399,6 @@ extension RecordedStates.Step {
                     }
                 }
             }
-        }
-    }
-}
-
-extension RecordedStates.Content {
-    fileprivate mutating func add(
-        _ pages: [UInt32], of state: [UInt8], size: UInt32, _ pageSize: Int,
-        _ commit: RecordedStates.Commit
-    ) {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(pages.count * pageSize)
-        for page in pages {
-            let start = Int(page - 1) * pageSize
-            bytes += state[start..<start + pageSize]
-        }
-        transactions.append((pages, size, commit))
-        images.append(bytes)
-        pageCount += pages.count
-    }
-
-    /// Adds pages that the earliest transaction so far did not change.
-    fileprivate mutating func addToEarliest(_ pages: [UInt32], of state: [UInt8], _ pageSize: Int) {
-        guard let last = transactions.indices.last else { return }
-        for page in pages
-        where !transactions[last].pages.contains(page) && page <= transactions[last].size {
-            let start = Int(page - 1) * pageSize
-            transactions[last].pages.append(page)
-            images[last] += state[start..<start + pageSize]
-            pageCount += 1
         }
     }
 }

@@ -102,12 +102,14 @@ struct RedactionPlan {
             }
             let name = quotedIdentifier(column.name)
             changes.append(
-                (column.name, becomesNull ? "NULL" : "failure_artifacts_redact(\(method.code), \(name))"))
+                (column.name, becomesNull ? "NULL" : "failure_artifacts_redact(\(method.code), \(name))")
+            )
             summaries.append("\(table).\(column.name): \(method.participle)")
         }
         if let generated, changes.count < columns.count(where: { !$0.isGenerated }) {
             throw RedactionError(
-                "The column '\(table).\(generated)' is computed from others: the rules have to name those.")
+                "The column '\(table).\(generated)' is computed from others: the rules have to name those."
+            )
         }
         guard !changes.isEmpty else { return }
         changed.append(Table(name: table, columns: changes))
@@ -143,7 +145,9 @@ struct RedactionPlan {
 
         /// Returns the folded names of the columns in unique indexes; nil if one is on an expression, which may use
         /// any column.
-        static func uniqueNames(of table: String, in connection: borrowing Connection) throws -> Set<String>? {
+        static func uniqueNames(of table: String, in connection: borrowing Connection) throws -> Set<
+            String
+        >? {
             var names: Set<String> = []
             let indexes = try connection.prepare("PRAGMA main.index_list(\(quotedIdentifier(table)))")
             while try indexes.step() {

@@ -44,11 +44,9 @@ package struct SQLScanner {
 
     /// Returns the characters between a token's quotes, of which two stand for one.
     package func unquoted(_ token: Token) -> String {
-        let end = token.range.upperBound - (token.isTerminated ? 1 : 0)
-        let content = String(decoding: bytes[(token.range.lowerBound + 1)..<end], as: UTF8.self)
-        guard let quote = UnicodeScalar(UInt32(bytes[token.range.lowerBound])), quote != "[" else {
-            return content
-        }
+        let text = text(of: token).drop { $0 == "x" || $0 == "X" }
+        let content = String(text.dropFirst().dropLast(token.isTerminated ? 1 : 0))
+        guard let quote = text.first, quote != "[" else { return content }
         return content.replacing("\(quote)\(quote)", with: "\(quote)")
     }
 
@@ -76,7 +74,8 @@ package struct SQLScanner {
             return (.quotedName, skipQuoted(by: first))
         case UInt8(ascii: "["):
             return (.quotedName, skip(past: [UInt8(ascii: "]")]))
-        case UInt8(ascii: "?"), UInt8(ascii: ":"), UInt8(ascii: "@"), UInt8(ascii: "$"), UInt8(ascii: "#"):
+        case UInt8(ascii: "?"), UInt8(ascii: ":"), UInt8(ascii: "@"), UInt8(ascii: "$"),
+            UInt8(ascii: "#"):
             skipWord()
             return (.parameter, true)
         case 0x30...0x39:

@@ -83,12 +83,6 @@ extension FileSnapshot {
         return .fileCopy
     }
 
-    /// True if SQLite will not read all of the WAL's copy.
-    private var isBroken: Bool {
-        Self.isBroken(
-            walAt: targets.copy + "-wal", WriteAheadLogIndex(ofFile: targets.copy + "-index"))
-    }
-
     private var sizeOfFiles: UInt64 { (snapshot.originalBytes ?? 0) + (snapshot.walBytes ?? 0) }
 
     // MARK: Copying what may change meanwhile
@@ -262,7 +256,7 @@ extension FileSnapshot {
         let journals = Self.journals.filter { suffix in
             (FileSystem.regularFile(targets.copy + suffix)?.size ?? 0) > 0
         }
-        recordHistory(ofCopy: targets.copy)
+        recordHistoryOfCopy()
         if !isWALSound && snapshot.rawFiles.isEmpty && isBroken {
             snapshot.isConsistent = false
             snapshot.warnings.add(
@@ -340,28 +334,26 @@ extension FileSnapshot {
 
     // MARK: The history of a WAL
 
-    /// Returns true if SQLite would read less of a WAL's copy than the processes that have the store open.
-    private static func isBroken(walAt path: String, _ index: WriteAheadLogIndex?) -> Bool {
+    /// True if SQLite would read less of the WAL's copy than the processes that have the store open.
+    private var isBroken: Bool {
+        let path = targets.copy + "-wal"
         guard (FileSystem.regularFile(path)?.size ?? 0) > 0, let file = try? File(reading: path),
             let log = try? WriteAheadLog(reading: file)
         else { return false }
+        let index = WriteAheadLogIndex(ofFile: targets.copy + "-index")
         return index == nil ? log.hasUnreadableTail : log.isBroken(accordingTo: index)
     }
 
     /// Records the history from copies of a store's files that were made at one point in time.
-    ///
-    /// - `copy`: the path of the database's copy. The WAL's copy is beside it, and the copy of the WAL's index
-    ///   has the suffix `-index`.
-    private mutating func recordHistory(ofCopy copy: String) {
+    private mutating func recordHistoryOfCopy() {
+        let copy = targets.copy
         guard let target = targets.history else { return }
         do {
             guard let wal = try FileSystem.regularFile(at: copy + "-wal"), wal.size > 0 else { return }
-            let log = try WriteAheadLog(reading: try File(reading: copy + "-wal"))
-            let pages = log.transactions.last.map { UInt64($0.databaseSize) } ?? 0
             try FileSystem.createDirectory(Path.directory(of: target))
             snapshot.history = try recorder.record(
                 database: try File(reading: copy), wal: try File(reading: copy + "-wal"),
-                index: WriteAheadLogIndex(ofFile: copy + "-index"), committedPages: pages, to: target)
+                index: WriteAheadLogIndex(ofFile: copy + "-index"), to: target)
         } catch {
             leaveOutHistory("\(error)")
         }
@@ -384,7 +376,8 @@ extension FileSnapshot {
             }
             try FileSystem.createDirectory(Path.directory(of: target))
             let history = try recorder.record(
-                database: try File(sharing: files.database), wal: try File(sharing: files.wal), index: index,
+                database: try File(sharing: files.database), wal: try File(sharing: files.wal),
+                index: index,
                 committedPages: UInt64(header.pageCount), to: target)
             guard WriteAheadLogIndex(ofFile: files.walIndex) == index else {
                 try? FileSystem.remove(target)

@@ -13,7 +13,8 @@ package struct StoreFiles: Sendable {
     package var areDeleted: Bool { holder != nil }
 
     package init(
-        database: String, wal: String, journal: String, walIndex: String, holder: (any AnyObject & Sendable)? = nil
+        database: String, wal: String, journal: String, walIndex: String,
+        holder: (any AnyObject & Sendable)? = nil
     ) {
         self.database = database
         self.wal = wal

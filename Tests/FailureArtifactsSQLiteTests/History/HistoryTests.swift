@@ -99,7 +99,7 @@ import Testing
         }
     }
 
-    /// Nothing tells that a checkpoint has not written over what the database held before.
+    /// A checkpoint may have written over what the database held before.
     @Test func withoutAnIndexThereIsNoHistory() throws {
         try withTemporaryDirectory { directory in
             let application = try makeStore(directory)
@@ -164,7 +164,8 @@ import Testing
             for (checkpoint, transactions) in [("", 2), ("PRAGMA wal_checkpoint(PASSIVE)", 0)] {
                 try application.run(checkpoint)
                 let summary = try HistoryRecorder(maximumBytes: .max).record(
-                    storeAt: directory + "/shop.sqlite", committedPages: size, to: directory + "/history")
+                    storeAt: directory + "/shop.sqlite", committedPages: size, to: directory + "/history"
+                )
                 #expect(summary.transactions == transactions)
                 try FileSystem.remove(directory + "/history")
             }
