@@ -72,8 +72,7 @@ extension Timeline {
     package func bisect(_ sql: String, onChange: Bool) throws -> Bisection {
         var bisection = Bisection(
             transactions: transactionCount, hasOpenTransaction: hasUncommittedState)
-        var query = StateQuery(
-            sql, isWhole: onChange, pageSize: pageSize ?? 4096, limits)
+        var query = StateQuery(sql, isWhole: onChange, in: self)
         var previous = Bisection.Result()
         // The hashes of the first result and of the previous one.
         var original: Int?
@@ -84,7 +83,7 @@ extension Timeline {
             let isSearching = bisection.states.isEmpty
             var answer = StateQuery.Answer()
             switch try query.answer(
-                in: path, changed: changedPages(number), keeping: isSearching ? Bisection.rowLimit : 1)
+                in: path, after: number, keeping: isSearching ? Bisection.rowLimit : 1)
             {
             case .success(let found): answer = found
             case .failure(let error):

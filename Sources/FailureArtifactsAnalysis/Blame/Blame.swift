@@ -62,10 +62,8 @@ extension Blame {
     /// A row is followed by its key if it matches the address in any state. Without a history, only the changes that were
     /// not committed are known.
     package init(_ address: RowAddress, in store: Timeline, isOver: () -> Bool) throws {
-        var search = RowSearch(address, store.limits)
-        var reads = StateReads(
-            pageSize: store.pageSize ?? 4096,
-            seesHeader: folded(address.condition ?? "").contains("pragma"))
+        let steps = try store.readSteps(isOver: isOver)
+        var search = RowSearch(address, in: store)
         if let error = store.historyError, case .noHistory = error.reason {
             for path in [store.committedPath, store.path].compactMap(\.self) {
                 try search.find(in: path)
@@ -76,15 +74,13 @@ extension Blame {
                     throw CommandError(
                         .inputOutput, "The history took too long. " + CommandError.limitsHint)
                 }
-                if try reads.begin(in: path, changed: store.changedPages(number)) {
-                    try search.find(in: path, vfs: reads.vfs())
-                }
+                try search.find(in: path, after: number)
                 return true
             }
         }
         let table = try search.tableName()
         var isIncomplete = false
-        let changes = try store.readSteps(isOver: isOver).compactMap { step -> Timeline.ChangedRows? in
+        let changes = steps.compactMap { step -> Timeline.ChangedRows? in
             guard let changed = step.table(table) else { return nil }
             if !changed.isComplete { isIncomplete = true }
             let rows = changed.rows.filter { search.keys.contains($0.key) }
@@ -147,15 +143,17 @@ private struct RowSearch {
     /// The reason why the rows can't be searched for in a state.
     private var failure: (any Error)?
     private var hasRun = false
+    private var reads: StateReads
 
-    init(_ address: RowAddress, _ limits: UntrustedLimits) {
+    init(_ address: RowAddress, in store: Timeline) {
         self.address = address
-        budget = TimeBudget(limits)
+        budget = TimeBudget(store.limits)
+        reads = StateReads(store)
     }
 
     /// Opens a state and reads its schema.
-    private mutating func open(_ path: String, vfs: String?) throws -> Connection {
-        let connection = try Connection.untrusted(path, vfs: vfs, limits: budget.remaining())
+    private mutating func open(_ path: String) throws -> Connection {
+        let connection = try Connection.untrusted(path, limits: budget.remaining())
         let schema = try DatabaseSchema("main", of: connection, reusing: schema)
         self.schema = schema
         let shape = schema.tables[folded(address.table)]
@@ -163,11 +161,10 @@ private struct RowSearch {
         return connection
     }
 
-    /// Adds the rows of a state that match.
-    ///
-    /// - `vfs`: the name of the VFS that reads it; nil for the system's own.
-    mutating func find(in path: String, vfs: String? = nil) throws {
-        let connection = try open(path, vfs: vfs)
+    /// Adds the rows that match in the state after a transaction.
+    mutating func find(in path: String, after transaction: Int? = nil) throws {
+        guard !reads.areSame(after: transaction) else { return }
+        let connection = try open(path)
         for object in schema?.objects ?? [] {
             if object.type == "view" { views.insert(folded(object.name)) }
             if object.type == "table", !names.contains(object.name) { names.append(object.name) }
@@ -177,9 +174,11 @@ private struct RowSearch {
         do {
             let filter = try address.filter(in: shape)
             let columns = shape.blameKey
-            let query = try connection.prepare(
+            let sql =
                 "SELECT \(columns.map(quotedIdentifier).joined(separator: ", ")) FROM "
-                    + "\(quotedIdentifier(shape.name)) WHERE \(filter.sql)")
+                + "\(quotedIdentifier(shape.name)) WHERE \(filter.sql)"
+            let query = try connection.prepare(sql)
+            reads.note(sql, on: connection)
             try query.bind(filter.values)
             while try query.step() {
                 let key = columns.indices.map { query.storedValue(at: $0, limit: Blame.valueLimit) }

@@ -4,8 +4,8 @@ internal import FailureArtifactsSystem
 
 /// A query that is run in one state of a store after the other.
 ///
-/// It isn't run again if no page changed that it read.
-struct StateQuery: ~Copyable {
+/// It isn't run again if no table changed that it reads.
+struct StateQuery {
     /// A query's answer in one state.
     struct Answer {
         var result = Bisection.Result()
@@ -26,20 +26,18 @@ struct StateQuery: ~Copyable {
     /// The last answer; an error if the state doesn't have a table or column that the query names.
     private var last: Result<Answer, SQLiteError>?
 
-    init(_ sql: String, isWhole: Bool, pageSize: Int, _ limits: UntrustedLimits) {
+    init(_ sql: String, isWhole: Bool, in store: Timeline) {
         self.sql = sql
         self.isWhole = isWhole
-        budget = TimeBudget(limits)
-        reads = StateReads(pageSize: pageSize, seesHeader: sql.lowercased().contains("pragma"))
+        budget = TimeBudget(store.limits)
+        reads = StateReads(store)
     }
 
-    /// Returns the answer in a state.
-    ///
-    /// - `pages`: the pages that differ from the state before; nil if any may.
+    /// Returns the answer in the state after a transaction.
     mutating func answer(
-        in path: String, changed pages: [UInt32]?, keeping rowLimit: Int
+        in path: String, after transaction: Int?, keeping rowLimit: Int
     ) throws -> Result<Answer, SQLiteError> {
-        if try !reads.begin(in: path, changed: pages), let last { return last }
+        if let last, reads.areSame(after: transaction) { return last }
         let answer: Result<Answer, SQLiteError>
         do {
             answer = .success(try run(in: path, keeping: rowLimit))
@@ -50,9 +48,9 @@ struct StateQuery: ~Copyable {
         return answer
     }
 
-    private borrowing func run(in path: String, keeping rowLimit: Int) throws -> Answer {
-        let connection = try Connection.untrusted(
-            path, vfs: reads.vfs(), limits: budget.remaining())
+    private mutating func run(in path: String, keeping rowLimit: Int) throws -> Answer {
+        let connection = try Connection.untrusted(path, limits: budget.remaining())
+        reads.note(sql, on: connection)
         let statement = try connection.prepare(sql)
         guard statement.isReadOnly else {
             throw CommandError(

@@ -80,14 +80,13 @@ extension Question {
             periods.append(
                 .init(transaction: number, result: text, isExpected: isExpected(result) ? true : nil))
         }
-        guard store.transactionCount > 0, let pageSize = store.pageSize else { return [] }
-        var reads = StateReads(pageSize: pageSize)
+        guard store.transactionCount > 0 else { return [] }
+        var reads = StateReads(store)
         try store.forEachState { number, path in
-            guard let number, try reads.begin(in: path, changed: store.changedPages(number)) else {
-                return true
-            }
-            let connection = try Connection.untrusted(path, vfs: reads.vfs(), limits: store.limits)
+            guard let number, !reads.areSame(after: number) else { return true }
+            let connection = try Connection.untrusted(path, limits: store.limits)
             budget.limit(connection)
+            reads.note(record.sql, on: connection)
             // Before a migration, the table need not exist.
             if let result = ask(connection) { add(number, result) }
             return !budget.isUsedUp

@@ -57,11 +57,4 @@ extension ExtractedHistory {
         }
         return true
     }
-
-    /// Returns the pages that a state's transaction wrote.
-    ///
-    /// Nil if any may.
-    borrowing func changedPages(_ state: Int) -> [UInt32]? {
-        state > 0 ? reader.transactions[state - 1].pages : nil
-    }
 }

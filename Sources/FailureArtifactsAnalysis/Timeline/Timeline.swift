@@ -262,6 +262,11 @@ package final class Timeline {
         return (snapshot.label, step)
     }
 
+    /// Returns the step of a transaction of the history; nil if it isn't known.
+    func step(ofTransaction number: Int) -> Step? {
+        steps[safe: number - 1 - max(0, transactionCount - maximumSteps)]
+    }
+
     /// Returns the name of a step's transaction, for the start of a sentence.
     func title(of step: Step) -> String { title(ofTransaction: step.number) }
 
@@ -322,9 +327,6 @@ package final class Timeline {
 
     // MARK: - States
 
-    /// The page size of the history, in bytes; nil without one.
-    var pageSize: Int? { history?.value.reader.pageSize }
-
     /// True if the last state has changes that no transaction of the history has.
     package var hasUncommittedState: Bool { committedPath != nil }
 
@@ -340,11 +342,6 @@ package final class Timeline {
             _ = try body(nil, path)
         }
     }
-
-    /// Returns the pages that a state's transaction wrote.
-    ///
-    /// Nil if any may.
-    func changedPages(_ number: Int?) -> [UInt32]? { number.flatMap { history?.value.changedPages($0) } }
 
     /// Returns the path of a file with the state in which a statement ran: the copy, unless later transactions changed the
     /// store.

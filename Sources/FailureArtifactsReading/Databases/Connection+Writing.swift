@@ -8,7 +8,7 @@ extension Connection {
 
     /// Opens a private copy of an untrusted store for changing it.
     ///
-    /// Code in the file is not run, as in ``untrusted(_:isPrivate:vfs:limits:)``: no trigger, for example. Foreign keys
+    /// Code in the file is not run, as in ``untrusted(_:isPrivate:limits:)``: no trigger, for example. Foreign keys
     /// are not enforced, other constraints are. The journal is in memory, so a process that ends in a transaction leaves
     /// a damaged file.
     package static func untrustedForWriting(
@@ -36,7 +36,7 @@ extension Connection {
         try execute("PRAGMA trusted_schema = ON; VACUUM")
     }
 
-    /// Enables triggers and foreign keys, which ``untrusted(_:isPrivate:vfs:limits:)`` switches off.
+    /// Enables triggers and foreign keys, which ``untrusted(_:isPrivate:limits:)`` switches off.
     ///
     /// `prepare` then fails for statements whose triggers or foreign keys name something that is missing.
     ///

@@ -35,20 +35,19 @@ extension Connection {
     ///
     /// - `isPrivate`: true if nothing else uses the file and it needs no journal. It is then read without
     ///   locks.
-    /// - `vfs`: the name of the VFS that reads the file, and may map it into memory; nil for the system's own.
     package static func untrusted(
-        _ path: String, isPrivate: Bool = true, vfs: String? = nil, limits: UntrustedLimits = .standard
+        _ path: String, isPrivate: Bool = true, limits: UntrustedLimits = .standard
     ) throws(SQLiteError) -> Connection {
         let connection = try Connection(
-            path: path, mode: isPrivate ? .immutable : .readOnly, vfs: vfs, busyTimeout: 1)
+            path: path, mode: isPrivate ? .immutable : .readOnly, busyTimeout: 1)
         try connection.distrust(limits)
-        // These pragmas don't read the file. If it isn't a database, the first statement that reads it fails. The
-        // system's VFS doesn't map files, because a process may truncate a file that isn't private.
-        try connection.execute("PRAGMA query_only = 1; PRAGMA mmap_size = \(vfs == nil ? 0 : Int64.max)")
+        // These pragmas don't read the file. If it isn't a database, the first statement that reads it fails. Files
+        // aren't mapped, because a process may truncate one that isn't private.
+        try connection.execute("PRAGMA query_only = 1; PRAGMA mmap_size = 0")
         return connection
     }
 
-    /// Prevents that the connection runs code in its file, as ``untrusted(_:isPrivate:vfs:limits:)`` describes.
+    /// Prevents that the connection runs code in its file, as ``untrusted(_:isPrivate:limits:)`` describes.
     package borrowing func distrust(_ limits: UntrustedLimits) throws(SQLiteError) {
         for (option, value) in [
             (SQLITE_DBCONFIG_DEFENSIVE, CInt(1)), (SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0),
