@@ -34,8 +34,6 @@ extension ZipArchive {
             }
             switch entry.method {
             case .stored: try readStored(content, deliver)
-            case .deflated where entry.size >= InflatePipe.minimumSize && Threads.cores > 1:
-                try InflatePipe.read(content, deliver)
             case .deflated: try Self.inflate(content, deliver)
             case .other(let number): throw .unsupported("compression method \(number)")
             }
@@ -131,34 +129,21 @@ extension ZipArchive {
         }
     }
 
-    /// Decompresses content, using one buffer.
-    static func inflate(
-        _ content: ArchiveSource, _ deliver: Delivery
-    ) throws(ZipError.Reason) {
-        let output = UnsafeMutableRawBufferPointer.allocate(byteCount: blockSize, alignment: 16)
-        defer { output.deallocate() }
-        try inflate(content, into: { output }, deliver)
-    }
-
     /// Decompresses content.
     ///
-    /// Throws `inconsistent` or `truncated` for invalid data; the errors that the closures throw.
-    ///
-    /// - `deliver`: a closure that receives each piece. It starts at the buffer's start and, except for the
-    ///   last one, fills it.
-    static func inflate(
-        _ content: ArchiveSource,
-        into nextBuffer: () throws(ZipError.Reason) -> UnsafeMutableRawBufferPointer,
-        _ deliver: Delivery
-    ) throws(ZipError.Reason) {
+    /// Throws `inconsistent` or `truncated` for invalid data; the errors that the closure throws.
+    static func inflate(_ content: ArchiveSource, _ deliver: Delivery) throws(ZipError.Reason) {
         let block = UnsafeMutableRawBufferPointer.allocate(byteCount: blockSize, alignment: 16)
-        defer { block.deallocate() }
+        let output = UnsafeMutableRawBufferPointer.allocate(byteCount: blockSize, alignment: 16)
+        defer {
+            block.deallocate()
+            output.deallocate()
+        }
         var inflater = try Inflater()
         var input = UnsafeRawBufferPointer(rebasing: block[..<0])
         var position: UInt64 = 0
         var isFinished = false
         while !isFinished {
-            let output = try nextBuffer()
             var produced = 0
             while !isFinished, produced < output.count {
                 if input.isEmpty, position < content.size {
