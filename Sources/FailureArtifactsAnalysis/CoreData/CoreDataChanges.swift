@@ -124,7 +124,7 @@ package struct CoreDataChanges {
     private static func date(_ seconds: Double) -> String? {
         let milliseconds = (seconds * 1000).rounded()
         guard milliseconds.magnitude < 1e15 else { return nil }
-        let total = Int64(milliseconds) + Int64(CoreDataStore.referenceDate) * 1000
+        let total = Int64(milliseconds) + Int64(MetadataTime.referenceDate) * 1000
         guard -62_167_219_200_000..<253_402_300_800_000 ~= total else { return nil }
         let rest = ((total % 1000) + 1000) % 1000
         return Timestamp(seconds: (total - rest) / 1000, milliseconds: Int32(rest)).description

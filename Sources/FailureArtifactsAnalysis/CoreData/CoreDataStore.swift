@@ -22,23 +22,6 @@ package struct CoreDataStore: Encodable, Equatable {
         package var column: String
         /// The target's entity; nil if it can't be determined from the store.
         package var entity: String?
-        /// The column that sorts the inverse relationship; nil if that isn't ordered.
-        package var orderColumn: String?
-    }
-
-    /// A relationship to several objects.
-    package struct ToMany: Encodable, Equatable {
-        /// The name.
-        ///
-        /// If only the inverse relationship has a column, the name of the inverse, such as `Fruit.basket`.
-        package var name: String
-        package var entity: String
-        package var table: String
-        /// The column that contains the key of the relationship's owner.
-        package var sourceColumn: String
-        package var targetColumn: String
-        /// The column that sorts an ordered relationship; nil for an unordered one.
-        package var orderColumn: String?
     }
 
     package struct Entity: Encodable, Equatable {
@@ -56,7 +39,6 @@ package struct CoreDataStore: Encodable, Equatable {
         /// Entities that inherit from one another share a table. The attributes are listed only for the root entity.
         package var attributes: [Attribute] = []
         package var toOne: [ToOne] = []
-        package var toMany: [ToMany] = []
     }
 
     /// The table of a many-to-many relationship.
@@ -86,9 +68,6 @@ package struct CoreDataStore: Encodable, Equatable {
     private enum CodingKeys: String, CodingKey {
         case uuid, entities, links
     }
-
-    /// The reference date of Core Data, 2001-01-01T00:00:00Z, in seconds since 1970.
-    static let referenceDate = 978_307_200
 
     /// Returns the root entity of a table.
     package func root(ofTable table: String) -> Entity? {
@@ -139,7 +118,6 @@ extension CoreDataStore {
             store.readColumns(ofEntityAt: index, schema)
         }
         for table in schema.tables.values.sorted(by: { $0.name < $1.name }) { store.readLink(table) }
-        store.addInverses()
         if counts { try store.countObjects(connection) }
         return store
     }
@@ -200,19 +178,16 @@ extension CoreDataStore {
                 continue
             }
             let capitals = String(column.name.dropFirst())
-            let order = names.contains("Z_FOK_" + capitals) ? "Z_FOK_" + capitals : nil
             // Core Data creates an index for each relationship. Earlier versions could also create one for an attribute.
             let isReference =
                 schema.object("index", named: "\(table)_\(column.name)_INDEX") != nil
-                || companions[capitals] != nil || order != nil
+                || companions[capitals] != nil || names.contains("Z_FOK_" + capitals)
             if column.type.uppercased() == "INTEGER", isReference {
                 let target =
                     companions[capitals].flatMap { entity($0) }
                     ?? entities.first { $0.name.uppercased() == capitals.uppercased() }
                 entities[index].toOne.append(
-                    ToOne(
-                        name: capitals.lowercased(), column: column.name, entity: target?.name,
-                        orderColumn: order))
+                    ToOne(name: capitals.lowercased(), column: column.name, entity: target?.name))
             } else {
                 // Persistent history declares its times as `FLOAT`.
                 let isTime = table == "ATRANSACTION" && column.name == "ZTIMESTAMP"
@@ -230,10 +205,6 @@ extension CoreDataStore {
             let owner = entity(number)
         else { return }
         let names = table.columns.map(\.name)
-        func orderColumn(of column: String) -> String? {
-            let order = "Z_FOK_" + column.dropFirst(2)
-            return names.contains(order) ? order : nil
-        }
         // A relationship that is its own inverse has the same name in both directions.
         var ends = names.compactMap { column -> (column: String, number: Int64, name: String)? in
             if column == "REFLEXIVE" { return (column, number, relationship) }
@@ -246,38 +217,11 @@ extension CoreDataStore {
             entity: owner.name, name: ends[0].name.lowercased(), column: ends[0].column)
         let target = Link.End(
             entity: other.name, name: ends[1].name.lowercased(), column: ends[1].column)
+        let order = "Z_FOK_" + target.column.dropFirst(2)
         links.append(
             Link(
                 name: "\(owner.name).\(target.name)", table: table.name, source: source, target: target,
-                orderColumn: orderColumn(of: target.column)))
-        for (end, start) in [(target, source), (source, target)] where end.column != "REFLEXIVE" {
-            add(
-                ToMany(
-                    name: end.name, entity: end.entity, table: table.name, sourceColumn: start.column,
-                    targetColumn: end.column, orderColumn: orderColumn(of: end.column)),
-                to: start.entity)
-        }
-    }
-
-    /// Adds the inverse of each to-one relationship as a to-many relationship.
-    private mutating func addInverses() {
-        for entity in entities {
-            guard let table = entity.table else { continue }
-            for relationship in entity.toOne {
-                guard let target = relationship.entity else { continue }
-                add(
-                    ToMany(
-                        name: "\(entity.name).\(relationship.name)", entity: entity.name, table: table,
-                        sourceColumn: relationship.column, targetColumn: "Z_PK",
-                        orderColumn: relationship.orderColumn),
-                    to: target)
-            }
-        }
-    }
-
-    private mutating func add(_ relationship: ToMany, to entity: String) {
-        guard let index = entities.firstIndex(where: { $0.name == entity }) else { return }
-        entities[index].toMany.append(relationship)
+                orderColumn: names.contains(order) ? order : nil))
     }
 
     private mutating func countObjects(_ connection: borrowing Connection) throws(SQLiteError) {

@@ -2,9 +2,8 @@ package import FailureArtifactsSQLite
 
 /// Views that show a Core Data store's entities as the application sees them.
 ///
-/// `Fruit` has one row for each object. Its columns are `_id`, `_entity` in a hierarchy, the attributes, the `_id` of
-/// each to-one relationship's object, and a list of `_id`s for each to-many relationship. `Album.assets` has the pairs
-/// of a many-to-many relationship.
+/// `Fruit` has one row for each object. Its columns are `_id`, `_entity` in a hierarchy, the attributes, and the `_id` of
+/// each to-one relationship's object. `Album.assets` has the pairs of a many-to-many relationship.
 package struct CoreDataViews {
     /// The names of the views, by the names of the tables that they show in full.
     package private(set) var names: [String: String] = [:]
@@ -19,13 +18,12 @@ package struct CoreDataViews {
         let shared = store.sharedTables
         let entities = Dictionary(
             store.entities.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
-        // Each entity and those that it inherits from, nearest first, and the numbers of each entity and its heirs.
-        var lineages: [String: [CoreDataStore.Entity]] = [:]
+        // The numbers of each entity and its heirs.
         var families: [String: [Int64]] = [:]
         for entity in store.entities where entity.table != nil {
-            let lineage = Array(sequence(first: entity) { $0.superentity.flatMap { entities[$0] } })
-            lineages[entity.name] = lineage
-            for ancestor in lineage { families[ancestor.name, default: []].append(entity.number) }
+            for ancestor in sequence(first: entity, next: { $0.superentity.flatMap { entities[$0] } }) {
+                families[ancestor.name, default: []].append(entity.number)
+            }
         }
 
         func add(
@@ -46,8 +44,7 @@ package struct CoreDataViews {
         func value(_ column: String) -> String { "e." + quotedIdentifier(column) }
 
         for entity in store.entities {
-            guard let table = entity.table, let lineage = lineages[entity.name], let root = lineage.last
-            else { continue }
+            guard let table = entity.table, let root = store.root(ofTable: table) else { continue }
             var columns = [("e.Z_PK", "_id")]
             if shared.contains(table) {
                 columns.append(
@@ -57,7 +54,6 @@ package struct CoreDataViews {
                 ($0.isDate ? Self.date(value($0.column)) : value($0.column), $0.name)
             }
             columns += root.toOne.map { (value($0.column), $0.name) }
-            columns += lineage.flatMap(\.toMany).map { (Self.list($0), $0.name) }
             let numbers = (families[entity.name] ?? []).map(String.init).joined(separator: ", ")
             add(
                 entity.name, of: table, columns,
@@ -98,15 +94,6 @@ package struct CoreDataViews {
     /// Values that aren't dates stay unchanged.
     private static func date(_ column: String) -> String {
         "CASE WHEN typeof(\(column)) IN ('integer', 'real') THEN coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', "
-            + "\(column) + \(CoreDataStore.referenceDate), 'unixepoch'), \(column)) ELSE \(column) END"
-    }
-
-    /// Returns an expression for the ordered `_id`s of a relationship's objects.
-    private static func list(_ relationship: CoreDataStore.ToMany) -> String {
-        let target = "r." + quotedIdentifier(relationship.targetColumn)
-        let order = relationship.orderColumn.map { "r.\(quotedIdentifier($0)), " } ?? ""
-        return "(SELECT group_concat(id, ' ') FROM (SELECT \(target) AS id FROM main."
-            + "\(quotedIdentifier(relationship.table)) AS r WHERE r."
-            + "\(quotedIdentifier(relationship.sourceColumn)) = e.Z_PK ORDER BY \(order)\(target)))"
+            + "\(column) + \(MetadataTime.referenceDate), 'unixepoch'), \(column)) ELSE \(column) END"
     }
 }

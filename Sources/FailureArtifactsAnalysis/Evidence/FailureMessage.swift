@@ -251,20 +251,11 @@ extension FailureMessage.Value {
 
     /// The seconds since 1970 and since 2001 of a date as Foundation prints it; empty for other values.
     private var dates: [Double] {
-        guard text.count == 25, text.hasSuffix(" +0000") else { return [] }
-        let parts = text.utf8.split { !(0x30...0x39).contains($0) }.compactMap {
-            Int(String(decoding: $0, as: UTF8.self))
-        }
-        guard parts.count == 7 else { return [] }
-        let (year, month, day) = (parts[0], parts[1], parts[2])
-        // Days of a civil date (https://howardhinnant.github.io/date_algorithms.html).
-        let y = month <= 2 ? year - 1 : year
-        let era = y / 400
-        let yearOfEra = y - era * 400
-        let dayOfYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1
-        let days =
-            era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
-        let seconds = Double(((days * 24 + parts[3]) * 60 + parts[4]) * 60 + parts[5])
-        return [seconds, seconds - 978_307_200]
+        guard text.count == 25, text.hasSuffix(" +0000"),
+            let time = MetadataTime.milliseconds(
+                of: text.prefix(10) + "T" + text.dropFirst(11).prefix(8) + "Z")
+        else { return [] }
+        let seconds = Double(time / 1000)
+        return [seconds, seconds - Double(MetadataTime.referenceDate)]
     }
 }

@@ -129,7 +129,7 @@ extension DatabaseSchema {
     var applicationTables: [TableShape] {
         objects.filter { $0.type == "table" }.compactMap { tables[folded($0.name)] }.filter { table in
             table.kind != .virtual && !table.isShadow && !folded(table.name).hasPrefix("sqlite_")
-                && !MigrationTables.contains(table.name)
+                && !LibraryTables.contains(table.name)
         }
     }
 
@@ -139,5 +139,21 @@ extension DatabaseSchema {
         if let key = shape.integerKey { return [key] }
         if !shape.primaryKey.isEmpty { return shape.primaryKey.map(\.name) }
         return [shape.rowidName ?? "rowid"]
+    }
+}
+
+/// The tables in which libraries and frameworks keep their own state, such as migrations.
+///
+/// Without their rows, a library would create the application's tables again.
+package enum LibraryTables {
+    private static let names: Set = [
+        "_fluent_enums", "android_metadata", "room_master_table", "schema_version", "z_metadata",
+        "z_modelcache", "z_primarykey",
+    ]
+
+    /// Returns true if a table is a library's.
+    package static func contains(_ table: String) -> Bool {
+        let name = folded(table)
+        return names.contains(name) || name.hasSuffix("migrations")
     }
 }

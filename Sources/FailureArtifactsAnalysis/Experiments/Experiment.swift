@@ -255,7 +255,7 @@ struct Experiment {
         let renamed = Set(step.statements.map(\.outline).filter(\.alters).compactMap(\.table))
         return step.statements.filter { statement in
             guard statement.hasChangedRows, let table = statement.outline.table,
-                question.reads[table] != nil || renamed.contains(table), !MigrationTables.contains(table)
+                question.reads[table] != nil || renamed.contains(table), !LibraryTables.contains(table)
             else { return false }
             return statement.outline.kind != .insert || statement.outline.words.contains("select")
         }.map(\.record)
@@ -287,13 +287,8 @@ struct Experiment {
 
     private mutating func vary(in scratch: ScratchStore, _ budget: StepBudget) {
         guard !question.isSource, !question.isExpected(question.result) else { return }
-        let variants = QueryVariants(
-            of: question.record.sql, in: store.schema,
-            terms: store.conditions(besides: question.record.sql),
-            values: { table, column in
-                Experiment.values(of: column, of: table, in: scratch.connection)
-            })
-        for variant in variants.all where !budget.isUsedUp && self.variants.count < 5 {
+        for variant in QueryVariants(of: question.record.sql).all
+        where !budget.isUsedUp && self.variants.count < 5 {
             let isComplete = variant.family == .nulls && question.result.rows.isEmpty
             guard question.claim.shown != nil || isComplete,
                 let result = question.ask(scratch.connection, variant.sql),
@@ -301,52 +296,5 @@ struct Experiment {
             else { continue }
             self.variants.append((variant, result))
         }
-    }
-
-    /// Returns the values of a column as literals, if they are at most four.
-    private static func values(
-        of column: TableShape.Column, of table: TableShape, in connection: borrowing Connection
-    ) -> [String] {
-        let name = quotedIdentifier(column.name)
-        var values: [String] = []
-        do throws(SQLiteError) {
-            let statement = try connection.prepare(
-                "SELECT DISTINCT quote(\(name)) FROM \(quotedIdentifier(table.name)) WHERE \(name) NOT NULL LIMIT 5"
-            )
-            while try statement.step() { values.append(statement.text(at: 0)) }
-        } catch {
-            return []
-        }
-        return values.count <= 4 && values.allSatisfy { $0.utf8.count <= 40 } ? values : []
-    }
-}
-
-extension Timeline {
-    /// Returns the conditions without parameters that the test's other statements have, by the folded name of the table.
-    func conditions(besides sql: String) -> [String: [String]] {
-        var result: [String: [String]] = [:]
-        var seen: Set<String> = [sql]
-        for statement in testStatements
-        where seen.insert(statement.record.sql).inserted && seen.count < 60 {
-            let text = SQLText(statement.record.sql)
-            let tables = text.sources.map(\.table) + [statement.outline.table].compactMap(\.self)
-            guard Set(tables).count == 1, let table = tables.first else { continue }
-            for condition in text.conditions {
-                for term in condition.terms {
-                    let tokens = text.tokens[term]
-                    guard
-                        !tokens.contains(where: {
-                            $0.kind == .parameter || $0.text == "." || $0.isWord("select")
-                        }),
-                        tokens.count <= 12
-                    else { continue }
-                    let text = text.text(term)
-                    if !(result[table] ?? []).contains(text), (result[table] ?? []).count < 10 {
-                        result[table, default: []].append(text)
-                    }
-                }
-            }
-        }
-        return result
     }
 }

@@ -55,3 +55,105 @@ struct Investigation {
         }
     }
 }
+
+/// The last changes of a store whose queries are unknown, for example because its library reports no statements.
+struct LastChanges {
+    let store: Timeline
+    let claims: [Claim]
+
+    /// The maximum number of findings.
+    private static let limit = 3
+
+    /// The findings, in no order.
+    var findings: [Finding] {
+        let steps = store.steps.reversed().filter { !$0.isEarlier }
+        var found: [Finding] = []
+        for step in steps where found.count < Self.limit {
+            let rows = step.tables.flatMap { table in
+                table.rows.compactMap { row -> Finding.Row? in
+                    let columns = row.cells.filter(isNamed).map { folded($0.column) }
+                    return columns.isEmpty
+                        ? nil : Timeline.row(row, in: table, columns: Set(columns))
+                }
+            }
+            if !rows.isEmpty { found.append(finding(step, rows, .named)) }
+        }
+        guard found.isEmpty else { return found }
+        if store.steps.isEmpty { return lastWrites }
+        let changing = steps.filter { !$0.tables.allSatisfy(\.rows.isEmpty) }
+        return changing.prefix(Self.limit).map { step in
+            let rows = step.tables.flatMap { table in
+                table.rows.prefix(5).map { Timeline.row($0, in: table) }
+            }
+            return finding(step, rows, .last)
+        }
+    }
+
+    /// True if a column got the value that the assertion got, or lost the expected one.
+    private func isNamed(_ cell: RowChange.Cell) -> Bool {
+        claims.contains { claim in
+            func has(_ operand: FailureMessage.Operand?, _ value: StoredValue?) -> Bool {
+                guard let value, let operand else { return false }
+                return operand.telling.contains { $0.matches(value) }
+            }
+            return has(claim.tested, cell.new) && !has(claim.tested, cell.old)
+                || has(claim.expected, cell.old) && !has(claim.expected, cell.new)
+        }
+    }
+
+    private func finding(_ step: Timeline.Step, _ rows: [Finding.Row], _ evidence: Finding.Evidence)
+        -> Finding
+    {
+        let tables = Set(rows.map(\.table)).sorted()
+        let object = tables.prefix(3).joined(separator: ", ")
+        var finding = Finding(
+            code: Set(rows.map(\.change)) == [.deleted] ? .unexpectedDelete : .resultChanged,
+            title:
+                "\(store.title(of: step)) changed \(evidence == .named ? "a value that the message names, in " : "")\(object)",
+            confidence: .possible, store: store.name, rows: Array(rows.prefix(5)),
+            transaction: step.number,
+            explanation:
+                "The log has no query of the test on this store, so the question of the assertion is unknown."
+        )
+        finding.evidence = evidence
+        finding.take(step.statements.filter(\.hasChangedRows).map(\.record))
+        return finding
+    }
+
+    /// The last statements that changed the store, without a history.
+    private var lastWrites: [Finding] {
+        store.lastWrites(of: nil).map { statement in
+            Finding(
+                code: .resultChanged, title: "A statement changed \(store.tableName(of: statement))",
+                confidence: .possible, store: store.name, statement: statement.record,
+                explanation: "\(store.missingSteps), and the log has no query of the test on it.")
+        }
+    }
+}
+
+extension Timeline {
+    /// The number of the test's last statement on the store; 0 without one.
+    var lastOrder: UInt64 {
+        testStatements.last.map { $0.record.lastOrder ?? $0.order } ?? 0
+    }
+
+    /// Returns the last three statements of the test that changed rows, newest first; each text of a line once.
+    ///
+    /// - `tables`: the folded names of their tables; nil for all.
+    func lastWrites(of tables: Set<String>?) -> [Statement] {
+        var seen: Set<String> = []
+        let writes = testStatements.reversed().filter { statement in
+            statement.hasChangedRows
+                && (tables == nil
+                    || statement.outline.table.map { tables?.contains($0) == true } ?? false)
+                && seen.insert(statement.record.textAndPlace).inserted
+        }
+        return Array(writes.prefix(3))
+    }
+
+    /// Returns the name of the table to which a statement writes.
+    func tableName(of statement: Statement) -> String {
+        let table = statement.outline.table ?? "a table"
+        return schema.tables[table]?.name ?? table
+    }
+}

@@ -299,7 +299,7 @@ struct Question {
             let reads = access?.reads ?? Dictionary(named, uniquingKeysWith: { first, _ in first })
             guard
                 reads.keys.contains(where: {
-                    store.schema.tables[$0] != nil && !MigrationTables.contains($0)
+                    store.schema.tables[$0] != nil && !LibraryTables.contains($0)
                 })
             else { continue }
             var result: QueryResult?

@@ -36,7 +36,7 @@ enum BrokenReference: FindingRule {
                     finding.confidence = .certain
                 } else if isOfTest || store.steps.isEmpty, !isUnrelated {
                     finding.confidence =
-                        store.enforcesForeignKeys
+                        store.hasForeignKeys
                         ? .certain : reads == [true, true] ? .likely : .possible
                 }
                 return finding
@@ -174,16 +174,5 @@ extension BrokenReference.Break {
         }
         return
             "\(when) wrote \(columns) = \(values.joined(separator: ", ")), and \(reference.parent) has no such row."
-    }
-}
-
-extension Timeline {
-    /// True if a connection is known to enforce foreign keys, so that rows that violate one aren't meant to.
-    fileprivate var enforcesForeignKeys: Bool {
-        statements.contains { statement in
-            let words = statement.outline.words
-            return words.first == "pragma" && words.contains("foreign_keys")
-                && words.contains { ["on", "1", "true", "yes"].contains($0) }
-        }
     }
 }

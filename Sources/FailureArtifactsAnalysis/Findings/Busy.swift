@@ -4,7 +4,7 @@ internal import FailureArtifactsSQLite
 
 /// A statement that waited in vain for another connection's lock.
 ///
-/// SQLite's error log rarely has this error, so it follows from the message or from the order of the statements.
+/// Where the log lacks the error, the message has it.
 enum Busy: FindingRule {
     static let code = Finding.Code.busy
 
@@ -27,23 +27,20 @@ enum Busy: FindingRule {
         let end: UInt64?
     }
 
-    /// The maximum number of statements that may have failed.
-    private static let candidateLimit = 100
-
     static func findings(in store: Timeline, of failure: FailureEvidence) throws -> [Finding] {
         let text = failure.message.text
         let isInProcess = ["database table is locked", "SQLITE_LOCKED"].contains(where: text.contains)
         let isNamed =
             isInProcess || ["database is locked", "SQLITE_BUSY"].contains(where: text.contains)
         let locks = locks(in: store)
-        guard let (failed, reason) = failed(in: store, failure.message, locks, isNamed: isNamed) else {
+        guard let (failed, reason) = failed(in: store, failure.message, isNamed: isNamed) else {
             return []
         }
         let obstacle = obstacle(to: failed, locks, in: store)
         let connection = "connection \(failed.record.connection)"
         var finding = Finding(
             code: code, title: "A statement of \(connection) found the store locked",
-            confidence: isNamed ? .certain : failed.record.error == nil ? .likely : .possible,
+            confidence: isNamed ? .certain : .possible,
             store: store.name, statement: (obstacle?.statement ?? failed).record,
             explanation: "'\(SafeText.line(String(failed.record.sql.prefix(120))))' \(reason)",
             evidence: isNamed ? .error : .loss)
@@ -68,7 +65,7 @@ enum Busy: FindingRule {
 
     /// Returns the statement that failed, and the reason to take it for that, as the end of a sentence.
     private static func failed(
-        in store: Timeline, _ message: FailureMessage, _ locks: [Lock], isNamed: Bool
+        in store: Timeline, _ message: FailureMessage, isNamed: Bool
     ) -> (statement: Timeline.Statement, reason: String)? {
         for statement in store.testStatements.reversed() {
             if let error = statement.record.error, [5, 6].contains(error.code & 0xff) {
@@ -77,31 +74,13 @@ enum Busy: FindingRule {
                 )
             }
         }
-        if isNamed, let named = store.statement(namedIn: message) {
+        guard isNamed else { return nil }
+        if let named = store.statement(namedIn: message) {
             return (named, "failed with the error that the message names.")
         }
-        let succeeded = Set(locks.map(\.statement.order))
-        let waiting = store.testStatements.filter { statement in
-            statement.record.error == nil && statement.record.changes ?? 0 == 0
-                && (statement.writes || statement.outline.beginsWriting)
-                && !succeeded.contains(statement.order)
-        }
-        // A statement that needs the lock has failed if it ended while another connection had it.
-        let lockedOut = waiting.suffix(candidateLimit).last { statement in
-            guard let lock = lock(at: statement, among: locks, in: store) else { return false }
-            let next = store.statements.first {
-                $0.order > statement.order && $0.record.connection == statement.record.connection
-            }
-            return next.map { $0.order < lock.end ?? .max } ?? isNamed
-        }
-        if let lockedOut {
-            return (
-                lockedOut,
-                "ended while the other connection's transaction was open, so it can't have succeeded."
-            )
-        }
-        guard isNamed, let last = waiting.last(where: \.writes) else { return nil }
-        return (last, "is the last statement that may have failed with the error of the message.")
+        return store.testStatements.last {
+            $0.writes && $0.record.error == nil && $0.record.changes ?? 0 == 0
+        }.map { ($0, "is the last statement that may have failed with the error of the message.") }
     }
 
     private static func obstacle(

@@ -2,9 +2,9 @@ internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 
-/// The first transaction that a passing run of the same test did differently, from a state that both runs had.
+/// The first transaction that a passing run of the same test did differently.
 ///
-/// If the transactions of a run are unknown, or without such a state, the stores are compared.
+/// If the transactions of a run are unknown, or the runs began with different rows, the stores are compared.
 enum DifferenceFromPass: FindingRule {
     static let code = Finding.Code.differenceFromPass
     private static let maximumRows = 20
@@ -26,11 +26,11 @@ enum DifferenceFromPass: FindingRule {
     ) throws -> [Finding] {
         var reason = gap(in: passing, of: "passing") ?? gap(in: store, of: "failed")
         if reason == nil {
-            let comparison = try RunComparison(passing, store, differences)
+            let comparison = RunComparison(
+                passing: passing, failing: store, differences: differences)
             switch try comparison.result() {
             case .equal: return []
-            case .different(let difference):
-                return [finding(difference, from: comparison.first, differences, in: store)]
+            case .different(let difference): return [finding(difference, differences, in: store)]
             case .unknown(let clause): reason = clause
             }
         }
@@ -65,8 +65,8 @@ enum DifferenceFromPass: FindingRule {
     }
 
     private static func finding(
-        _ difference: RunComparison.Difference, from first: RunComparison.Start,
-        _ differences: StoreDifferences, in store: Timeline
+        _ difference: RunComparison.Difference, _ differences: StoreDifferences,
+        in store: Timeline
     ) -> Finding {
         let step = store.steps[difference.step]
         let (own, passing) = (difference.own, difference.passing)
@@ -101,37 +101,23 @@ enum DifferenceFromPass: FindingRule {
         // Two transactions may have changed places.
         let isUndone = !(own + passing).isEmpty && differences.haveSameRows(own + passing)
         let columns = differences.wholeColumns.map(SafeText.line)
-        let start = difference.start
-        let after = start.failing > first.failing ? " after transaction \(start.failing)" : ""
+        let first = store.stateBeforeTest
+        let beginning =
+            difference.step > first
+            ? "Both runs had the same rows before transaction \(first + 1) and changed the same ones until then."
+            : "Both runs had the same rows before it."
         return Finding(
             code: code,
-            title: "\(store.title(of: step)) is the first one\(after) that differs from the passing run",
+            title: "\(store.title(of: step)) is the first one that differs from the passing run",
             confidence: isUndone ? .possible : .likely, store: store.name,
             rows: Array(rows.prefix(maximumRows)), transaction: step.number,
             statement: origin?.statement?.record,
-            explanation: "\(beginning(of: difference, from: first)) \(other)"
+            explanation: "\(beginning) \(other)"
                 + (isUndone ? " At the end, these rows are the same in both runs." : "")
                 + (columns.isEmpty
                     ? ""
                     : " Columns that differ in all rows are left out: \(columns.joined(separator: ", "))."),
             evidence: .difference)
-    }
-
-    /// Returns a sentence about the state from which the runs were compared.
-    private static func beginning(
-        of difference: RunComparison.Difference, from first: RunComparison.Start
-    ) -> String {
-        let start = difference.start
-        let hasEqual = difference.step > start.failing
-        var place = hasEqual ? "before transaction \(start.failing + 1)" : "before it"
-        if start.failing > first.failing {
-            place = "after transaction \(start.failing), where the passing run's history begins"
-        } else if start.passing > first.passing {
-            place += ", which is after transaction \(start.passing) of the passing run"
-        }
-        guard hasEqual else { return "Both runs had the same rows \(place)." }
-        let comma = place.contains(",") ? "," : ""
-        return "Both runs had the same rows \(place)\(comma) and changed the same ones until then."
     }
 
     private static func finding(

@@ -2,14 +2,12 @@ internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 
-/// Invariants that the store breaks at the failure, or that a transaction broke and a later one restored.
+/// Invariants that the store breaks at the failure.
 enum InvariantBroken: FindingRule {
     static let code = Finding.Code.invariantBroken
 
     static func findings(in store: Timeline, of failure: FailureEvidence) throws -> [Finding] {
-        failure.invariants[store.name, default: []].compactMap { evidence in
-            evidence.count > 0 ? broken(evidence, in: store) : restored(evidence, in: store)
-        }
+        failure.invariants[store.name, default: []].map { broken($0, in: store) }
     }
 
     private static func broken(_ evidence: InvariantEvidence, in store: Timeline) -> Finding {
@@ -43,26 +41,6 @@ enum InvariantBroken: FindingRule {
         }
         finding.rows = keyedRows(evidence, in: store)
         add(step, to: &finding, of: invariant, in: store)
-        return finding
-    }
-
-    /// Returns a finding for an invariant that holds at the failure.
-    private static func restored(_ evidence: InvariantEvidence, in store: Timeline) -> Finding? {
-        guard let last = evidence.history.lastIndex(of: true) else { return nil }
-        // The open transaction may have restored it.
-        let start = evidence.history[...last].lastIndex(of: false).map { $0 + 1 } ?? 0
-        guard start > 0, let step = store.steps.firstIndex(where: { $0.number == start }),
-            !store.steps[step].isEarlier
-        else { return nil }
-        let end = last + 1 < evidence.history.count ? "transaction \(last + 1)" : "the open transaction"
-        var finding = Finding(
-            code: code,
-            title: "Invariant broken for a while: \(SafeText.line(evidence.invariant.title))",
-            confidence: .possible, store: store.name, transaction: start,
-            explanation:
-                "The query in \(SafeText.line(evidence.invariant.name)) must return no rows. It "
-                + "returned rows from transaction \(start) until \(end).")
-        add(step, to: &finding, of: evidence.invariant, in: store)
         return finding
     }
 

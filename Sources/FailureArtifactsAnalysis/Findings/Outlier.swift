@@ -16,7 +16,7 @@ enum Outlier: FindingRule {
         var findings: [Finding] = []
         for (name, columns) in store.asked.columns.sorted(by: { $0.key < $1.key }) {
             guard let shape = store.schema.tables[name], shape.kind != .virtual,
-                !MigrationTables.contains(name), store.steps.contains(where: { $0.table(name) != nil })
+                !LibraryTables.contains(name), store.steps.contains(where: { $0.table(name) != nil })
             else { continue }
             let key = store.keyColumns(of: shape.name)
             let read = shape.columns.map(\.name).filter {

@@ -91,7 +91,7 @@ struct StoreDifferences {
     func changes(of tables: [ChangedTable]) -> [Row] { Self.changes(of: tables, varying) }
 
     private static func changes(of tables: [ChangedTable], _ varying: VaryingValues) -> [Row] {
-        let rows = tables.filter { !MigrationTables.contains($0.table.name) }.flatMap { table in
+        let rows = tables.filter { !LibraryTables.contains($0.table.name) }.flatMap { table in
             table.rows.compactMap { row($0, in: table, varying) }
         }
         // Rows that differ only in generated keys appear as a deleted and an inserted row.
@@ -162,8 +162,6 @@ private struct VaryingValues {
     private let dates: Set<String>
 
     private static let day = 86_400.0
-    /// The seconds from 1970 to 2001, from which Foundation counts.
-    private static let referenceDate = 978_307_200.0
 
     /// Creates the values for runs at certain times.
     init(_ times: [String]) {
@@ -200,7 +198,9 @@ private struct VaryingValues {
     private func isTime(_ number: Double) -> Bool {
         times.contains { time in
             [1, 1e3, 1e6, 1e9].contains { unit in
-                [0, Self.referenceDate].contains { abs(number / unit + $0 - time) < 2 * Self.day }
+                [0, Double(MetadataTime.referenceDate)].contains {
+                    abs(number / unit + $0 - time) < 2 * Self.day
+                }
             }
         }
     }

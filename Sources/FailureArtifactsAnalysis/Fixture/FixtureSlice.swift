@@ -102,31 +102,15 @@ struct FixtureSlice {
         defer { try? FileSystem.remove(copy) }
         do {
             try FileSystem.copy(attempt.path, toNewFile: copy)
-            let connection = try Connection.untrustedForWriting(copy, limits: limits)
-            try attempt.rows.delete(from: connection, keeping: kept, of: attempt.rows.all)
-            if let foreignKeys = attempt.foreignKeys {
-                try connection.enableTriggers(foreignKeys: foreignKeys)
-                try repeatStatements(in: connection)
-            }
-            let statement = try connection.prepare(query)
-            return statement.isReadOnly ? try statement.step() : false
+            try attempt.rows.delete(
+                from: Connection.untrustedForWriting(copy, limits: limits), keeping: kept,
+                of: attempt.rows.all)
+            return try Rerun(
+                attempt.foreignKeys == nil ? [] : step.statements, attempt.foreignKeys ?? false,
+                on: copy, limits, StepBudget(steps: Effort.standard.steps)
+            ).givesRow(to: query)
         } catch {
             return false
-        }
-    }
-
-    /// A statement that can't be run again.
-    private struct Obstacle: Error {}
-
-    /// Runs the transaction's statements that write, if they have no parameters.
-    private func repeatStatements(in connection: borrowing Connection) throws {
-        try connection.execute("BEGIN; PRAGMA defer_foreign_keys = ON")
-        for logged in step.statements where logged.writes && logged.record.error == nil {
-            if let table = logged.outline.table, ReducibleRows.isBookkeeping(table) { continue }
-            guard logged.record.cut != true, !logged.outline.isElsewhere else { throw Obstacle() }
-            let statement = try connection.prepare(logged.record.sql)
-            guard statement.parameterCount == 0 else { throw Obstacle() }
-            while try statement.step() {}
         }
     }
 

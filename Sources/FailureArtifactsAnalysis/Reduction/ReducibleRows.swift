@@ -54,20 +54,7 @@ struct ReducibleRows {
     static func shapes(
         in schema: DatabaseSchema, of connection: borrowing Connection
     ) -> [TableShape] {
-        (schema.applicationTables + FullTextTables.withTexts(in: schema, of: connection))
-            .filter { !isBookkeeping($0.name) }
-    }
-
-    /// True for a table in which a library or framework keeps its own state.
-    ///
-    /// Without its rows, the library would create the application's tables again.
-    static func isBookkeeping(_ table: String) -> Bool {
-        let name = folded(table)
-        return name.hasSuffix("migrations")
-            || [
-                "z_metadata", "z_primarykey", "z_modelcache", "room_master_table", "android_metadata",
-                "schema_version",
-            ].contains(name)
+        schema.applicationTables + FullTextTables.withTexts(in: schema, of: connection)
     }
 
     private mutating func read(

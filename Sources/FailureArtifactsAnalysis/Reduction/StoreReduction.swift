@@ -266,7 +266,7 @@ package final class StoreReduction {
         for type in ["trigger", "view", "index", "table"] {
             for object in schema.objects where object.type == type {
                 let (folded, name) = (folded(object.name), quotedIdentifier(object.name))
-                guard !folded.hasPrefix("sqlite_"), !ReducibleRows.isBookkeeping(folded) else {
+                guard !folded.hasPrefix("sqlite_"), !LibraryTables.contains(folded) else {
                     continue
                 }
                 if type == "table" {

@@ -115,6 +115,9 @@ package enum Counted {
 
 /// Parses times of the metadata.
 package enum MetadataTime {
+    /// The seconds from 1970 to 2001, from which Foundation and Core Data count.
+    static let referenceDate = 978_307_200
+
     /// Returns the milliseconds since 1970 of a time such as `2026-11-21T07:08:09.123Z`; nil for other formats.
     package static func milliseconds(of text: String) -> Int64? {
         microseconds(of: text).map { $0 / 1000 }

@@ -33,13 +33,9 @@ package enum StoredText {
         return shortened(value, Array(literal), from: 0, width: width)
     }
 
-    /// The maximum number of differing parts of two values that are shown.
-    private static let partLimit = 8
-
     /// Returns two different values as text.
     ///
-    /// Values that are too long start shortly before the first difference. If they differ in several parts that don't
-    /// fit in the width together, all parts are shown, and the text can be longer than the width.
+    /// Values that are too long start shortly before the first difference.
     package static func text(of old: StoredValue, _ new: StoredValue, width: Int) -> (
         old: String, new: String
     ) {
@@ -51,57 +47,10 @@ package enum StoredText {
         while same < min(first.count, second.count), first[same] == second[same] { same += 1 }
         let isLong = max(first.count, second.count) > width
         let start = isLong && same > width / 2 ? same - width / 4 : 0
-        if isLong, let parts = parts(old, first, new, second, after: start + width) {
-            return (
-                text(of: parts.map(\.old), in: first, old, width: width),
-                text(of: parts.map(\.new), in: second, new, width: width)
-            )
-        }
         return (
             shortened(old, first, from: start, width: width),
             shortened(new, second, from: start, width: width)
         )
-    }
-
-    /// Returns the differing parts of two texts if there are several, and one of them ends after a place.
-    private static func parts(
-        _ old: StoredValue, _ first: [Character], _ new: StoredValue, _ second: [Character],
-        after place: Int
-    ) -> [DifferingPart]? {
-        guard case .text = old.content, case .text = new.content else { return nil }
-        var parts = DifferingPart.words(from: first, to: second)
-        // The ends of values that were cut differ for that reason.
-        if old.isCut || new.isCut, let last = parts.last,
-            last.old.upperBound == first.count || last.new.upperBound == second.count
-        {
-            parts.removeLast()
-        }
-        guard parts.count > 1, let last = parts.last else { return nil }
-        // An ellipsis and the size take some room.
-        let end = max(last.old.upperBound, last.new.upperBound) + 10
-        return end > place ? parts : nil
-    }
-
-    /// Returns parts of a value, each after the characters that precede it.
-    private static func text(
-        of parts: [Range<Int>], in literal: [Character], _ value: StoredValue, width: Int
-    ) -> String {
-        var text = ""
-        var end = 0
-        for part in parts.prefix(partLimit) {
-            let start = max(end, part.lowerBound - max(width / 2, 12))
-            if start > end, !text.hasSuffix("…") { text += "…" }
-            text += String(literal[start..<part.lowerBound])
-            end = part.upperBound + 4 >= literal.count ? literal.count : part.upperBound + 1
-            text += TextWidth.shortened(String(literal[part.lowerBound..<end]), to: width)
-        }
-        let isCut = end < literal.count || value.isCut
-        if isCut, !text.hasSuffix("…") { text += "…" }
-        var notes: [String] = []
-        if isCut, value.byteCount > 0 { notes.append(Counted.bytes(UInt64(value.byteCount))) }
-        let more = parts.count - partLimit
-        if more > 0 { notes.append(Counted.items(Int64(more), "more difference")) }
-        return text + (notes.isEmpty ? "" : " (\(notes.joined(separator: ", ")))")
     }
 
     private static func shortened(

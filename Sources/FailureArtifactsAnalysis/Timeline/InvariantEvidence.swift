@@ -2,14 +2,14 @@ internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 
-/// An invariant that a store breaks at the failure, or that it broke earlier.
+/// An invariant that a store breaks at the failure.
 struct InvariantEvidence {
     let invariant: Invariant
     /// The names of the query's columns.
     private(set) var columns: [String] = []
     /// The rows that the query returns at the failure, of which a limited number is kept.
     private(set) var rows: [[StoredValue]] = []
-    /// The number of all rows that the query returns at the failure, up to ``countLimit``; 0 if the invariant holds.
+    /// The number of all rows that the query returns at the failure, up to ``countLimit``.
     private(set) var count = 0
     /// The states of the history in which the invariant is broken, from the one before the first transaction.
     ///
@@ -20,7 +20,7 @@ struct InvariantEvidence {
     static let countLimit = 1000
     private static let rowLimit = 20
 
-    /// Checks an invariant in a store and in its history; nil if it holds in all states, or can't be checked.
+    /// Checks an invariant in a store and then in its history; nil if it holds, or can't be checked.
     init?(
         _ invariant: Invariant, in store: Timeline, _ effort: Effort,
         _ results: inout InvariantResults
@@ -34,10 +34,9 @@ struct InvariantEvidence {
         let budget = StepBudget(steps: effort.steps / 10)
         let result = withExtendedLifetime(budget) { check(in: store, budget) }
         results.add(result, of: invariant, in: store.name)
-        if case .failed = result { return nil }
+        guard case .broken = result else { return nil }
         // A history that can't be read leaves the time of the break unknown.
         history = withExtendedLifetime(budget) { (try? states(in: store, budget)) ?? [] }
-        guard count > 0 || history.contains(true) else { return nil }
     }
 
     /// True if redactions changed a table that an invariant names, directly or through a view.

@@ -37,7 +37,7 @@ extension Timeline {
     }
 
     /// True if the log shows that foreign keys were enforced.
-    fileprivate var hasForeignKeys: Bool {
+    var hasForeignKeys: Bool {
         let last = statements.last {
             $0.outline.words.starts(with: ["pragma", "foreign_keys"]) && $0.outline.words.count > 3
         }
@@ -67,12 +67,13 @@ extension Timeline {
 }
 
 /// A transaction that runs again.
-private final class Rerun {
+final class Rerun {
     private let statements: [Timeline.Statement]
     private let connection: Connection
     /// The connection refers to it.
     private let budget: StepBudget
 
+    /// Opens a copy of the state before the transaction.
     ///
     /// - `hasForeignKeys`: true to enforce foreign keys.
     init(
@@ -147,6 +148,16 @@ private final class Rerun {
             return Writers((new ?? old ?? [:]).keys.map { ($0, index) }, uniquingKeysWith: { $1 })
         }
         return new.reduce(into: last) { if old[$1.key] != $1.value { $0[$1.key] = index } }
+    }
+
+    /// Runs the statements, and returns true if a query returns a row then.
+    ///
+    /// Throws an error if a statement can't run, for example because its values are unknown.
+    func givesRow(to query: String) throws(SQLiteError) -> Bool {
+        try connection.execute("BEGIN; PRAGMA defer_foreign_keys = ON")
+        for statement in statements where statement.record.error == nil { try run(statement) }
+        let found = try connection.prepare(query)
+        return found.isReadOnly ? try found.step() : false
     }
 
     /// Returns the key of the row because of which a statement broke a constraint: the one that it replaces if it may.

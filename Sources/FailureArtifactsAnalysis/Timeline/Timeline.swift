@@ -348,9 +348,14 @@ package final class Timeline {
     func path(at statement: Statement) -> String {
         let earlier = steps(before: statement)
         guard earlier.count < steps.count, let next = steps[earlier.endIndex].number else { return path }
-        let number = next - 1
+        return (try? self.path(ofState: next - 1)) ?? path
+    }
+
+    /// Returns the path of a file with the state after a number of transactions of the history.
+    func path(ofState number: Int) throws -> String {
         if let known = rebuilt[number] { return known }
-        let state = (try? history?.value.rebuild(number)) ?? path
+        guard let history else { return path }
+        let state = try history.value.rebuild(number)
         rebuilt[number] = state
         return state
     }
@@ -389,12 +394,6 @@ package final class Timeline {
                 return
             }
         }
-    }
-
-    /// Extracts the history again, for other ways through its states.
-    func extractHistory() throws(BundleError) -> ExtractedHistory {
-        try bundle.extractHistory(
-            of: choice.committed(among: bundle.metadata.storeChoices) ?? choice, below: scratch)
     }
 
     /// Returns the last statement of the test whose text is in a message, as in GRDB's errors, which takes time only once.

@@ -206,7 +206,8 @@ enum CoreDataText {
         parts += entity.toOne.map {
             "\($0.name) → \($0.entity ?? "an object, or an indexed number")"
         }
-        parts += entity.toMany.map { "\($0.name) →→ \($0.entity)" }
+        parts += store.links.filter { $0.source.entity == entity.name }
+            .map { "\($0.target.name) →→ \($0.target.entity)" }
         if parts.count > limit { parts = parts.prefix(limit) + ["\(parts.count - limit) more"] }
         if hasAttributes { lines += parts.map { margin + "  " + SafeText.line($0) } }
         // The depth is limited. Entities that inherit from each other in a circle have no root and aren't listed.

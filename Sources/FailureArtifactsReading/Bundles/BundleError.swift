@@ -64,8 +64,8 @@ package struct BundleError: Error, Equatable, Sendable, CustomStringConvertible 
             "'\(path)' holds no bundles: there is no .zip file with a metadata.json in it. Give the directory "
                 + "into which failing tests put them; by default it is failure-artifacts."
         case .ambiguous(let paths):
-            "'\(path)' stands for \(paths.count) bundles, and this takes one: choose "
-                + Self.enumeration(paths.map { "'\($0)'" }, last: "or") + "."
+            "'\(path)' stands for \(paths.count) bundles, and this takes one: choose one of "
+                + Self.enumeration(paths) + "."
         case .noMetadata:
             "'\(path)' is not a bundle: it is a zip, but has no metadata.json and no bundles in it. "
                 + Self.zipHint
@@ -79,8 +79,8 @@ package struct BundleError: Error, Equatable, Sendable, CustomStringConvertible 
         case .noSuchStore(let name, let names):
             names.isEmpty
                 ? "'\(path)' holds no stores, so there is no store '\(name)'."
-                : "'\(path)' has no store '\(name)': choose "
-                    + Self.enumeration(names.map { "'\($0)'" }, last: "or") + "."
+                : "'\(path)' has no store '\(name)': choose one of "
+                    + Self.enumeration(names) + "."
         case .storeNotCaptured(let name, let reason):
             "'\(path)' describes the store '\(name)', but has no copy of it"
                 + (reason.map { ": \($0)" } ?? ".")
@@ -105,15 +105,10 @@ package struct BundleError: Error, Equatable, Sendable, CustomStringConvertible 
 
     private static let zipHint = "Give a zip that a failing test has left."
 
-    /// Joins items as `a, b or c`; shortens a long list.
-    private static func enumeration(_ items: [String], last: String) -> String {
-        let limit = 12
-        guard items.count > 1, let final = items.last else { return items.first ?? "" }
-        guard items.count > limit else {
-            return items.dropLast().joined(separator: ", ") + " \(last) " + final
-        }
-        return items.prefix(limit).joined(separator: ", ")
-            + " \(last) one of \(items.count - limit) more"
+    /// Lists names in quotes; shortens a long list.
+    private static func enumeration(_ names: [String]) -> String {
+        names.prefix(12).map { "'\($0)'" }.joined(separator: ", ")
+            + (names.count > 12 ? " or one of \(names.count - 12) more" : "")
     }
 }
 

@@ -1,4 +1,5 @@
 package import FailureArtifactsBundle
+internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 internal import FailureArtifactsZip
 
@@ -69,5 +70,91 @@ package struct BundleReader: Sendable {
         let path = Path.join(folder, store.fileName)
         try extract(entryNamed: store.entry, toNewFile: path)
         return path
+    }
+}
+
+extension BundleReader {
+    /// Returns the copy with a name.
+    ///
+    /// - `name`: a store's name, `NAME.committed`, or the name of an entry; nil for the first copy.
+    package func store(named name: String?) throws(BundleError) -> StoreChoice {
+        let choices = metadata.storeChoices
+        let path = location.description
+        guard let name else {
+            if let first = choices.first { return first }
+            guard let described = metadata.stores.first else {
+                throw BundleError(path, .noStores)
+            }
+            throw BundleError(path, .storeNotCaptured(described.name, described.capture.reason))
+        }
+        if let choice = choices.first(where: { $0.name == name || $0.entry == name }) { return choice }
+        if let described = metadata.stores.first(where: { $0.name == name }) {
+            throw BundleError(path, .storeNotCaptured(name, described.capture.reason))
+        }
+        throw BundleError(path, .noSuchStore(name, choices.map(\.name)))
+    }
+
+    /// Returns the version of the SQLite that last wrote a store, such as `3.46.1`; nil if it is unknown.
+    ///
+    /// The header has it (<https://www.sqlite.org/fileformat2.html#the_database_header>). A redaction writes the copy.
+    package func writerVersion(of store: BundleMetadata.Store) -> String? {
+        guard store.redactions == nil, let entry = store.entry.flatMap(archive.entry),
+            let header = try? archive.firstBytes(100, of: entry), header.count == 100,
+            header.starts(with: DatabaseHeader.magic)
+        else { return nil }
+        let number = header.withBytes { Int($0.bigEndianUInt32(at: 96)) }
+        guard number / 1_000_000 == 3 else { return nil }
+        return "3.\(number / 1000 % 1000).\(number % 1000)"
+    }
+
+    /// The maximum size of a statement log, in bytes.
+    private static let statementsLimit = 64 << 20
+
+    /// Returns the last statements of a store's connections.
+    ///
+    /// Empty if the store has no log.
+    package func statements(
+        of store: BundleMetadata.Store
+    ) throws(BundleError) -> [StatementRecord] {
+        guard let name = store.statements?.entry else { return [] }
+        let entry = try entry(named: name)
+        let bytes: [UInt8]
+        do {
+            bytes = try archive.contents(of: entry, limit: Self.statementsLimit)
+        } catch {
+            throw BundleError(location.description, zip: error)
+        }
+        guard let records = StatementRecord.records(in: bytes) else {
+            throw BundleError(location.description, .statements(name))
+        }
+        return records.sorted { $0.order < $1.order }
+    }
+}
+
+extension StoreChoice {
+    /// The file name for the copy: the entry's own, or `store.sqlite` if that can't be used.
+    package var fileName: String {
+        let name = Path.name(of: entry)
+        return name.isEmpty || name == "." || name == ".." ? "store.sqlite" : name
+    }
+}
+
+extension BundleMetadata.Store {
+    /// A sentence about statements that were too old for the log; nil if the log didn't reach its limit.
+    package var olderStatements: String? {
+        statements?.limit.map {
+            "Older statements aren't in the log: it has the last \($0) (FAILURE_ARTIFACTS_STATEMENTS)."
+        }
+    }
+}
+
+extension StatementRecord {
+    /// The innermost line in another file that called the function of ``source``; nil if unknown.
+    ///
+    /// A reader may have replaced the source by one of the callers; its own callers follow it.
+    package var callerInAnotherFile: Source? {
+        guard let source, let callers else { return nil }
+        let outer = callers.firstIndex(of: source).map { callers[($0 + 1)...] } ?? callers[...]
+        return outer.first { $0.file != source.file }
     }
 }

@@ -27,14 +27,6 @@ struct RowQueries: Sendable {
         return select(columns, .a, where: changedCondition, twinHas: table.commonColumns)
     }
 
-    /// The query for the number of A's rows that are changed or missing in B, and the number of the missing
-    /// ones.
-    var changedCounts: String {
-        select(
-            ["count(*)", "count(CASE WHEN \(isMissing("b")) THEN 1 END)"], .a, where: changedCondition,
-            twinHas: table.commonColumns)
-    }
-
     /// The query for rows of B that A doesn't have.
     ///
     /// Its columns are the rowid, if it is the key, and B's columns.
@@ -42,16 +34,6 @@ struct RowQueries: Sendable {
         select(
             rowidColumn("b") + values(table.columnsOfB, of: "b"), .b, where: isMissing("a"),
             twinHas: table.keyColumns)
-    }
-
-    /// Queries for the number of B's rows whose rowids are above all of A's, and for these rows; nil without
-    /// rowids.
-    var appendedRows: (count: String, rows: String)? {
-        guard case .rowid(let a, let b) = table.match, table.rowids == nil else { return nil }
-        let condition =
-            " WHERE \(Self.quoted(b)) > (SELECT coalesce(max(\(Self.quoted(a))), \(Int64.min)) "
-            + "FROM \(Side.a.name(table)))"
-        return (count(of: .b) + condition, allRows(of: .b) + condition)
     }
 
     /// The query for the number of rows of B that A doesn't have.
@@ -194,4 +176,75 @@ struct RowQueries: Sendable {
     }
 
     private static func quoted(_ name: String?) -> String { quotedIdentifier(name ?? "rowid") }
+}
+
+/// Creates row changes from the results of ``RowQueries``.
+struct RowReader: Sendable {
+    private let table: ComparedTable
+    private let valueLimit: Int
+    /// True if the rowid precedes the columns.
+    private let hasRowid: Bool
+    /// The positions of the key's columns among the columns of A and of B.
+    private let keyInA: [Int]
+    private let keyInB: [Int]
+    /// The positions of the common columns among the columns of A.
+    private let commonInA: [Int]
+
+    init(_ table: ComparedTable, valueLimit: Int) {
+        self.table = table
+        self.valueLimit = valueLimit
+        hasRowid = table.key == .rowid
+        let key = table.keyColumns.map(folded)
+        func places(in columns: [String]) -> [Int] {
+            let names = columns.map(folded)
+            return key.compactMap { names.firstIndex(of: $0) }
+        }
+        keyInA = places(in: table.columnsOfA)
+        keyInB = places(in: table.columnsOfB)
+        let placesInA = Dictionary(
+            table.columnsOfA.enumerated().map { ($1, $0) }, uniquingKeysWith: { first, _ in first })
+        commonInA = table.commonColumns.compactMap { placesInA[$0] }
+    }
+
+    /// Returns a row that only one store has.
+    func wholeRow(
+        _ kind: RowChange.Kind, _ statement: borrowing Statement, skipping skipped: Int = 0
+    ) -> RowChange {
+        let isOld = kind == .deleted
+        let names = isOld ? table.columnsOfA : table.columnsOfB
+        let first = skipped + (hasRowid ? 1 : 0)
+        var cells: [RowChange.Cell] = []
+        cells.reserveCapacity(names.count)
+        for (index, name) in names.enumerated() {
+            let value = statement.storedValue(at: first + index, limit: valueLimit)
+            cells.append(
+                RowChange.Cell(column: name, old: isOld ? value : nil, new: isOld ? nil : value))
+        }
+        return RowChange(
+            kind: kind, key: key(statement, skipping: skipped, places: isOld ? keyInA : keyInB),
+            cells: cells)
+    }
+
+    /// Returns a row of ``RowQueries/changedRows`` that both stores have.
+    func updatedRow(_ statement: borrowing Statement) -> RowChange {
+        let first = 1 + (hasRowid ? 1 : 0)
+        let pairs = first + table.columnsOfA.count
+        var cells: [RowChange.Cell] = []
+        for (index, (name, place)) in zip(table.commonColumns, commonInA).enumerated() {
+            guard statement.integer(at: pairs + 2 * index) != 0 else { continue }
+            cells.append(
+                RowChange.Cell(
+                    column: name, old: statement.storedValue(at: first + place, limit: valueLimit),
+                    new: statement.storedValue(at: pairs + 2 * index + 1, limit: valueLimit)))
+        }
+        return RowChange(
+            kind: .updated, key: key(statement, skipping: 1, places: keyInA), cells: cells)
+    }
+
+    private func key(
+        _ statement: borrowing Statement, skipping skipped: Int, places: [Int]
+    ) -> [StoredValue] {
+        if hasRowid { return [statement.storedValue(at: skipped, limit: valueLimit)] }
+        return places.map { statement.storedValue(at: skipped + $0, limit: valueLimit) }
+    }
 }

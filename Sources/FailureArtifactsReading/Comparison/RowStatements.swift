@@ -1,4 +1,4 @@
-internal import FailureArtifactsSQLite
+package import FailureArtifactsSQLite
 
 /// The `INSERT`, `UPDATE` and `DELETE` statements for the rows of one table.
 struct RowStatements: ~Copyable {
@@ -95,5 +95,150 @@ struct RowStatements: ~Copyable {
             parts.append("\(column.name) = \(try literals.literal(value))\(collation)")
         }
         return parts.joined(separator: " AND ")
+    }
+}
+
+/// Formats values as SQL literals that reproduce them exactly.
+package struct SQLLiterals: ~Copyable {
+    private let reading: Statement
+    private let encoding: String
+
+    /// Creates a formatter.
+    ///
+    /// - `connection`: a connection that shows how SQLite parses a number. It must outlive this value.
+    package init(_ connection: borrowing Connection, encoding: String) throws(SQLiteError) {
+        reading = try connection.prepare("SELECT CAST(? AS REAL)")
+        self.encoding = encoding
+    }
+
+    /// Returns an expression without control characters.
+    ///
+    /// Line ends occur only inside a text.
+    package borrowing func literal(_ value: StoredValue) throws(SQLiteError) -> String {
+        switch value.content {
+        case .null: return "NULL"
+        case .integer(let number): return String(number)
+        case .real(let number): return try literal(number)
+        case .text(let bytes): return text(bytes)
+        case .blob(let bytes): return "X'\(hexadecimalText(bytes))'"
+        }
+    }
+
+    private borrowing func literal(_ number: Double) throws(SQLiteError) -> String {
+        guard number.isFinite else { return number < 0 ? "-9e999" : "9e999" }
+        let shortest = number.description
+        if number == number.rounded(), number.magnitude < 9_007_199_254_740_992 { return shortest }
+        // Some versions of SQLite parse a number with a wrong last bit.
+        reading.reset()
+        try reading.bind([.text(shortest)])
+        if try reading.step(), reading.value(at: 0) == .real(number) { return shortest }
+        return Self.product(number)
+    }
+
+    /// Returns a product of numbers that every parser reads exactly: an integer and powers of two.
+    static func product(_ number: Double) -> String {
+        // The number is ±significand · 2^exponent, and the significand is an integer.
+        var significand = number.magnitude.significand
+        var exponent = Int(number.magnitude.exponent)
+        while significand != significand.rounded() {
+            significand *= 2
+            exponent -= 1
+        }
+        var result = "\(number < 0 ? "-" : "")\(Int64(significand))*1.0"
+        while exponent != 0 {
+            let step = min(abs(exponent), 52)
+            result += "\(exponent > 0 ? "*" : "/")\(Int64(1) << Int64(step)).0"
+            exponent += exponent > 0 ? -step : step
+        }
+        return "(\(result))"
+    }
+
+    private borrowing func text(_ bytes: [UInt8]) -> String {
+        let text = String(decoding: bytes, as: UTF8.self)
+        let isValid = text.utf8.count == bytes.count && Array(text.utf8) == bytes
+        let isPlain =
+            isValid && !bytes.contains(0x0D) && !DefinitionText.hasControlCharacters(text)
+        if isPlain {
+            guard bytes.contains(UInt8(ascii: "'")) else { return "'\(text)'" }
+            // Compare bytes, because in a String a quote with a combining mark is a different character.
+            var doubled: [UInt8] = []
+            for byte in bytes {
+                if byte == UInt8(ascii: "'") { doubled.append(byte) }
+                doubled.append(byte)
+            }
+            return "'\(String(decoding: doubled, as: UTF8.self))'"
+        }
+        // The shell drops a carriage return before a line end, and ends a line at NUL.
+        return "CAST(X'\(hexadecimalText(encoded(text, bytes)))' AS TEXT)"
+    }
+
+    /// Returns the text in the database's encoding.
+    private borrowing func encoded(_ text: String, _ bytes: [UInt8]) -> [UInt8] {
+        switch encoding {
+        case "UTF-16le": text.utf16.flatMap { [UInt8($0 & 0xFF), UInt8($0 >> 8)] }
+        case "UTF-16be": text.utf16.flatMap { [UInt8($0 >> 8), UInt8($0 & 0xFF)] }
+        default: bytes
+        }
+    }
+}
+
+/// Returns two upper-case digits for each byte.
+package func hexadecimalText(_ bytes: some Collection<UInt8>) -> String {
+    let digits = Array("0123456789ABCDEF".utf8)
+    var result: [UInt8] = []
+    result.reserveCapacity(bytes.count * 2)
+    for byte in bytes {
+        result.append(digits[Int(byte >> 4)])
+        result.append(digits[Int(byte & 15)])
+    }
+    return String(decoding: result, as: UTF8.self)
+}
+
+// Checks the text of a `CREATE` statement from an untrusted schema before it is written into a script.
+//
+// SQLite reads only the first statement of such a text. In a script, a second statement would be run. A line of
+// it that begins with a dot would be a command of the `sqlite3` shell.
+extension DefinitionText {
+    /// Returns the statement with a semicolon at its end.
+    ///
+    /// Returns nil if the text is not exactly one `CREATE` statement or contains control characters.
+    static func statement(_ sql: String) -> String? {
+        guard !hasControlCharacters(sql) else { return nil }
+        var scanner = Scanner(bytes: Array(sql.utf8))
+        guard scanner.next() == .word("CREATE") else { return nil }
+        var isTrigger = false
+        var previous: Token? = .word("CREATE")
+        var beforePrevious: Token?
+        while let token = scanner.next() {
+            switch token {
+            case .unterminated: return nil
+            case .word("TRIGGER") where previous == .word("CREATE") && beforePrevious == nil:
+                isTrigger = true
+            case .word, .other: break
+            case .semicolon:
+                // As in sqlite3_complete(), a trigger ends at "; END ;", and other statements end at the first
+                // semicolon.
+                if !isTrigger { return nil }
+                if previous == .word("END"), beforePrevious == .semicolon { return nil }
+            }
+            beforePrevious = previous
+            previous = token
+        }
+        if isTrigger {
+            guard previous == .word("END"), beforePrevious == .semicolon else { return nil }
+        }
+        return sql + (scanner.endsInLineComment ? "\n;" : ";")
+    }
+
+    /// Returns true if the text has control characters that a terminal would obey; line ends and tabs are
+    /// allowed.
+    static func hasControlCharacters(_ text: String) -> Bool {
+        text.unicodeScalars.contains { scalar in
+            switch scalar.value {
+            case 0x09, 0x0A, 0x0D: false
+            case 0..<0x20, 0x7F..<0xA0, 0x2028...0x202E, 0x2066...0x2069: true
+            default: false
+            }
+        }
     }
 }

@@ -20,7 +20,7 @@ extension StoreDetail {
         func isQuiet(_ name: String) -> Bool {
             let source = folded(sources[name] ?? name)
             return source.hasPrefix("sqlite_") || schema.tables[source]?.isShadow == true
-                || MigrationTables.contains(source)
+                || LibraryTables.contains(source)
                 || ["z_metadata", "z_modelcache", "z_primarykey"].contains(source)
         }
         func rank(_ name: String) -> Int {

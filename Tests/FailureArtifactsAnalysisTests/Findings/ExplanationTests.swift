@@ -128,24 +128,6 @@ import Testing
             ])
     }
 
-    /// Two connections that wait for each other's transactions have found nothing locked.
-    @Test func aBeginThatWaitedIsNotLockedOut() throws {
-        let log: [(connection: Int, sql: String, changes: Int?)] = [
-            (1, "BEGIN IMMEDIATE", 0), (1, "UPDATE account SET balance = 1 WHERE id = 1", 1),
-            (2, "BEGIN IMMEDIATE", 0), (1, "COMMIT", 0), (1, "BEGIN IMMEDIATE", 0),
-            (1, "UPDATE account SET balance = 2 WHERE id = 1", 1), (1, "COMMIT", 0),
-            (2, "UPDATE account SET balance = 3 WHERE id = 1", 1), (2, "COMMIT", 0),
-        ]
-        let fixture = try Fixture()
-        let path = try fixture.walBundle(
-            [Self.entries], log: log.map { ($0.sql, $0.changes) },
-            facts: Dictionary(
-                uniqueKeysWithValues: log.enumerated().map { ($0, "\"connection\":\($1.connection)") }))
-        let bundle = try BundleReader(BundleLocation(path: path), scratchDirectory: fixture.directory)
-        let found = Explanation(FailureEvidence(bundle, scratch: fixture.directory), bundle: "b.zip")
-        #expect(!found.findings.contains { $0.code == .busy })
-    }
-
     @Test func manyStatementsTakeLittleTime() throws {
         let log: [(sql: String, changes: Int?)] = (0..<5000).flatMap { number in
             [

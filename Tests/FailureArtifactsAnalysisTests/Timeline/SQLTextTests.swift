@@ -59,7 +59,6 @@ import Testing
         ("SELECT 45 / 2", "22.5", "with * 1.0 / in place of /"),
         ("SELECT count(*) FROM task WHERE owner = 'ann'", "2", "without regard to case"),
         ("SELECT count(*) FROM task WHERE list <> 1", "2", "with IS NOT in place of <>"),
-        ("SELECT avg(minutes) FROM task", "33.75", "with 0 in place of NULL in minutes"),
         (
             "SELECT count(*) FROM task JOIN list ON list.id = task.list", "4",
             "with LEFT JOIN in place of JOIN"
@@ -77,20 +76,14 @@ import Testing
             "with UNION ALL in place of UNION"
         ),
         ("SELECT sum(minutes) FROM task WHERE done = 1", "135", "without the term done = 1"),
-        ("SELECT sum(minutes) FROM task", "105", "with the term done = 1"),
         ("SELECT count(*) FROM task WHERE done = 0 AND list = 1 OR list = 2", "1", "with parentheses"),
-        ("SELECT count(list) FROM task", "4", "with count(*)"),
     ])
     func aVariantGivesTheExpectedResult(sql: String, expected: String, text: String) throws {
         let fixture = try Fixture()
         let connection = try Connection(path: fixture.directory + "/v.sqlite", mode: .create)
         try connection.execute(Self.schema)
-        let schema = try DatabaseSchema("main", of: connection)
-        let variants = QueryVariants(of: sql, in: schema, terms: [:]) { _, column in
-            column.name == "done" ? ["0", "1"] : []
-        }
         let operand = FailureMessage.Operand(expected)
-        let found = variants.all.filter { variant in
+        let found = QueryVariants(of: sql).all.filter { variant in
             // Some variants have no meaning.
             guard let result = try? QueryResult.of(variant.sql, [], on: connection) else { return false }
             return ResultPart.cell(0, prefix: "", suffix: "").gives(operand, in: result)
@@ -104,16 +97,13 @@ import Testing
         let fixture = try Fixture()
         let connection = try Connection(path: fixture.directory + "/v.sqlite", mode: .create)
         try connection.execute(Self.schema)
-        let schema = try DatabaseSchema("main", of: connection)
         let sql =
             "SELECT owner FROM task JOIN list ON list.id = task.list WHERE owner = ? AND minutes > ? AND done IN (?, 1) "
             + "ORDER BY owner LIMIT ?"
-        let variants = QueryVariants(of: sql, in: schema, terms: ["task": ["done = 0"]]) { _, _ in [] }
-        #expect(variants.all.count > 30)
-        for variant in variants.all {
-            // Some variants have no meaning, such as a column that two tables have.
-            guard let statement = try? connection.prepare(variant.sql) else { continue }
-            #expect(statement.parameterCount == 4, "\(variant.sql)")
+        let variants = QueryVariants(of: sql).all
+        #expect(variants.count > 10)
+        for variant in variants {
+            #expect(try connection.prepare(variant.sql).parameterCount == 4, "\(variant.sql)")
         }
     }
 }

@@ -84,23 +84,6 @@ import Testing
                 """), "\(outcome.output)")
     }
 
-    @Test func restoredInvariantsArePossibleCauses() throws {
-        let fixture = try Fixture()
-        try fixture.write(Array(Self.invariant.utf8), to: "invariants/balance.sql")
-        let bundle = try fixture.walBundle(
-            Self.transactions + ["UPDATE account SET balance = 0", "UPDATE account SET balance = 1"])
-        let outcome = run(
-            "explain", bundle, "--all", "--json", "--invariants", fixture.path("invariants"))
-        let found = try findings(outcome)
-        #expect(
-            found == """
-                possible Invariant broken for a while: No balance is negative 3 None None
-                [('account', {'id': 1}, 'updated', {'balance': {'after': -10, 'before': 15}}), ('account', {'id': 2}, 'updated', {'balance': {'after': -5, 'before': 20}})]
-                The query in balance.sql must return no rows. It returned rows from transaction 3 until transaction 5.
-
-                """, "\(found)")
-    }
-
     @Test func theOpenTransactionBrokeIt() throws {
         let fixture = try Fixture()
         try fixture.write(Array(Self.invariant.utf8), to: "invariants/balance.sql")
