@@ -45,7 +45,6 @@ package struct Bisection: Sendable {
         self.hasOpenTransaction = hasOpenTransaction
     }
 
-    /// Returns the place of a state.
     package func place(_ state: Int) -> Place {
         if state > transactions { return .openTransaction }
         return state == 0 ? .start : .transaction(state)

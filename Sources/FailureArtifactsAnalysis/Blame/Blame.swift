@@ -12,7 +12,6 @@ package struct Blame: Sendable {
         package var values: [Column]?
     }
 
-    /// A column and its value.
     package struct Column: Equatable, Sendable {
         package var name: String
         package var value: StoredValue
@@ -22,7 +21,6 @@ package struct Blame: Sendable {
     package struct Transaction: Sendable {
         /// The number in the history; nil for the transaction that was open at the failure.
         package var number: Int?
-        /// The touched rows.
         package var rows: [Finding.Row]
         /// The statements that can have made the changes, without repetitions; empty if they are unknown.
         package var statements: [StatementRecord]
@@ -218,7 +216,6 @@ private struct RowSearch {
         }
     }
 
-    /// Returns the table's name in the schema.
     func tableName() throws -> String {
         let name = address.table
         guard let shape = lastShape else {

@@ -69,7 +69,6 @@ package struct CoreDataStore: Encodable, Equatable {
         case uuid, entities, links
     }
 
-    /// Returns the root entity of a table.
     package func root(ofTable table: String) -> Entity? {
         entities.first { $0.table == table && $0.superentity == nil }
     }

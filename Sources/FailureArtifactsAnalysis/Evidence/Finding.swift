@@ -34,7 +34,6 @@ package struct Finding: Equatable, Sendable {
     package enum Evidence: Int, Comparable, Sendable {
         /// A statement failed with the error that the test reports.
         case error
-        /// The data breaks a rule.
         case brokenRule
         /// Undoing a change gives the expected result.
         case fix
@@ -62,7 +61,6 @@ package struct Finding: Equatable, Sendable {
         case noEffect
         /// Rows that the query leaves out were changed.
         case exclusion
-        /// The query itself.
         case query
         /// Undoing a change takes the result further away from the expected one.
         case recession
@@ -128,7 +126,6 @@ package struct Finding: Equatable, Sendable {
             case missing
         }
 
-        /// A value of the key.
         package struct KeyValue: Equatable, Sendable {
             /// The column, or `rowid`.
             package var column: String

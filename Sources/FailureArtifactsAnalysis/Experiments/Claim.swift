@@ -10,9 +10,7 @@ struct Claim {
         case exists
         /// A number on one side of another one, or that one itself.
         case ordered(isLess: Bool, orEqual: Bool, Double)
-        /// A list with this element.
         case contains(FailureMessage.Operand)
-        /// A list without this element.
         case lacks(FailureMessage.Operand)
         case unknown
     }
@@ -63,7 +61,6 @@ struct Claim {
         }
     }
 
-    /// Reads the claims of a message.
     static func all(in message: FailureMessage) -> [Claim] {
         let text = message.text
         func has(_ part: String) -> Bool { text.contains(part) }

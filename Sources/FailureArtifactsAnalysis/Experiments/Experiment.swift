@@ -26,8 +26,6 @@ struct Experiment {
         var changes: [ScratchStore.Change]
         /// True if undoing one of several rows has the effect.
         var isPart = false
-        /// True if later transactions changed the same numbers, and only the differences were taken back.
-        var isDifference = false
         /// The term of the query without which it depends on the transaction.
         var term: String?
         /// True if the query returns the expected result without that term.
@@ -86,15 +84,7 @@ struct Experiment {
             step.tables.contains { question.reads[folded($0.table.name)] != nil }
                 || step.changes.schema.contains { question.reads[folded($0.name)] != nil }
         }
-        let last = related.prefix(effort.transactions)
-        let compared = question.claim.tested?.telling ?? []
-        let earlier = related.dropFirst(effort.transactions).filter { step in
-            step.wrote { table, cell in
-                question.reads[table] != nil
-                    && cell.new.map { new in compared.contains { $0.matches(new) } } ?? false
-            }
-        }
-        for step in last + earlier.prefix(effort.transactions / 2) {
+        for step in related.prefix(effort.transactions) {
             guard !budget.isUsedUp else { break }
             var trial = trial(of: step, canAsk ? relaxed : nil, in: scratch)
             // A change of the schema can't be undone, but the states before and after it can be compared.
@@ -144,10 +134,6 @@ struct Experiment {
                 trial.effect = .changes
             }
             if result.rows.isEmpty, isOnlyFound(by: read) { trial.effect = .named }
-        } else if let result = resultByDifference(of: read, in: scratch) {
-            trial.effect = .approaches
-            trial.result = result
-            trial.isDifference = true
         } else if let index = firstAffected(relaxed, relaxedResults),
             !relaxed[index].isIdentity || !read.contains(where: isNamed)
         {
@@ -168,23 +154,6 @@ struct Experiment {
             change.row.kind == .inserted
                 && store.keyColumns(of: change.table.table.name).map(folded) == [folded(column)]
         }
-    }
-
-    /// Returns the result after the differences that a transaction made to numbers were taken back; nil unless it is closer to
-    /// the expected one.
-    private func resultByDifference(of changes: [ScratchStore.Change], in scratch: ScratchStore)
-        -> QueryResult?
-    {
-        guard !question.isSource, changes.contains(where: { $0.row.kind == .updated }) else {
-            return nil
-        }
-        let updates = changes.filter { $0.row.kind == .updated }
-        let result = try? scratch.undoing(updates, byDifference: true) {
-            question.ask(scratch.connection)
-        }
-        guard let result = result ?? nil, result != question.result, effect(of: result) <= .approaches
-        else { return nil }
-        return result
     }
 
     /// Returns the first of the relaxed queries whose result has changed; identities come last.

@@ -49,10 +49,6 @@ struct ExperimentFindings {
                 evidence = .named
                 break
             }
-            if trial.isDifference {
-                explanation +=
-                    " Later transactions changed the same numbers, so only the difference was taken back."
-            }
             title =
                 "Without \(part)\(subject), the query returns \(trial.isPart ? "another result" : after ?? "another result")"
             evidence =

@@ -61,7 +61,6 @@ struct LastChanges {
     let store: Timeline
     let claims: [Claim]
 
-    /// The maximum number of findings.
     private static let limit = 3
 
     /// The findings, in no order.

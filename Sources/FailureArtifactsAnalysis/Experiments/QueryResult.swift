@@ -7,7 +7,6 @@ struct QueryResult: Equatable {
     var columns: [String] = []
     var rows: [[StoredValue]] = []
 
-    /// The maximum number of rows.
     static let rowLimit = 1000
 
     /// Runs a query.

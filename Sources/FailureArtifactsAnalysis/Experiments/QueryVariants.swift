@@ -10,7 +10,6 @@ struct QueryVariants {
         let family: Family
     }
 
-    /// The kinds of differences.
     enum Family {
         /// `NOT IN` with a NULL in the list, which never is what was meant.
         case nulls

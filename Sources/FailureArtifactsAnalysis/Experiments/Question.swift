@@ -92,8 +92,6 @@ struct Question {
 
     /// The maximum number of different queries that are tried.
     private static let candidateLimit = 40
-    /// The maximum number of queries on which the questions depend.
-    private static let supportLimit = 6
     /// Functions whose results differ from call to call.
     private static let unsteady: Set = [
         "random", "randomblob", "changes", "total_changes", "last_insert_rowid",
@@ -149,14 +147,13 @@ struct Question {
             let near = matches.first { $0.0.distance == least }
             guard let (best, parts) = near ?? matches.first else { continue }
             found.append(Question(best, claim, parts))
-            supporting += support(of: best, among: candidates)
+            supporting += sources(of: best, among: candidates)
         }
         // The usual order of the operands is right if it is possible.
         if claims.count > 1, found.count == claims.count, found[1].record.order == found[0].record.order
         {
             found.removeLast()
         }
-        if let tested = claims[0].tested { supporting += sources(ofValue: tested, among: candidates) }
         if found.isEmpty {
             found = nearest.prefix(3).map { candidate in
                 let part = candidate.result.flatMap { ResultPart.likely(for: claims[0], in: $0) }
@@ -165,64 +162,13 @@ struct Question {
         }
         var seen = Set(found.map(\.record.order))
         supporting = supporting.filter { seen.insert($0.record.order).inserted }
-        return found + supporting.prefix(supportLimit)
+        return found + supporting
     }
 
-    /// Returns the queries on which the result of a query depends, the nearest ones first.
-    ///
-    /// These found the values of its parameters, or ran in the transaction that wrote such a value: the application may have
-    /// computed it from their results.
-    private static func support(of query: Candidate, among candidates: [Candidate]) -> [Question] {
-        sources(of: query, among: candidates).flatMap { source, column -> [Question] in
-            let name = source.result?.columns[safe: column]
-            let value = source.result?.rows.first?[safe: column]
-            let writing = source.store.steps.last { step in
-                step.wrote { table, cell in
-                    source.reads[table] != nil && folded(cell.column) == name.map(folded)
-                        && cell.new == value
-                }
-            }
-            let own = writing.map { queries(of: $0, in: source.store, among: candidates) } ?? []
-            return [Question(sourceOf: source, column: name)] + own.map { Question(sourceOf: $0) }
-        }
-    }
-
-    /// Returns the queries of the transaction that wrote the number which the assertion got.
-    private static func sources(
-        ofValue operand: FailureMessage.Operand, among candidates: [Candidate]
-    ) -> [Question] {
-        guard operand.values.count == 1, let value = operand.telling.first, value.number != nil else {
-            return []
-        }
-        for store in candidates.map(\.store).uniqued() {
-            let writing = store.steps.last { step in
-                step.wrote { _, cell in cell.new.map(value.matches) ?? false }
-            }
-            guard let writing else { continue }
-            return queries(of: writing, in: store, among: candidates).map { Question(sourceOf: $0) }
-        }
-        return []
-    }
-
-    /// Returns the queries that a transaction ran before its last write.
-    private static func queries(
-        of step: Timeline.Step, in store: Timeline, among candidates: [Candidate]
-    ) -> [Candidate] {
-        guard let write = step.statements.last(where: \.writes) else { return [] }
-        let start = store.transactionStart(of: write)
-        let own = candidates.filter {
-            $0.store === store && $0.statement.record.connection == write.record.connection
-                && $0.statement.order > start && $0.statement.order < write.order
-        }
-        return Array(own.prefix(supportLimit))
-    }
-
-    /// Returns the queries that found the values of a query's parameters, and the columns with these values.
-    private static func sources(of query: Candidate, among candidates: [Candidate]) -> [(
-        Candidate, column: Int
-    )] {
+    /// Returns the queries that found the values of a query's parameters, the nearest ones first.
+    private static func sources(of query: Candidate, among candidates: [Candidate]) -> [Question] {
         let values = query.values.filter { $0 != .null }
-        let others = candidates.compactMap { other -> (Candidate, column: Int)? in
+        let others = candidates.lazy.compactMap { other -> Question? in
             guard other.statement.order < query.statement.order, let result = other.result,
                 result.rows.count <= 20,
                 other.distance == query.distance
@@ -231,7 +177,7 @@ struct Question {
                 let column = row.firstIndex { cell in
                     cell.bindable.map { values.contains($0) && !other.values.contains($0) } ?? false
                 }
-                if let column { return (other, column) }
+                if let column { return Question(sourceOf: other, column: result.columns[safe: column]) }
             }
             return nil
         }
@@ -255,7 +201,7 @@ struct Question {
     }
 
     /// Makes a question on which another one depends, so that no result of its own is expected.
-    private init(sourceOf candidate: Candidate, column: String? = nil) {
+    private init(sourceOf candidate: Candidate, column: String?) {
         self.init(
             candidate, Claim(tested: nil, condition: .unknown), [.all], isSource: true, column: column)
     }
@@ -345,14 +291,5 @@ extension ResultPart {
     fileprivate static func all(for claim: Claim, in result: QueryResult) -> [ResultPart] {
         guard claim.tested == nil, let expected = claim.expected, !claim.isCommon else { return [] }
         return all(giving: expected, in: result).filter { !$0.isEmbedded }
-    }
-}
-
-extension [Timeline] {
-    /// The stores, each once.
-    fileprivate func uniqued() -> [Timeline] {
-        reduce(into: []) { stores, store in
-            if !stores.contains(where: { $0 === store }) { stores.append(store) }
-        }
     }
 }

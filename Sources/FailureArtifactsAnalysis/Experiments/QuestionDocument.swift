@@ -31,7 +31,6 @@ package struct QuestionDocument: Encodable, Sendable {
         self.results = results
     }
 
-    /// The name of the query.
     package var title: String { isMatched ? "failing query" : "last query" }
 
     /// The results as a sentence, such as `It returned 5 before transaction 1, 8 after transaction 4`.

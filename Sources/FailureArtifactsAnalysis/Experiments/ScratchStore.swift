@@ -37,21 +37,18 @@ final class ScratchStore {
     ///
     /// A column is restored only if it still has the value that the change gave it. Otherwise, a later write would be
     /// undone as well. Triggers and foreign keys have no effect.
-    ///
-    /// - `byDifference`: true to take the difference back that a change made to a number if a later write
-    ///   changed it again.
     func undoing<Result>(
-        _ changes: [Change], byDifference: Bool = false, _ body: () throws -> Result
+        _ changes: [Change], _ body: () throws -> Result
     ) throws -> Result {
         try connection.execute("SAVEPOINT undoing")
         defer { try? connection.execute("ROLLBACK TO undoing; RELEASE undoing") }
         // Rows that a transaction inserted make room for those that it deleted.
-        for change in changes where change.row.kind == .inserted { try undo(change, byDifference) }
-        for change in changes where change.row.kind != .inserted { try undo(change, byDifference) }
+        for change in changes where change.row.kind == .inserted { try undo(change) }
+        for change in changes where change.row.kind != .inserted { try undo(change) }
         return try body()
     }
 
-    private func undo(_ change: Change, _ byDifference: Bool) throws {
+    private func undo(_ change: Change) throws {
         guard let shape = schema.tables[folded(change.table.table.name)], shape.kind != .virtual else {
             return
         }
@@ -75,13 +72,6 @@ final class ScratchStore {
             for cell in cells {
                 guard let old = cell.old?.bindable, let new = cell.new?.bindable else { continue }
                 let name = quotedIdentifier(cell.column)
-                if byDifference {
-                    guard cell.old?.number != nil, cell.new?.number != nil else { continue }
-                    try run(
-                        "UPDATE OR IGNORE \(table) SET \(name) = \(name) + ? - ? WHERE \(condition) "
-                            + "AND typeof(\(name)) IN ('integer', 'real')", [old, new] + keyValues)
-                    continue
-                }
                 try run(
                     "UPDATE OR IGNORE \(table) SET \(name) = ? WHERE \(condition) AND \(name) IS ?",
                     [old] + keyValues + [new])

@@ -7,7 +7,6 @@ internal import FailureArtifactsSystem
 protocol FindingRule {
     static var code: Finding.Code { get }
 
-    /// Looks for findings.
     static func findings(
         in store: Timeline, of failure: FailureEvidence
     ) throws -> [Finding]
@@ -77,7 +76,6 @@ package struct Explanation: Encodable {
     /// The default number of findings to show.
     package static let standardCount = 5
 
-    /// The rules.
     static var rules: [any FindingRule.Type] {
         [
             InvariantBroken.self, DifferenceFromPass.self, BrokenReference.self, Integrity.self,
@@ -85,7 +83,6 @@ package struct Explanation: Encodable {
         ]
     }
 
-    /// Derives the findings.
     package init(_ evidence: FailureEvidence, bundle: String) {
         self.bundle = bundle
         let metadata = evidence.metadata

@@ -39,7 +39,6 @@ enum Integrity: FindingRule {
         }
     }
 
-    /// Returns the finding for damage.
     private static func damage(_ lines: [String], in store: Timeline) -> [Finding] {
         let signs = [
             "malformed", "not a database", "*** in database", "missing from index", "wrong # of entries",

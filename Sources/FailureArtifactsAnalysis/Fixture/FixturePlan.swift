@@ -9,7 +9,6 @@ package struct FixturePlan {
     package struct Culprit {
         /// The place of the statements among the transactions.
         package enum Place: Equatable, Sendable {
-            /// The transaction with this number.
             case transaction(Int)
             /// The transaction that was open at the failure.
             case openTransaction
@@ -20,7 +19,6 @@ package struct FixturePlan {
         /// The maximum number of changes that are described.
         private static let changeLimit = 12
 
-        /// The place among the transactions.
         package let place: Place
         /// The transaction's statements that wrote, or the statement that failed or had no effect, oldest first.
         package fileprivate(set) var statements: [StatementRecord]
@@ -51,9 +49,7 @@ package struct FixturePlan {
         }
     }
 
-    /// The finding about the culprit.
     package let finding: Finding
-    /// The store.
     package let store: BundleMetadata.Store
     /// The transaction or statement after the state that the test starts with.
     package private(set) var culprit: Culprit
@@ -129,7 +125,6 @@ package struct FixturePlan {
 
     /// The rows that a fixture doesn't have.
     package enum Omission: Equatable, Sendable {
-        /// None.
         case none
         /// Rows that the transaction neither changed nor refers to.
         case otherRows

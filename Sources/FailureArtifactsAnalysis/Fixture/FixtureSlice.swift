@@ -13,7 +13,6 @@ struct FixtureSlice {
     private static let neededLimit = 10
 
     let finding: Finding
-    /// The transaction.
     let step: Timeline.Step
     /// A query that returns a row after the transaction; nil if no query can tell.
     let query: String?

@@ -24,16 +24,13 @@ struct ReducibleRows {
     private(set) var tables: [String: Table] = [:]
     /// The columns that references lead to, by folded table name.
     private(set) var referenced: [String: Set<String>] = [:]
-    /// The values of the rows' keys.
     private(set) var keys: [[Value]] = []
     /// The rows that each row refers to.
     private var parents: [[Int]] = []
 
     var count: Int { keys.count }
-    /// The set of all rows.
     var all: [Bool] { Array(repeating: true, count: count) }
 
-    /// Reads the rows of a store.
     init(_ schema: DatabaseSchema, of connection: borrowing Connection) throws(SQLiteError) {
         for shape in Self.shapes(in: schema, of: connection) {
             let key =

@@ -31,7 +31,6 @@ package final class StoreReduction {
         case interrupted
     }
 
-    /// The size of a store.
     package struct Size: Equatable, Sendable {
         /// The numbers of rows by table, without tables that a library uses for itself.
         package var rows: [String: Int]

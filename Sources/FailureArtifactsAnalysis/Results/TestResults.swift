@@ -5,7 +5,6 @@ internal import FailureArtifactsSystem
 ///
 /// A test may be repeated.
 package struct TestResult: Sendable {
-    /// A run and its bundles.
     package struct Run: Sendable {
         package var attempt: TestAttempt
         /// The bundles.
@@ -157,19 +156,16 @@ extension TestIdentity {
 
 /// One run of one test, read from a log, an event stream or a bundle.
 package struct TestAttempt: Equatable, Sendable {
-    /// The outcome of the run.
     package enum Outcome: Equatable, Sendable {
         case passed, failed, skipped
         /// The run started, but its end was not recorded.
         case unfinished
     }
 
-    /// One failure of the run.
     package struct Failure: Equatable, Sendable {
         package var message: String
         /// The source file as the framework reports it; nil if it is unknown.
         package var file: String?
-        /// The line number, from 1.
         package var line: Int?
 
         package init(message: String, file: String? = nil, line: Int? = nil) {

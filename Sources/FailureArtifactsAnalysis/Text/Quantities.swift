@@ -176,7 +176,6 @@ package enum MetadataTime {
     }
 }
 
-/// The indefinite article.
 enum Article {
     /// Returns a name with `a` or `an` before it, by the sound that its letters suggest: `an email`, `a user`.
     static func indefinite(_ name: String) -> String {

@@ -35,7 +35,8 @@ package enum StoredText {
 
     /// Returns two different values as text.
     ///
-    /// Values that are too long start shortly before the first difference.
+    /// Values that are too long start shortly before the first difference. To show the last one, too, they may take up to
+    /// four times the width.
     package static func text(of old: StoredValue, _ new: StoredValue, width: Int) -> (
         old: String, new: String
     ) {
@@ -43,13 +44,17 @@ package enum StoredText {
         if !old.isCut, !new.isCut, max(texts.0.utf8.count, texts.1.utf8.count) <= width { return texts }
         let first = Array(texts.0)
         let second = Array(texts.1)
-        var same = 0
-        while same < min(first.count, second.count), first[same] == second[same] { same += 1 }
-        let isLong = max(first.count, second.count) > width
-        let start = isLong && same > width / 2 ? same - width / 4 : 0
+        let (longer, shorter) = (max(first.count, second.count), min(first.count, second.count))
+        let same = zip(first, second).prefix { $0 == $1 }.count
+        let sameEnd = zip(first.reversed(), second.reversed()).prefix { $0 == $1 }.count
+        let start = longer > width && same > width / 2 ? same - width / 4 : 0
+        // An ellipsis and the size take some room.
+        let end = longer - min(sameEnd, shorter - same) + 20
+        let fits = !old.isCut && !new.isCut && end - start <= 4 * width
+        let room = fits ? max(width, end - start) : width
         return (
-            shortened(old, first, from: start, width: width),
-            shortened(new, second, from: start, width: width)
+            shortened(old, first, from: start, width: room),
+            shortened(new, second, from: start, width: room)
         )
     }
 

@@ -13,7 +13,6 @@ package struct ComparedSide {
     /// The state of the store's history; nil for the state at the failure.
     package let state: StoreFile.State?
 
-    /// A one-line title.
     package var title: String {
         (store.map { "\(path), store \($0)" } ?? path) + (state.map { ", \($0)" } ?? "")
     }
@@ -106,7 +105,6 @@ extension StoreChoice {
 
 /// A scratch file that contains a store: a copy from the bundle or a rebuilt state.
 package struct StoreFile {
-    /// A state of a store's history.
     package struct State: Equatable, CustomStringConvertible {
         package let number: Int
         package let transactions: Int

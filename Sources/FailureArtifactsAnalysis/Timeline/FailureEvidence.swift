@@ -17,7 +17,6 @@ package final class FailureEvidence {
     let scratch: String
     let effort: Effort
 
-    /// Reads a bundle.
     package init(
         _ bundle: BundleReader, scratch: String, checking invariants: [Invariant] = [],
         limits: UntrustedLimits = .standard, effort: Effort = .standard

@@ -5,7 +5,6 @@ internal import FailureArtifactsSQLite
 /// An invariant that a store breaks at the failure.
 struct InvariantEvidence {
     let invariant: Invariant
-    /// The names of the query's columns.
     private(set) var columns: [String] = []
     /// The rows that the query returns at the failure, of which a limited number is kept.
     private(set) var rows: [[StoredValue]] = []

@@ -31,7 +31,6 @@ struct SQLText {
     let bytes: [UInt8]
     private(set) var tokens: [Token] = []
 
-    /// Splits a statement.
     init(_ sql: String, limit: Int = .max) {
         bytes = Array(sql.utf8)
         tokens = Self.tokens(of: sql, limit)
@@ -52,7 +51,6 @@ struct SQLText {
         replacing(index..<(index + 1), with: text)
     }
 
-    /// Returns the text of a range of tokens.
     func text(_ range: Range<Int>) -> String {
         String(
             decoding: bytes[
@@ -143,7 +141,6 @@ struct SQLText {
         let table: String
         let name: String
         let depth: Int
-        /// The index of the table's token.
         let index: Int
     }
 

@@ -19,7 +19,6 @@ struct StatementOutline: Equatable {
         case other
     }
 
-    /// The maximum number of words.
     private static let maximumWords = 600
 
     private(set) var kind = Kind.other

@@ -49,7 +49,6 @@ extension Finding.Row.Change {
 }
 
 extension RowChange {
-    /// Returns the change of a column.
     func cell(_ column: String) -> Cell? { cells.first { folded($0.column) == folded(column) } }
 }
 

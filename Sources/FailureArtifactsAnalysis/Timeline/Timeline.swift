@@ -35,14 +35,6 @@ package final class Timeline {
             tables.flatMap { table in table.rows.map { Timeline.row($0, in: table) } }
         }
 
-        /// True if it changed a cell of a certain kind.
-        func wrote(_ isMatch: (_ table: String, _ cell: RowChange.Cell) -> Bool) -> Bool {
-            tables.contains { table in
-                let name = folded(table.table.name)
-                return table.rows.contains { row in row.cells.contains { isMatch(name, $0) } }
-            }
-        }
-
         func table(_ name: String) -> ChangedTable? {
             tables.first { folded($0.table.name) == folded(name) }
         }
@@ -112,7 +104,6 @@ package final class Timeline {
     private var knownQuotation: Statement??
     /// The maximum number of changed rows to keep for a table and a transaction.
     private let rowLimit: Int64
-    /// The usual value of ``rowLimit``.
     package static let rowLimit: Int64 = 2000
 
     /// The statements that ran during the test.
@@ -290,13 +281,6 @@ package final class Timeline {
     /// Returns the transaction that a statement was part of; nil if it was outside of any.
     func transaction(of statement: Statement) -> LoggedTransaction? {
         transactionsOfStatements[statement.order].map { transactions[$0] }
-    }
-
-    /// Returns the number of the first statement of the transaction that a statement was part of.
-    ///
-    /// Without a transaction, it is the statement's own number.
-    func transactionStart(of statement: Statement) -> UInt64 {
-        transaction(of: statement).map { statements[$0.statements[0]].order } ?? statement.order
     }
 
     /// True if the transaction of a statement ended with a rollback.

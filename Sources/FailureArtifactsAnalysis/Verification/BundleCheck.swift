@@ -4,9 +4,7 @@ package import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 internal import FailureArtifactsZip
 
-/// The result of checking a bundle.
 package struct BundleCheck: Encodable, Equatable {
-    /// The path of the bundle.
     package var bundle: String
     package var ok = true
     /// The problems, as full sentences.

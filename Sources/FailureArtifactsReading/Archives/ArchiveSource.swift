@@ -17,7 +17,6 @@ struct ArchiveSource: Sendable {
     /// It is at most the file's size, and so never above `Int64.max`.
     let size: UInt64
 
-    /// Opens a file.
     init(path: String) throws(ZipError.Reason) {
         let isPipe: Bool
         do throws(SystemError) {

@@ -3,7 +3,6 @@ internal import FailureArtifactsZip
 
 /// Reads the list of entries and checks everything that can be checked without their content.
 enum CentralDirectory {
-    /// Reads the entries of an archive.
     static func read(
         from source: ArchiveSource, path: String
     ) throws(ZipError) -> (entries: [ZipEntry], indices: [String: Int]) {

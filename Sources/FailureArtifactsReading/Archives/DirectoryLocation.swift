@@ -6,7 +6,6 @@ internal import FailureArtifactsZip
 /// All arithmetic uses 64-bit values and can't overflow: an archive has at most `Int64.max` bytes, and every
 /// value of a record is compared before it is added to anything.
 struct DirectoryLocation: Equatable {
-    /// The maximum number of entries.
     static let maximumEntries: UInt64 = 100_000
     /// The maximum size of the central directory, in bytes.
     static let maximumSize: UInt64 = 256 << 20

@@ -4,7 +4,6 @@ internal import FailureArtifactsZip
 
 /// A decompressor for raw deflate data (RFC 1951), the form that ZIP uses.
 struct Inflater: ~Copyable {
-    /// The result of one step.
     struct Step {
         /// The number of input bytes consumed.
         let consumed: Int
@@ -17,7 +16,6 @@ struct Inflater: ~Copyable {
     // zlib keeps the structure's address, so it must not move.
     private let stream: UnsafeMutablePointer<z_stream>
 
-    /// Creates a decompressor.
     init() throws(ZipError.Reason) {
         stream = .allocate(capacity: 1)
         stream.initialize(to: z_stream())

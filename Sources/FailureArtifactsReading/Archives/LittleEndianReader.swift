@@ -56,7 +56,6 @@ struct LittleEndianReader {
         return UInt64(try readUInt32()) << 32 | low
     }
 
-    /// Returns the next `count` bytes.
     mutating func readBytes(_ count: Int) throws(ZipError.Reason) -> [UInt8] {
         let start = position
         try skip(count)
@@ -70,7 +69,6 @@ struct LittleEndianReader {
         return try LittleEndianReader(bytes, start..<position)
     }
 
-    /// Skips `count` bytes.
     mutating func skip(_ count: Int) throws(ZipError.Reason) {
         guard count >= 0, count <= remaining else { throw .truncated }
         position += count

@@ -18,7 +18,6 @@ package struct ZipEntry: Equatable, Sendable {
                 }
         }
 
-        /// The method's number.
         var number: UInt16 {
             switch self {
             case .stored: ZipFormat.Method.stored
@@ -34,7 +33,6 @@ package struct ZipEntry: Equatable, Sendable {
     package let name: String
     package let isDirectory: Bool
     package let method: Method
-    /// The CRC-32 of the content.
     package let crc32: UInt32
     /// The size of the data in the archive, in bytes.
     package let compressedSize: UInt64
@@ -51,7 +49,6 @@ package struct ZipEntry: Equatable, Sendable {
     /// The offset at which the next entry or the central directory starts.
     let limit: UInt64
 
-    /// The undecoded name.
     var nameBytes: [UInt8] { rawName ?? Array(name.utf8) }
 
     init(_ header: CentralDirectoryHeader, name: String, limit: UInt64) {

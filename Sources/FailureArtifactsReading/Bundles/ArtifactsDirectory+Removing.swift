@@ -13,7 +13,6 @@ extension ArtifactsDirectory {
         }
     }
 
-    /// The result of removing a bundle.
     package enum Removal: Equatable, Sendable {
         /// The bundle was removed; the value is its size in bytes.
         case removed(UInt64)

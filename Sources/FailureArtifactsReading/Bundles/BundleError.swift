@@ -4,7 +4,6 @@ package import FailureArtifactsZip
 
 /// The error for a bundle that can't be found or read.
 package struct BundleError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// The reason for the error.
     package enum Reason: Equatable, Sendable {
         /// There is no file at that path.
         case notFound

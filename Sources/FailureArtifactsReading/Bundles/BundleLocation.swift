@@ -4,7 +4,6 @@ internal import FailureArtifactsZip
 
 /// The location of a bundle: a file, or an entry of a zip of bundles.
 package struct BundleLocation: Hashable, Sendable, CustomStringConvertible {
-    /// The path of the file.
     package let path: String
     /// The name of the bundle's entry in the file; nil if the file itself is the bundle.
     package let inner: String?
@@ -18,7 +17,6 @@ package struct BundleLocation: Hashable, Sendable, CustomStringConvertible {
     /// `download.zip/A.b-01234567.zip`.
     package var description: String { inner.map { path + "/" + $0 } ?? path }
 
-    /// The bundle's file name.
     package var name: String { Path.name(of: inner ?? path) }
 
     /// Opens the bundle's archive.
@@ -72,7 +70,6 @@ package struct BundleSource: Sendable {
     /// It is never empty.
     package let locations: [BundleLocation]
 
-    /// Opens a zip.
     package init(path: String, limits: ZipLimits = .standard) throws(BundleError) {
         let location = BundleLocation(path: path)
         archive = try location.openArchive(scratchDirectory: "", limits: limits)

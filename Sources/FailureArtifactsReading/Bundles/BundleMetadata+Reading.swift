@@ -92,7 +92,6 @@ extension BundleMetadata {
 }
 
 extension BundleMetadata {
-    /// Reads the metadata of a bundle.
     package init(in archive: ZipArchive, of bundle: String) throws(BundleError) {
         guard let entry = archive.entry(named: Self.entryName) else {
             throw BundleError(bundle, .noMetadata)

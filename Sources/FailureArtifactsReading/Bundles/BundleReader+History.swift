@@ -5,7 +5,6 @@ internal import FailureArtifactsZip
 
 /// A store's history, extracted from its bundle together with the matching copy.
 package struct ExtractedHistory: ~Copyable, Sendable {
-    /// The name of the history's entry.
     package let entry: String
     package let reader: HistoryReader
     /// The path of the copy with the last state.

@@ -39,7 +39,6 @@ struct BTreePages: ~Copyable {
     private let usableSize: Int
     private let isAutoVacuum: Bool
 
-    /// Opens a file.
     init(path: String) throws(SystemError) {
         let file = try File(sharing: path)
         let bytes = try file.size()

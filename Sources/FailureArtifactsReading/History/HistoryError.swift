@@ -3,7 +3,6 @@ package import FailureArtifactsSystem
 
 /// An error in reading a history.
 package struct HistoryError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// The kinds of failure.
     package enum Reason: Equatable, Sendable {
         /// The history file is invalid; the text is a clause that gives the reason.
         case damaged(String)
@@ -16,7 +15,6 @@ package struct HistoryError: Error, Equatable, Sendable, CustomStringConvertible
         case system(SystemError)
     }
 
-    /// The path of the file.
     package let path: String
     package let reason: Reason
 
@@ -25,7 +23,6 @@ package struct HistoryError: Error, Equatable, Sendable, CustomStringConvertible
         self.reason = reason
     }
 
-    /// A full sentence.
     package var description: String { description(ofHistory: "'\(path)'") }
 
     /// Returns a description that uses a given name for the history file.
@@ -66,7 +63,6 @@ extension HistoryError {
 /// `0` is the state before the first transaction of a history, and `N` is the state after the Nth. Negative
 /// numbers count from the end: `-1`, or `last`, is the state at the failure, and `-2` is one transaction earlier.
 package struct CommitReference: Equatable, Sendable, CustomStringConvertible {
-    /// The last state.
     package static let last = CommitReference(number: -1, description: "last")
 
     private let number: Int

@@ -7,7 +7,6 @@ internal import FailureArtifactsSystem
 ///
 /// The index is in memory and takes at most 1/129 of the file's size. Pages are read on demand.
 package struct HistoryReader: ~Copyable, Sendable {
-    /// A transaction of the history.
     package struct Transaction: Sendable, Equatable {
         /// The size of the database after the transaction, in pages.
         package let databaseSize: UInt32
@@ -141,7 +140,6 @@ package struct HistoryReader: ~Copyable, Sendable {
         return bytes
     }
 
-    /// Reads an image.
     func readImage(
         _ index: Int, into buffer: UnsafeMutableRawBufferPointer
     ) throws(HistoryError) {

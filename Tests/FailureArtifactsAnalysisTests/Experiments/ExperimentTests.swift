@@ -110,16 +110,7 @@ import Testing
                 Step(sql: "UPDATE task SET minutes = minutes + 10 WHERE id = 2"), query(Self.sum),
             ], equal("175", "160"))
         #expect(found.first?.title == "Without transaction 4, the query returns 165")
-        let first = try #require(found.first { $0.transaction == 3 })
-        #expect(first.title == "Without transaction 3, the query returns 170")
-        #expect(first.explanation.hasSuffix("so only the difference was taken back."))
-        let texts = try findings(
-            [
-                Step(sql: "UPDATE task SET title = 'Wipe' WHERE id = 1"),
-                Step(sql: "UPDATE task SET title = 'Mop' WHERE id = 1"),
-                query("SELECT title FROM task WHERE id = 1"),
-            ], equal("Mop", "Sweep"))
-        #expect(texts.contains { $0.transaction == 3 && $0.undone == nil })
+        #expect(found.contains { $0.transaction == 3 && $0.undone == nil })
     }
 
     @Test func oneOfTheRowsOfATransactionIsTheWrongOne() throws {

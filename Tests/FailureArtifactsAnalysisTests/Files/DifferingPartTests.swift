@@ -1,4 +1,3 @@
-import FailureArtifactsReading
 import FailureArtifactsTestStores
 import Testing
 
@@ -49,16 +48,5 @@ import Testing
     /// Sequences with more elements than a limit aren't compared one by one.
     @Test func aLongChangedSequenceIsOnePart() {
         #expect(DifferingPart.all(from: Array(0..<5000), to: Array(9000..<14000)).count == 1)
-    }
-
-    /// Long values start shortly before the first difference.
-    @Test func longValues() {
-        let dark = #"{"fontSize":12,"language":"en","newsletter":true,"theme":"dark"}"#
-        let values = [dark, dark.replacing("dark", with: "light")].map {
-            StoredValue(.text(Array($0.utf8)))
-        }
-        let texts = StoredText.text(of: values[0], values[1], width: 24)
-        #expect(texts.old == #"…eme":"dark"}'"#)
-        #expect(texts.new == #"…eme":"light"}'"#)
     }
 }

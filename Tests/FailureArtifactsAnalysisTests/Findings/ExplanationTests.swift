@@ -145,7 +145,6 @@ import Testing
         let updates = store.statements.filter { $0.outline.kind == .update }
         for (number, update) in updates.enumerated() {
             #expect(store.isRolledBack(update) == (number % 3 == 0))
-            #expect(store.transactionStart(of: update) == update.order - 2)
         }
         // Time that grows with the square of the statements would be minutes.
         #expect(!Explanation(evidence, bundle: "b.zip").findings.isEmpty)

@@ -1,4 +1,5 @@
 import FailureArtifactsBundle
+import FailureArtifactsReading
 import FailureArtifactsSystem
 import FailureArtifactsTestFixtures
 import Foundation
@@ -207,5 +208,23 @@ import Testing
     ])
     func whatIsNoDuration(_ text: String) {
         #expect(DurationText.seconds(text) == nil)
+    }
+
+    /// Long values start shortly before the first difference, and end after the last one if it isn't far.
+    @Test func longValuesThatDiffer() {
+        let dark = #"{"fontSize":12,"language":"en","newsletter":true,"theme":"dark"}"#
+        let light = dark.replacing("dark", with: "light")
+        func texts(_ old: String, _ new: String) -> [String] {
+            let values = [old, new].map { StoredValue(.text(Array($0.utf8))) }
+            let texts = StoredText.text(of: values[0], values[1], width: 24)
+            return [texts.old, texts.new]
+        }
+        #expect(texts(dark, light) == [#"…eme":"dark"}'"#, #"…eme":"light"}'"#])
+        let both = texts(dark, light.replacing("en\"", with: "de\""))
+        #expect(both[0].contains("en") && both[0].contains("dark"))
+        #expect(both[1].contains("de") && both[1].contains("light"))
+        let far = texts(
+            "a" + String(repeating: "-", count: 300) + "b", "c" + String(repeating: "-", count: 300))
+        #expect(far.allSatisfy { $0.count <= 24 })
     }
 }

@@ -95,11 +95,10 @@ import Testing
             """
             1,Fruit,りんご,2026-11-21T07:09:09.250Z,2,1
             2,Citrus,みかん,1970-01-01T00:00:00.000Z,1,2
-            4,Citrus,ゆず,2026-11-21T07:08:09.250Z,2,,
+            4,Citrus,ゆず,2026-11-21T07:08:09.250Z,2,
             """
         ),
         ("SELECT name FROM citrus ORDER BY _id", "みかん\nゆず"),
-        ("SELECT name, \"Fruit.basket\" FROM Basket", "red,2\nみかん箱,4 1"),
         ("SELECT * FROM \"Fruit.tags\"", "1,2,1024\n2,2,1024"),
         ("SELECT * FROM 果物屋", "1,2001-01-01T00:00:00.000Z,八百屋"),
         ("SELECT count(*) FROM ZFRUIT", "3"),

@@ -72,7 +72,8 @@ import Testing
                 == Outcome(
                     status: 66, output: "",
                     error:
-                        "error: '\(path)' has no store 'nope': choose one of 'ledger', 'ledger.committed'.\n")
+                        "error: '\(path)' has no store 'nope': choose one of 'ledger', 'ledger.committed'.\n"
+                )
         )
         #expect(
             run("query", path, "SELECT 1", "--store=vanished").error
