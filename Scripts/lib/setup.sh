@@ -130,14 +130,7 @@ set_up_tests() {
     need_command strip binutils
     # The benchmarks compare with it.
     need_command pigz pigz
-    # The tests try the completions in these shells, and read the manual page with two programs.
-    if [ "$(uname)" = Linux ]; then
-        need_command zsh zsh
-        need_command fish fish
-        need_command mandoc mandoc
-        need_command groff groff
-    fi
-    # They run C code for arm64, as programs and under a kernel.
+    # The tests run C code for arm64, as programs and under a kernel.
     if emulates_arm64; then
         need_command qemu-aarch64 qemu-user
         need_command qemu-system-aarch64 qemu-system-arm

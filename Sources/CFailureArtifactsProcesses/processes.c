@@ -6,11 +6,9 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
-#include <termios.h>
 #include <unistd.h>
 
 #ifdef __linux__
@@ -75,32 +73,4 @@ int failure_artifacts_ended_child(int waits) {
 int failure_artifacts_available_bytes(int descriptor) {
     int count = 0;
     return ioctl(descriptor, FIONREAD, &count) == 0 ? count : 0;
-}
-
-int failure_artifacts_open_terminal(int like, int ends[2]) {
-    ends[1] = -1;
-    ends[0] = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
-    if (ends[0] < 0) return -1;
-    const char *name = NULL;
-    if (grantpt(ends[0]) == 0 && unlockpt(ends[0]) == 0) name = ptsname(ends[0]);
-    if (name) ends[1] = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
-    if (ends[1] < 0) {
-        int code = errno;
-        close(ends[0]);
-        errno = code;
-        return -1;
-    }
-    struct termios settings;
-    if (tcgetattr(like, &settings) == 0) {
-        // The outer terminal processes the output that is passed on to it.
-        settings.c_oflag &= ~(tcflag_t)OPOST;
-        tcsetattr(ends[1], TCSANOW, &settings);
-    }
-    failure_artifacts_copy_size(like, ends[0]);
-    return 0;
-}
-
-void failure_artifacts_copy_size(int from, int to) {
-    struct winsize size;
-    if (ioctl(from, TIOCGWINSZ, &size) == 0) ioctl(to, TIOCSWINSZ, &size);
 }

@@ -12,7 +12,7 @@ package enum CommandLineTool {
             DiffCommand.self, ReduceCommand.self, ExtractCommand.self,
             VerifyCommand.self,
             SweepCommand.self, PruneCommand.self, ReportCommand.self, MergeCommand.self,
-            JUnitCommand.self, SummaryCommand.self, CompletionsCommand.self, ManualCommand.self,
+            JUnitCommand.self, SummaryCommand.self,
         ]
     }
 

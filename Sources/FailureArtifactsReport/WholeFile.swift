@@ -72,15 +72,23 @@ package enum WholeFile {
     }
 
     /// Creates a directory for output, and its missing parents; an existing one stays unchanged.
-    package static func createDirectory(_ directory: String) throws {
-        try createDirectory(directory, for: directory)
+    ///
+    /// - `path`: the path for which the directory is needed; nil for the directory itself.
+    package static func createDirectory(_ directory: String, for path: String? = nil) throws {
+        try checkDirectory(directory, for: path)
+        try FileSystem.createDirectory(directory, permissions: 0o777)
     }
 
     /// Checks that a directory for output exists or can be created, and that it can be written to.
     ///
     /// It creates nothing.
-    package static func checkDirectory(_ directory: String) throws {
-        try checkDirectory(directory, for: directory)
+    package static func checkDirectory(_ directory: String, for path: String? = nil) throws {
+        guard let error = FileSystem.obstacle(toWritingInto: directory) else { return }
+        guard error.isAlreadyExists else { throw error }
+        throw CommandError(
+            .inputOutput,
+            "'\(path ?? directory)' cannot be written: '\(error.path)' is not a directory. Give another path."
+        )
     }
 
     /// Makes a file under a temporary name beside its path, and renames it.
@@ -104,21 +112,6 @@ package enum WholeFile {
             }
             throw SystemError(error.path == part ? error.operation : "create", path, code: error.code)
         }
-    }
-
-    /// Creates the directory that a path needs.
-    private static func createDirectory(_ directory: String, for path: String) throws {
-        try checkDirectory(directory, for: path)
-        try FileSystem.createDirectory(directory, permissions: 0o777)
-    }
-
-    /// Checks that a directory exists or can be created.
-    private static func checkDirectory(_ directory: String, for path: String) throws {
-        guard let error = FileSystem.obstacle(toWritingInto: directory) else { return }
-        guard error.isAlreadyExists else { throw error }
-        throw CommandError(
-            .inputOutput,
-            "'\(path)' cannot be written: '\(error.path)' is not a directory. Give another path.")
     }
 
     /// Rejects a path that ends in a slash, which names a directory.

@@ -28,17 +28,6 @@ import Testing
         String(decoding: try FileSystem.contents(ofFile: fixture.path(name)), as: UTF8.self)
     }
 
-    @Test func missingDirectoriesAreCreated() throws {
-        try WholeFile.write("page", to: fixture.path("a/b/page.html"))
-        #expect(try text("a/b/page.html") == "page")
-        try WholeFile.create(fixture.path("c/d/store")) { part in
-            try FileSystem.write(Array("store".utf8), toNewFile: part)
-        }
-        #expect(try text("c/d/store") == "store")
-        #expect(try names("a/b") == ["page.html"])
-        #expect(try names("c/d") == ["store"])
-    }
-
     @Test func anUnfinishedFileHasAnotherName() throws {
         let path = fixture.path("new/store")
         try WholeFile.create(path) { part in
@@ -93,30 +82,6 @@ import Testing
     @Test func checksCreateNothing() throws {
         try WholeFile.checkNew(fixture.path("a/b/file"))
         try WholeFile.checkDirectory(fixture.path("a/b"))
-        #expect(try names().isEmpty)
-    }
-
-    @Test(arguments: ["file/page", "file/a/b/page"])
-    func aFileInPlaceOfADirectoryIsNamed(_ name: String) throws {
-        let file = try fixture.write([], to: "file")
-        let path = fixture.path(name)
-        let error = CommandError(
-            .inputOutput, "'\(path)' cannot be written: '\(file)' is not a directory. Give another path."
-        )
-        #expect(throws: error) { try WholeFile.checkNew(path) }
-        #expect(throws: error) { try WholeFile.write("", to: path) }
-        #expect(throws: error) { try WholeFile.create(path) { _ in } }
-        #expect(throws: error) { try WholeFile.createDirectory(path) }
-        #expect(throws: error) { try WholeFile.checkDirectory(path) }
-    }
-
-    @Test func aPathThatEndsInASlashIsADirectory() throws {
-        let path = fixture.path("new/")
-        let error = CommandError(
-            .inputOutput,
-            "'\(path)' is a directory, so no file is written there. Give the path of a file.")
-        #expect(throws: error) { try WholeFile.write("", to: path) }
-        #expect(throws: error) { try WholeFile.create(path) { _ in } }
         #expect(try names().isEmpty)
     }
 }

@@ -31,12 +31,4 @@ int failure_artifacts_ended_child(int waits);
 /// Returns the number of bytes in a pipe, given its reading end.
 int failure_artifacts_available_bytes(int descriptor);
 
-/// Opens a pseudo-terminal with another terminal's settings and size, but without output processing.
-///
-/// ends[0] reads the data that is written to ends[1]. Returns 0, or -1 and sets errno.
-int failure_artifacts_open_terminal(int like, int ends[2]);
-
-/// Copies a terminal's size to another terminal. Does nothing if `from` isn't a terminal.
-void failure_artifacts_copy_size(int from, int to);
-
 #endif

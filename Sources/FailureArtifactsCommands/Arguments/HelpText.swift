@@ -90,17 +90,9 @@ enum HelpText {
 
     /// Breaks a usage line between its parts.
     private static func usage(_ parts: [String]) -> String {
-        var (text, columns) = ("", 0)
-        for part in parts {
-            let needed = TextWidth.columns(of: part) + 1
-            if columns > 0, columns + needed > width {
-                text += "\n       " + part
-                columns = 6 + needed
-            } else {
-                text += (columns > 0 ? " " : "") + part
-                columns += columns > 0 ? needed : needed - 1
-            }
-        }
-        return text
+        // A no-break space keeps the words of a part together.
+        let text = parts.map { $0.replacing(" ", with: "\u{A0}") }.joined(separator: " ")
+        return TextWrap.lines(of: text, width: width, indent: 7, firstIndent: 0)
+            .joined(separator: "\n").replacing("\u{A0}", with: " ")
     }
 }

@@ -9,12 +9,6 @@ extension Syntax.Option {
             "The store, by its name or entry. NAME.committed is the committed state of a store with an open "
             + "transaction. By default, the first store.")
 
-    static let redactions = Syntax.Option(
-        "--redactions", value: "FILE",
-        help:
-            "Leave out the data that a JSON file with redaction rules names: tables, columns and attachments. By "
-            + "default, the file is the one that FAILURE_ARTIFACTS_REDACTIONS names.")
-
     static let commit = Syntax.Option(
         "--at", value: "N",
         help:

@@ -1,32 +1,7 @@
 /// The declaration of a command's arguments.
 ///
-/// The parser, `--help`, the manual page and the shell completions all use it.
+/// The parser and `--help` use it.
 package struct Syntax: Sendable {
-    /// The kind of a value, for shell completion.
-    package enum ValueKind: Equatable, Sendable {
-        /// Any text.
-        case text
-        /// One of these words.
-        case words([String])
-        case file
-        case directory
-        /// A bundle, a zip of bundles or a directory.
-        case bundle
-        /// A program with its arguments.
-        case command
-
-        /// Derives the kind from a value's placeholder name.
-        init(of name: String) {
-            switch name {
-            case "FILE", "A", "B": self = .file
-            case "DIR": self = .directory
-            case "BUNDLE", "PATH": self = .bundle
-            case "CMD": self = .command
-            default: self = .text
-            }
-        }
-    }
-
     /// An option: `--json`, `--store NAME`.
     package struct Option: Sendable {
         /// The name, with two dashes.
@@ -35,8 +10,6 @@ package struct Syntax: Sendable {
         package let short: String?
         /// The value's placeholder in `--help`; nil for an option that takes no value.
         package let value: String?
-        /// The kind of the value, for shell completion.
-        package let kind: ValueKind
         /// True if the command can't do without the option.
         ///
         /// The command itself checks it; usage lines show it without brackets.
@@ -44,13 +17,12 @@ package struct Syntax: Sendable {
         package let help: String
 
         package init(
-            _ name: String, short: String? = nil, value: String? = nil, kind: ValueKind? = nil,
-            isRequired: Bool = false, help: String
+            _ name: String, short: String? = nil, value: String? = nil, isRequired: Bool = false,
+            help: String
         ) {
             self.name = name
             self.short = short
             self.value = value
-            self.kind = kind ?? ValueKind(of: value ?? "")
             self.isRequired = isRequired
             self.help = help
         }
@@ -74,15 +46,13 @@ package struct Syntax: Sendable {
         ///
         /// Only the first positional can be so. It is omitted if the others that are needed take all arguments.
         package let isArtifacts: Bool
-        package let kind: ValueKind
         package let help: String
 
         package init(
             _ name: String, isRepeated: Bool = false, isOptional: Bool = false,
-            isArtifacts: Bool = false, kind: ValueKind? = nil, help: String
+            isArtifacts: Bool = false, help: String
         ) {
             self.name = name
-            self.kind = kind ?? ValueKind(of: name)
             self.isRepeated = isRepeated
             self.isOptional = isOptional || isArtifacts
             self.isArtifacts = isArtifacts

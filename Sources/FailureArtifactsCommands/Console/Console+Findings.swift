@@ -17,52 +17,25 @@ extension Console {
     /// Returns the best finding of each of the first bundles.
     ///
     /// A bundle that can't be read, or that exceeds the limits of ``FindingSearch``, has none.
-    ///
-    /// - `comparesPasses`: true to compare each bundle with one of the same test that passed and lies beside
-    ///   it.
-    func bestFindings(of paths: [String], comparesPasses: Bool = false) -> [String: Finding] {
+    func bestFindings(of paths: [String]) -> [String: Finding] {
         var findings: [String: Finding] = [:]
-        for path in paths.prefix(FindingSearch.bundles) {
-            findings[path] = try? bestFinding(of: path, comparesPasses)
-        }
+        for path in paths.prefix(FindingSearch.bundles) { findings[path] = try? bestFinding(of: path) }
         return findings
     }
 
-    private func bestFinding(of path: String, _ comparesPasses: Bool) throws -> Finding? {
+    private func bestFinding(of path: String) throws -> Finding? {
         try withBundle(at: path) { bundle, scratch in
             let sizes = bundle.metadata.storeChoices.map { bundle.size(ofEntry: $0.entry) ?? 0 }
             guard bundle.metadata.stores.count <= FindingSearch.stores,
                 sizes.allSatisfy({ $0 <= FindingSearch.storeBytes / UInt64(sizes.count) })
             else { return nil }
             let evidence = FailureEvidence(
-                bundle, scratch: scratch, checking: try invariants(in: nil), limits: limits.store,
-                effort: .small)
-            if comparesPasses {
-                let other = Path.join(scratch, "passing")
-                try FileSystem.createDirectory(other)
-                evidence.passing = passingBundle(besides: bundle, scratch: other).map {
-                    FailureEvidence(
-                        $0, scratch: other, limits: limits.store, effort: .small)
-                }
-            }
+                bundle, scratch: scratch, limits: limits.store, effort: .small)
             // A change of which nothing is known but its time says too little to stand beside a failure.
             return Explanation(evidence, bundle: path).findings.first.flatMap {
                 $0.evidence == .last ? nil : $0
             }
         }
-    }
-}
-
-extension Console {
-    /// Returns the newest bundle of the same test that passed and lies beside each of the first bundles.
-    func passingBundles(besides paths: [String]) -> [String: String] {
-        var result: [String: String] = [:]
-        for path in paths.prefix(FindingSearch.bundles) {
-            result[path] = try? withBundle(at: path) { bundle, scratch in
-                passingBundle(besides: bundle, scratch: scratch)?.location.path
-            }
-        }
-        return result
     }
 
     /// Returns the newest bundle of the same test that passed and lies beside a bundle.

@@ -1,186 +1,158 @@
 internal import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
+internal import FailureArtifactsReport
 internal import FailureArtifactsSystem
 
 extension Console {
-    /// Reads a small value from each bundle at `paths`, on all cores.
+    /// The number of bundles that are read at a time: enough to keep all cores busy, and few enough to bound memory.
+    private static let batch = 64 * Threads.cores
+
+    /// Reads a small value from each bundle at `paths`, on all cores, and passes it to `body`.
     ///
-    /// Problems with one path or bundle are reported. The other bundles are still read.
+    /// A problem with one path or bundle is reported, and the other bundles are still read. An error of `body`, such as a
+    /// full disk, ends the work.
     ///
-    /// - `task`: the label of the progress bar on a terminal; nil for no bar.
     /// - `read`: called for each bundle on any thread, with the bundle's size in bytes.
     func readBundles<Value: Sendable>(
-        at paths: [String], scratch: String, task: String? = nil,
+        at paths: [String], scratch: String,
         _ read: @escaping @Sendable (BundleLocation, ZipArchive, UInt64) throws -> Value,
         _ body: (Value) throws -> Void
     ) throws -> ExitCode {
-        try readSources(
-            at: paths, task: task,
-            { source, location in
-                let archive = try source.open(location, scratchDirectory: scratch)
-                return try read(location, archive, source.size(of: location))
-            }, body)
-    }
-
-    /// Reads from bundles like ``readBundles(at:scratch:task:_:_:)``, but passes the zip that is or contains the
-    /// bundle.
-    func readSources<Value: Sendable>(
-        at paths: [String], task: String?,
-        _ read: @escaping @Sendable (BundleSource, BundleLocation) throws -> Value,
-        _ body: (Value) throws -> Void
-    ) throws -> ExitCode {
-        for path in paths { try recoverTests(at: path) }
-        let plans = paths.map(Plan.init)
-        var batches = BundleBatches(console: self, task: task, total: plans.reduce(0) { $0 + $1.count })
-        defer { progress.clear() }
-        for plan in plans { try batches.read(plan, read, body) }
-        return batches.code
-    }
-}
-
-/// Bundles that are read in batches, on all cores.
-private struct BundleBatches {
-    /// The number of bundles in a batch: enough to keep all threads busy, and few enough to bound memory.
-    private static let size = 64 * Threads.cores
-
-    let console: Console
-    /// The label of the progress bar; nil for no bar.
-    let task: String?
-    /// The number of bundles found so far.
-    var total: Int
-    private var done = 0
-    /// The first failure's exit code.
-    private(set) var code = ExitCode.done
-
-    init(console: Console, task: String?, total: Int) {
-        self.console = console
-        self.task = task
-        self.total = total
-    }
-
-    /// Reads the bundles at one path of the command line.
-    mutating func read<Value: Sendable>(
-        _ plan: Plan, _ read: @escaping @Sendable (BundleSource, BundleLocation) throws -> Value,
-        _ body: (Value) throws -> Void
-    ) throws {
-        let candidates: [BundleLocation]
-        do {
-            candidates = try plan.candidates.get()
-        } catch {
-            return fail(error)
+        var code = ExitCode.done
+        func fail(_ error: any Error) {
+            let failure = failure(error)
+            report(failure)
+            if code == .done { code = failure.exitCode }
         }
-        let limits = console.limits.archive
-        for start in stride(from: 0, to: candidates.count, by: Self.size) {
-            console.startReading()
-            let part = Array(candidates[start..<min(start + Self.size, candidates.count)])
-            for opened in Threads.map(part, { Opened($0, limits, read) }) {
-                switch opened {
-                case .one(let result): try take([result], of: plan, body)
-                case .several(let path): try readAll(in: path, of: plan, read, body)
+        let limits = limits.archive
+        for path in paths {
+            let findings: [BundleLocator.Finding]
+            do {
+                try recoverTests(at: path)
+                findings = try BundleLocator.findings(at: path)
+            } catch {
+                fail(error)
+                continue
+            }
+            for start in stride(from: 0, to: findings.count, by: Self.batch) {
+                startReading()
+                let part = Array(findings[start..<min(start + Self.batch, findings.count)])
+                let results = Threads.map(part) { finding in
+                    Result {
+                        if let problem = finding.problem { throw problem }
+                        let location = finding.location
+                        let archive = try location.openArchive(scratchDirectory: scratch, limits: limits)
+                        return try read(location, archive, location.size())
+                    }
+                }
+                for (finding, result) in zip(part, results) {
+                    switch result {
+                    case .success(let value): try body(value)
+                    case .failure where finding.problem?.reason == .noMetadata:
+                        try warn("'\(finding.location)' is passed over: it is a zip, but no bundle.")
+                    case .failure(let error): fail(error)
+                    }
                 }
             }
         }
-    }
-
-    /// Reads all bundles in a zip of bundles.
-    private mutating func readAll<Value: Sendable>(
-        in path: String, of plan: Plan,
-        _ read: @escaping @Sendable (BundleSource, BundleLocation) throws -> Value,
-        _ body: (Value) throws -> Void
-    ) throws {
-        let source: BundleSource
-        do {
-            source = try BundleSource(path: path, limits: console.limits.archive)
-        } catch {
-            return fail(error)
-        }
-        total += source.locations.count - 1
-        for start in stride(from: 0, to: source.locations.count, by: Self.size) {
-            console.startReading()
-            let end = min(start + Self.size, source.locations.count)
-            let results = Threads.map(Array(source.locations[start..<end])) { location in
-                Result { try read(source, location) }
-            }
-            try take(results, of: plan, body)
-        }
-    }
-
-    private mutating func take<Value>(
-        _ results: [Result<Value, any Error>], of plan: Plan, _ body: (Value) throws -> Void
-    ) throws {
-        for result in results {
-            done += 1
-            if let task { console.progress.show(task, done: done, total: total) }
-            do {
-                try body(result.get())
-            } catch let error as OutputError {
-                throw error
-            } catch let error as UnusableOutput {
-                throw error.reason
-            } catch let error as BundleError where plan.isDirectory && error.reason == .noMetadata {
-                try console.warn("'\(error.path)' is passed over: it is a zip, but no bundle.")
-            } catch {
-                fail(error)
-            }
-        }
-    }
-
-    private mutating func fail(_ error: any Error) {
-        let failure = console.failure(error)
-        console.report(failure)
-        if code == .done { code = failure.exitCode }
+        return code
     }
 }
 
-/// A failure that ends the command, such as a full disk.
-///
-/// Problems with one bundle are only reported.
-struct UnusableOutput: Error {
-    let reason: any Error
+extension Console {
+    /// Reads the failure results of all bundles at `paths`.
+    ///
+    /// Without failures, the code is ``ExitCode/done``.
+    func resultBundles(at paths: [String]) throws -> (bundles: [ReportedBundle], code: ExitCode) {
+        var (bundles, code) = try reportedBundles(at: paths)
+        bundles.removeAll { $0.outcome == .passed }
+        bundles.sort { ($0.at, $0.path) < ($1.at, $1.path) }
+        let findings = bestFindings(of: ReportedFailure.all(of: bundles).map(\.first.path))
+        for index in bundles.indices { bundles[index].finding = findings[bundles[index].path] }
+        return (bundles, code)
+    }
+
+    private func reportedBundles(
+        at paths: [String]
+    ) throws -> (bundles: [ReportedBundle], code: ExitCode) {
+        var bundles: [ReportedBundle] = []
+        let code = try withScratchDirectory { scratch in
+            try readBundles(at: paths, scratch: scratch) { location, archive, bytes in
+                let metadata = try BundleReader(location, archive: archive).metadata
+                return ReportedBundle(metadata, location: location, bytes: bytes)
+            } _: {
+                bundles.append($0)
+            }
+        }
+        return (bundles, code)
+    }
+
+    /// Makes the page about all bundles at `paths`, and passes it to `body` with their number, unless none can be read.
+    ///
+    /// - `page`: the path of the page; nil for standard output.
+    /// - `isPart`: true if some bundles could not be read before.
+    func withReport(
+        of paths: [String], at page: String?, maximumBytes: UInt64 = ReportLimits.standardBytes,
+        isPart: Bool = false, _ body: (Report, Int) throws -> Void
+    ) throws -> ExitCode {
+        let (bundles, code) = try reportedBundles(at: paths)
+        if bundles.isEmpty, code != .done { return code }
+        let causes = ReportedFailure.mostFrequentFirst(of: bundles)
+        let problems =
+            code == .done && !isPart ? [] : ["Some bundles could not be read: the tool said which."]
+        try withScratchDirectory { scratch in
+            let report = Report(
+                page: ReportPage(
+                    causes: causes, passed: bundles.filter { $0.outcome == .passed },
+                    problems: problems),
+                limits: ReportLimits(causes: causes.count, maximumBytes: maximumBytes),
+                scratch: scratch, folder: PageFolder(ofPage: page), archive: limits.archive,
+                start: startReading)
+            try body(report, bundles.count)
+        }
+        return code
+    }
+
+    /// Writes the page about all bundles at `paths` beside them, for those who may read the bundles.
+    ///
+    /// - `count`: receives the number of bundles.
+    func writeReport(
+        of paths: [String], beside path: String, isPart: Bool = false,
+        count: (Int) throws -> Void = { _ in }
+    ) throws -> ExitCode {
+        try withReport(of: paths, at: path, isPart: isPart) { report, number in
+            try WholeFile.write(report, toOwn: path, permissions: bundleReaders.filePermissions)
+            try count(number)
+        }
+    }
 }
 
-/// The bundles at one path of the command line.
-private struct Plan {
-    let candidates: Result<[BundleLocation], any Error>
-    let isDirectory: Bool
-
-    init(path: String) {
-        do {
-            switch try BundleLocator.candidates(at: path) {
-            case .bundles(let locations): (candidates, isDirectory) = (.success(locations), false)
-            case .file: (candidates, isDirectory) = (.success([BundleLocation(path: path)]), false)
-            case .files(let files):
-                (candidates, isDirectory) = (.success(files.map { BundleLocation(path: $0) }), true)
-            }
-        } catch {
-            (candidates, isDirectory) = (.failure(error), false)
+extension Console {
+    /// Opens one of the bundles at `path`, and runs `body` with it and a scratch directory.
+    ///
+    /// - `command`: the name of a command that also lists the other failures at the path; nil for other commands.
+    func withBundle<Result>(
+        at path: String, listingOthersFor command: String? = nil,
+        _ body: (BundleReader, _ scratch: String) throws -> Result
+    ) throws -> Result {
+        try withChoice(at: path, listingOthersFor: command) { bundle, _, scratch in
+            try body(bundle, scratch)
         }
     }
 
-    var count: Int { (try? candidates.get().count) ?? 0 }
-}
-
-/// The result of briefly opening one zip.
-private enum Opened<Value: Sendable>: Sendable {
-    case one(Result<Value, any Error>)
-    /// The zip contains several bundles, which are read separately.
-    case several(String)
-
-    init(
-        _ candidate: BundleLocation, _ limits: ZipLimits,
-        _ read: @Sendable (BundleSource, BundleLocation) throws -> Value
-    ) {
-        do {
-            let source = try BundleSource(path: candidate.path, limits: limits)
-            if candidate.inner == nil, source.locations.count > 1 {
-                self = .several(candidate.path)
-                return
-            }
-            let location = candidate.inner == nil ? source.locations[0] : candidate
-            self = .one(Result { try read(source, location) })
-        } catch {
-            self = .one(.failure(error))
+    /// Opens a bundle like ``withBundle(at:listingOthersFor:_:)``, and also passes a path that stands for it only.
+    func withChoice<Result>(
+        at path: String, listingOthersFor command: String?,
+        _ body: (BundleReader, _ path: String, _ scratch: String) throws -> Result
+    ) throws -> Result {
+        try withScratchDirectory { scratch in
+            let choice = try choose(at: path, scratch: scratch)
+            let bundle = try BundleReader(
+                choice.location, scratchDirectory: scratch, limits: limits.archive)
+            let result = try body(bundle, choice.path, scratch)
+            if let command { try listOthers(of: choice, at: path, for: command) }
+            return result
         }
     }
 }

@@ -8,17 +8,14 @@ internal import FailureArtifactsSystem
 
 extension Console {
     /// Returns the recovery of a directory's bundles, with the settings of the environment.
-    ///
-    /// - `redactions`: the redaction file from the command line; nil for the one that the environment names.
-    func recovery(of directory: String, redactions: String? = nil) throws -> CrashRecovery {
+    func recovery(of directory: String) throws -> CrashRecovery {
         var reader = EnvironmentReader(environment)
         let limits = DirectoryLimits(&reader)
         let readers = BundleReaders(&reader)
         for warning in reader.warnings { try warn(warning) }
-        let rules = try redactionFile(redactions).map { try RedactionRules(file: $0) }
         return CrashRecovery(
             of: ArtifactsDirectory(path: directory, readers: readers), limits: limits,
-            redactions: rules ?? RedactionRules())
+            redactions: try redactions(), checking: invariantsDirectory)
     }
 
     /// Makes the bundles of tests whose process died, in the directory that a path names, or that it names a bundle of.
@@ -56,5 +53,59 @@ extension Console {
             )
         }
         for warning in result.warnings { try warn(warning) }
+    }
+}
+
+extension Console {
+    /// The absolute path of the redaction file that the environment names; nil for none.
+    var redactionFile: String? {
+        let file = environment[RedactionRules.variable, default: ""]
+        return file.isEmpty ? nil : Path.join(Path.currentDirectory, file)
+    }
+
+    /// Reads the redaction rules of the environment.
+    func redactions() throws -> RedactionRules {
+        try redactionFile.map { try RedactionRules(file: $0) } ?? RedactionRules()
+    }
+
+    /// The users who may read bundles, and the pages with their content.
+    var bundleReaders: BundleReaders {
+        var reader = EnvironmentReader(environment)
+        return BundleReaders(&reader)
+    }
+
+    /// The directory of invariants that the environment names; nil for none.
+    var invariantsDirectory: String? {
+        environment[Invariant.variable].flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    /// Reads a directory of invariants.
+    ///
+    /// - `given`: the path from the command line; nil if the option wasn't given.
+    func invariants(in given: String?) throws -> [Invariant] {
+        if let given {
+            let invariants: [Invariant]
+            do {
+                invariants = try Invariant.all(inDirectory: given)
+            } catch {
+                throw CommandError(
+                    error.isNotFound ? .noInput : .inputOutput,
+                    "The invariants in '\(given)' cannot be read: \(error.reason). Give a directory of SQL files."
+                )
+            }
+            if invariants.isEmpty {
+                try warn("'\(given)' has no .sql files, so no invariants are checked.")
+            }
+            return invariants
+        }
+        guard let path = invariantsDirectory else { return [] }
+        do {
+            return try Invariant.all(inDirectory: path)
+        } catch {
+            try warn(
+                "\(Invariant.variable) is '\(path)', which cannot be read: \(error.reason). No invariants are checked."
+            )
+            return []
+        }
     }
 }

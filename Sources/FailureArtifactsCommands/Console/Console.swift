@@ -1,4 +1,5 @@
 package import FailureArtifactsAnalysis
+internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 package import FailureArtifactsTestRun
@@ -12,8 +13,6 @@ package struct Console {
     let environment: [String: String]
     /// The clean-up that runs when a signal ends the tool.
     package let interruption: Interruption
-    /// The progress bar, visible only on a terminal.
-    let progress: ProgressBar
     /// The limits on resources that a bundle can use.
     private(set) var limits = ReadingLimits.standard
     /// The time spent on reading the current bundle.
@@ -29,7 +28,6 @@ package struct Console {
         self.error = error
         self.environment = environment
         self.interruption = interruption
-        progress = ProgressBar(output: error)
         self.ownsProcess = ownsProcess
     }
 
@@ -77,6 +75,19 @@ package struct Console {
         say("warning:", .yellow, sentence)
     }
 
+    /// Returns the error that is reported for an error of any subsystem.
+    ///
+    /// If the artifacts directory is missing, it says what creates it.
+    func failure(_ error: any Error) -> CommandError {
+        guard let error = error as? BundleError, error.reason == .notFound, error.path == artifactsPath
+        else { return CommandError(error) }
+        return CommandError(
+            .noInput,
+            "There is no directory '\(error.path)'. The first test that fails creates it, if its target has the "
+                + "product FailureArtifacts: run 'swift test', or 'failure-artifacts run -- swift test'. For other "
+                + "bundles, give their path.")
+    }
+
     /// Reports the error that ends the command.
     package func report(_ failure: CommandError) {
         try? output.flush()
@@ -95,7 +106,6 @@ package struct Console {
     ///
     /// Failures are ignored because they can't be reported.
     func say(_ line: String) {
-        progress.clear()
         try? error.writeLine(line)
         try? error.flush()
     }
@@ -104,7 +114,6 @@ package struct Console {
     ///
     /// Failures are ignored because they can't be reported.
     func command(_ line: String) {
-        progress.clear()
         try? error.write(line + "\n")
         try? error.flush()
     }
@@ -131,3 +140,19 @@ package struct Console {
 }
 
 extension Console: SupervisorMessages {}
+
+/// Checks of paths from the command line, before a command does its work.
+enum PathCheck {
+    /// Checks that a directory of bundles exists and can be listed.
+    static func directory(_ path: String) throws {
+        guard let status = try FileSystem.status(of: path) else {
+            throw CommandError(
+                .noInput, "There is no directory '\(path)'. Give the directory that holds the bundles.")
+        }
+        guard status.kind == .directory else {
+            throw CommandError(
+                .noInput, "'\(path)' is not a directory. Give the directory that holds the bundles.")
+        }
+        _ = try FileSystem.contents(ofDirectory: path)
+    }
+}

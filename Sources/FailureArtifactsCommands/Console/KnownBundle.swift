@@ -137,20 +137,14 @@ final class PassRecords: Sendable {
 
 /// Formats times of the metadata for people.
 enum LocalTime {
-    private static let months = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ]
-
     /// Returns a time in the local time zone, such as `Nov 21 07:08:09`; the unchanged text for an invalid one.
     static func text(_ time: String) -> String {
         guard let milliseconds = MetadataTime.milliseconds(of: time) else { return SafeText.line(time) }
         var seconds = time_t(milliseconds / 1000)
         var parts = tm()
-        guard localtime_r(&seconds, &parts) != nil, months.indices.contains(Int(parts.tm_mon)) else {
-            return SafeText.line(time)
-        }
-        func two(_ number: Int32) -> String { (number < 10 ? "0" : "") + String(number) }
-        let clock = [parts.tm_hour, parts.tm_min, parts.tm_sec].map(two).joined(separator: ":")
-        return "\(months[Int(parts.tm_mon)]) \(two(parts.tm_mday)) \(clock)"
+        guard localtime_r(&seconds, &parts) != nil else { return SafeText.line(time) }
+        var text = [CChar](repeating: 0, count: 32)
+        let count = strftime(&text, text.count, "%b %d %H:%M:%S", &parts)
+        return String(decoding: text[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
 }

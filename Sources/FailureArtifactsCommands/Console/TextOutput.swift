@@ -34,12 +34,6 @@ package final class TextOutput {
         }
     }
 
-    /// Creates the output for lines that are indented later.
-    func narrowed(by columns: Int) -> TextOutput {
-        let terminal = terminal.map { Terminal(width: $0.width - columns, hasColour: $0.hasColour) }
-        return TextOutput(terminal: terminal) { _ in }
-    }
-
     /// Buffers text until the buffer is full or ``flush()`` is called.
     ///
     /// The text is written unchanged, so it is a format for programs, or has no text from a bundle.
@@ -77,12 +71,6 @@ package final class TextOutput {
     func styled(_ text: String, _ style: Style) -> String {
         guard terminal?.hasColour == true, !text.isEmpty else { return text }
         return "\u{1B}[\(style.rawValue)m\(text)\u{1B}[0m"
-    }
-
-    /// Returns `text` as a hyperlink (OSC 8) if the output is a terminal with colours.
-    func linked(_ text: String, to address: String?) -> String {
-        guard terminal?.hasColour == true, let address else { return text }
-        return "\u{1B}]8;;\(address)\u{1B}\\\(text)\u{1B}]8;;\u{1B}\\"
     }
 
     /// Text styles, by their SGR numbers.

@@ -51,28 +51,4 @@ enum TextWrap {
             + [String(repeating: " ", count: indent) + output.styled(note, .dim)]
             + message(excerpt.end, indent: indent, for: output)
     }
-
-    /// Wraps a line of code that is too long for the terminal.
-    ///
-    /// Breaks at spaces and keeps all other spaces.
-    static func code(_ line: String, indent: Int, for output: TextOutput) -> [String] {
-        let first = String(repeating: " ", count: indent) + line
-        guard let width = output.terminal?.width, TextWidth.columns(of: first) > width,
-            width > 2 * indent
-        else { return [first] }
-        var lines: [String] = []
-        var current = String(repeating: " ", count: indent)
-        var isFresh = true
-        for word in line.split(separator: " ", omittingEmptySubsequences: false) {
-            let next = current + (isFresh ? "" : " ") + word
-            if !isFresh, TextWidth.columns(of: next) > width {
-                lines.append(current)
-                current = String(repeating: " ", count: indent + 2) + word
-            } else {
-                current = next
-            }
-            isFresh = false
-        }
-        return lines + [current]
-    }
 }

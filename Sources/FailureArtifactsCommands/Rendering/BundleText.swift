@@ -10,25 +10,18 @@ struct BundleText {
     struct Content: Encodable {
         var bundle: String
         var metadata: BundleMetadata
-        /// The first findings, best first; nil without findings.
-        var findings: [Finding]?
-        /// The changes of the open transactions.
-        var uncommitted: [String: UncommittedChanges] = [:]
-        var lastTransaction: [String: LastTransaction] = [:]
         var coreData: [String: CoreDataStore] = [:]
         /// The last statements of each store, oldest first.
         var statements: [String: [StatementRecord]] = [:]
         /// The versions of the SQLite that last wrote the stores.
         var sqlite: [String: String] = [:]
-        /// The changes of watched files.
         /// The last lines of attached texts, by their entries.
         var attachedLines: [String: TextTail] = [:]
         /// The package root, as far as it is known; not part of the JSON form.
         var packageRoot: PackageRoot
 
         private enum CodingKeys: String, CodingKey {
-            case bundle, metadata, findings, uncommitted, lastTransaction, coreData, statements, sqlite
-            case attachedLines
+            case bundle, metadata, coreData, statements, sqlite, attachedLines
         }
     }
 
@@ -61,8 +54,8 @@ struct BundleText {
 
     /// The default number of statements shown for a store.
     static let standardStatements = 5
-    /// The number of lines that the output has if it isn't asked for everything, and nothing in it is unusually long.
-    private static let screen = 60
+    /// The number of stores that are described if not everything is shown.
+    private static let describedStores = 3
     /// The maximum number of failures that are listed, and of rows on the screen for the message of a further one.
     private static let (shownFailures, furtherRows) = (3, 4)
 
@@ -82,14 +75,11 @@ struct BundleText {
 
     /// All lines, without line endings.
     var lines: [String] {
-        let start = [heading, failures, findings]
-        let end = [
-            otherStores, parts.first(8, of: snapshots),
-            parts.first(16, of: attachments), parts.first(8, of: warnings),
-            parts.first(12, of: environment),
-        ]
-        let used = (start + end).reduce(0) { $0 + $1.count + ($1.isEmpty ? 0 : 1) }
-        let sections = start + stores(in: Self.screen - used) + end
+        let sections =
+            [heading, failures] + stores + [
+                otherStores, parts.first(8, of: snapshots), parts.first(16, of: attachments),
+                parts.first(8, of: warnings), parts.first(12, of: environment),
+            ]
         return Array(sections.filter { !$0.isEmpty }.joined(separator: [""]))
     }
 
@@ -130,109 +120,48 @@ struct BundleText {
         return lines
     }
 
-    private var findings: [String] {
-        let findings = report.findings ?? []
-        guard !findings.isEmpty else { return [] }
-        let text = FindingText(
-            isAll: parts.isAll, output: output.narrowed(by: 2), hasCallers: parts.hasStatements)
-        var lines = [output.styled("Findings", .heading)]
-        let shown = findings.prefix(parts.isAll ? .max : Explanation.standardCount)
-        for (index, finding) in shown.enumerated() {
-            let isWhole = parts.isAll || index == 0
-            lines += (isWhole ? text.lines : text.title)(finding, index + 1).map { "  " + $0 }
-        }
-        let rest = findings.count - shown.count
-        if rest > 0 {
-            lines.append("  and \(Counted.items(Int64(rest), "more finding")) (all with --all)")
-        }
-        if findings.count > 1, !parts.isAll {
-            lines.append(output.styled("  See 'explain' for their rows and lines.", .dim))
-        }
-        return lines
-    }
-
     // MARK: Stores
 
-    /// Returns the sections of the stores that matter most, as far as they fit, and one with a line for each other
-    /// store.
-    ///
-    /// - `room`: the number of lines for all sections. One store is always described.
-    private func stores(in room: Int) -> [[String]] {
-        let stores = metadata.stores
-        let details = stores.map { (story: story(of: $0), description: description(of: $0)) }
-        var room = room
-        var shown: Set<Int> = []
-        for index in byImportance(stores) {
-            let sections = details[index].story + [details[index].description]
-            let count = sections.reduce(0) { $0 + $1.count + ($1.isEmpty ? 0 : 1) }
-            guard parts.hasStatements || parts.hasSchema || shown.isEmpty || count <= room else {
-                break
-            }
-            shown.insert(index)
-            room -= count
+    /// The sections of the stores that the test used last, and one with a line for each other store.
+    private var stores: [[String]] {
+        func lastUse(_ store: BundleMetadata.Store) -> UInt64 {
+            report.statements[store.name]?.last { $0.phase == .test }?.order ?? 0
         }
-        let indices = shown.sorted()
-        let rest = stores.indices.filter { !shown.contains($0) }.map { index in
-            let name = "  " + SafeText.line(stores[index].name)
-            return TextWidth.shortened(
-                name + stores[index].contentText, to: output.terminal?.width ?? 120)
+        let stores = metadata.stores.enumerated().sorted {
+            let (a, b) = (lastUse($0.element), lastUse($1.element))
+            return a != b ? a > b : $0.offset < $1.offset
+        }.map(\.element)
+        let isWhole = parts.hasStatements || parts.hasSchema
+        let shown = isWhole ? stores[...] : stores.prefix(Self.describedStores)
+        let rest = stores.dropFirst(shown.count).map { store in
+            TextWidth.shortened(
+                "  " + SafeText.line(store.name) + store.contentText,
+                to: output.terminal?.width ?? 120)
         }
         let title = output.styled("Other stores", .heading) + " (described with --all)"
-        return indices.flatMap { details[$0].story } + indices.map { details[$0].description }
+        return shown.flatMap { [description(of: $0), statements(of: $0)] }
             + [rest.isEmpty ? [] : [title] + parts.first(8, of: rest, "store")]
-    }
-
-    /// Returns the indices of stores: first those of findings, and then those that the test used last.
-    private func byImportance(_ stores: [BundleMetadata.Store]) -> [Int] {
-        let names = (report.findings ?? []).map(\.store)
-        let ranks = stores.map { store in
-            (
-                names.firstIndex(of: store.name) ?? .max,
-                report.statements[store.name]?.last { $0.phase == .test }?.order ?? 0
-            )
-        }
-        return stores.indices.sorted { first, second in
-            let (a, b) = (ranks[first], ranks[second])
-            return a.0 != b.0 ? a.0 < b.0 : a.1 != b.1 ? a.1 > b.1 : first < second
-        }
     }
 
     private func description(of store: BundleMetadata.Store) -> [String] {
         StoreText(parts: parts, output: output, packageRoot: report.packageRoot).lines(
-            store, uncommitted: report.uncommitted[store.name], coreData: report.coreData[store.name],
-            sqlite: report.sqlite[store.name], in: metadata)
+            store, coreData: report.coreData[store.name], sqlite: report.sqlite[store.name],
+            in: metadata)
     }
 
-    /// Returns the sections with the last transaction before the failure and with the last statements.
-    private func story(of store: BundleMetadata.Store) -> [[String]] {
+    /// Returns the last statements on a store.
+    private func statements(of store: BundleMetadata.Store) -> [String] {
         let name = metadata.stores.count > 1 ? " of \(SafeText.line(store.name))" : ""
-        var sections: [[String]] = []
-        let limit = parts.hasStatements ? .max : Self.standardStatements
-        if let last = report.lastTransaction[store.name] {
-            let end = metadata.outcome == .passed ? "end" : "failure"
-            let title = "Last transaction\(name) before the \(end)"
-            let coreData = report.coreData[store.name]
-            let text = last.changes.text(after: title) { coreData?.title(ofTable: $0) ?? $0 }
-            var lines = TextWrap.message(text, indent: 0, for: output)
-            if let rest = lines.first?.dropFirst(title.count), lines[0].hasPrefix(title) {
-                lines[0] = output.styled(title, .heading) + rest
-            }
-            let shown = visible(last.statements).suffix(limit)
-            if shown.count < last.statements.count {
-                let count = Int64(last.statements.count - shown.count)
-                lines.append("  \(Counted.items(count, "more statement")), then")
-            }
-            sections.append(lines + statements.lines(shown, after: "  "))
-        }
         let log = report.statements[store.name] ?? []
         let earlier = log.filter { $0.phase == .earlier }
+        var lines: [String] = []
         if !earlier.isEmpty, parts.isAll {
-            let title = output.styled("Statements\(name) before the test", .heading)
-            sections.append([title] + earlier.flatMap { self.lines($0) })
+            lines.append(output.styled("Statements\(name) before the test", .heading))
+            lines += earlier.flatMap { self.lines($0) } + [""]
         }
         let own = log.filter { $0.phase == .test }
+        let limit = parts.hasStatements ? .max : Self.standardStatements
         let shown = visible(own).suffix(limit)
-        var lines: [String] = []
         if !own.isEmpty {
             let isPart = shown.count < own.count
             let title =
@@ -249,14 +178,13 @@ struct BundleText {
         if let reason = store.statements?.reason {
             lines.append(output.styled(SafeText.line("Statements\(name): \(reason)"), .yellow))
         }
-        return sections + [lines]
+        return lines
     }
 
-    /// Returns statements without those that say little about the data, unless a finding is about them or they failed.
+    /// Returns statements without those that say little about the data, unless they failed.
     private func visible(_ statements: [StatementRecord]) -> [StatementRecord] {
         if parts.hasStatements { return statements }
-        let named = Set((report.findings ?? []).compactMap(\.statement?.order))
-        return statements.filter { !$0.isQuiet || $0.hasFailed || named.contains($0.order) }
+        return statements.filter { !$0.isQuiet || $0.hasFailed }
     }
 
     private func lines(_ statement: StatementRecord, isWhole: Bool = false) -> [String] {
@@ -333,12 +261,4 @@ struct BundleText {
         }
         return [lines[0]] + lines.dropFirst().map(SafeText.line)
     }
-}
-
-/// The last transaction of a store before the failure.
-struct LastTransaction: Encodable, Equatable {
-    /// The changes that the transaction made.
-    var changes: UncommittedChanges
-    /// The transaction's statements, if they are known; otherwise empty.
-    var statements: [StatementRecord]
 }

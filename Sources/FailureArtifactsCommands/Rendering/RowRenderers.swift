@@ -155,15 +155,9 @@ struct CSVRenderer: RowRenderer {
     }
 
     private static func field(_ text: String) -> String {
-        let isPlain =
-            !text.isEmpty
-            && !text.utf8.contains { byte in
-                switch byte {
-                case UInt8(ascii: ","), UInt8(ascii: "\""), UInt8(ascii: "\r"), UInt8(ascii: "\n"): true
-                default: false
-                }
-            }
-        if isPlain { return text }
+        guard text.isEmpty || text.utf8.contains(where: { ",\"\r\n".utf8.contains($0) }) else {
+            return text
+        }
         // Works on bytes, because a String treats "\r\n" and a quote with a combining mark as one character each.
         var bytes: [UInt8] = [UInt8(ascii: "\"")]
         for byte in text.utf8 {

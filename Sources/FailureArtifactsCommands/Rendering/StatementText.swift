@@ -1,7 +1,6 @@
 internal import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
-internal import FailureArtifactsSystem
 
 /// Logged statements as readable text.
 struct StatementText {
@@ -10,13 +9,7 @@ struct StatementText {
     /// The maximum number of columns of a statement that is wrapped.
     private static let maximumColumns = 1000
 
-    private let output: TextOutput
-    private let sources: LocalSources
-
-    init(output: TextOutput, workingDirectory: String = Path.currentDirectory) {
-        self.output = output
-        sources = LocalSources(workingDirectory: workingDirectory)
-    }
+    let output: TextOutput
 
     /// Returns lines such as `INSERT INTO player VALUES (?)  (1 row)  Team.add(_:) Sources/Team/Team.swift:42`.
     ///
@@ -24,12 +17,11 @@ struct StatementText {
     /// plan follow.
     ///
     /// - `style`: the style of the statement; nil for plain text.
-    /// - `isAsWritten`: true to leave the parameters as they are.
     /// - `isWhole`: true to wrap a long statement, up to 1,000 columns. Otherwise it is truncated to one line.
     /// - `hasCaller`: true to add the caller in another file, if it is known.
     func lines(
         _ record: StatementRecord, after start: String, style: TextOutput.Style? = nil,
-        isAsWritten: Bool = false, isWhole: Bool = false, hasCaller: Bool = false
+        isWhole: Bool = false, hasCaller: Bool = false
     ) -> [String] {
         let width = max(output.terminal?.width ?? 120, 40)
         let room = width - TextWidth.columns(of: start)
@@ -37,13 +29,15 @@ struct StatementText {
         func styled(_ text: String) -> String { style.map { output.styled(text, $0) } ?? text }
 
         // The line breaks and indentation of the source are removed.
-        let text = isAsWritten ? record.sql : record.sqlWithValues
+        let count = Int64(record.repeated ?? 1)
+        // The executions may have different values.
+        let text = count > 1 ? "\(Counted.number(count)) times: \(record.sql)" : record.sqlWithValues
         let words = text.split(whereSeparator: \.isWhitespace).prefix(2000)
         let sql = SafeText.line(words.joined(separator: " ")) + (record.cut == true ? " …" : "")
         let needed = min(TextWidth.columns(of: sql), Self.minimumColumns)
         let note = Self.note(on: record)
         let noteColumns = note.isEmpty ? 0 : 2 + TextWidth.columns(of: note)
-        let place = record.source.map { Place($0, address: sources.address(of: $0)) }
+        let place = record.source.map(Place.init)
         let placeColumns = place.map { 2 + $0.columns } ?? 0
 
         let hasNote = needed + noteColumns <= room
@@ -76,7 +70,7 @@ struct StatementText {
             lines.append(margin + place.text(for: output, columns: limit(indent)))
         }
         if hasCaller, let caller = record.callerInAnotherFile {
-            let place = Place(caller, address: sources.address(of: caller))
+            let place = Place(caller)
             let label = "called from "
             lines.append(
                 margin + output.styled(label, .dim)
@@ -87,29 +81,6 @@ struct StatementText {
             lines.append(output.styled(line, .dim))
         }
         return lines
-    }
-
-    /// Returns the lines of several statements, with a number if the same one ran several times in a row.
-    func lines(_ records: some Sequence<StatementRecord>, after start: String) -> [String] {
-        var groups: [(record: StatementRecord, count: Int, hasOneValue: Bool)] = []
-        for record in records {
-            if let last = groups.last?.record, last.sql == record.sql, last.source == record.source,
-                last.failureText == record.failureText, last.changedRows == record.changedRows,
-                last.cut == record.cut
-            {
-                groups[groups.count - 1].count += record.repeated ?? 1
-                if last.values != record.values { groups[groups.count - 1].hasOneValue = false }
-                // The times differ.
-                groups[groups.count - 1].record.duration = nil
-            } else {
-                groups.append((record, record.repeated ?? 1, (record.repeated ?? 1) == 1))
-            }
-        }
-        return groups.flatMap { record, count, hasOneValue in
-            lines(
-                record, after: count > 1 ? start + "\(Counted.number(Int64(count))) times: " : start,
-                isAsWritten: !hasOneValue)
-        }
     }
 
     /// Returns the time of day, such as `07:08:09.123456`.
@@ -146,12 +117,10 @@ private struct Place {
 
     private let function: String
     private let line: String
-    private let address: String?
 
-    init(_ source: StatementRecord.Source, address: String?) {
+    init(_ source: StatementRecord.Source) {
         function = Self.safe(source.function ?? "")
         line = Self.safe(source.file) + ":\(source.line)"
-        self.address = address
     }
 
     private static func safe(_ text: String) -> String {
@@ -169,28 +138,9 @@ private struct Place {
     ///
     /// - `limit`: the maximum number of columns; nil for no limit.
     func text(for output: TextOutput, columns limit: Int? = nil) -> String {
-        let line = output.styled(output.linked(line, to: address), .dim)
+        let line = output.styled(line, .dim)
         guard !function.isEmpty else { return line }
         let room = limit.map { max($0 - TextWidth.columns(of: self.line) - 1, Self.minimumColumns) }
         return output.styled(TextWidth.shortened(function, to: room ?? .max), .dim) + " " + line
-    }
-}
-
-/// The addresses of a package's source files on this machine.
-private struct LocalSources {
-    /// The directories that may be the package root, best first.
-    private let roots: [String]
-
-    /// Creates the addresses of the package that a directory is in.
-    init(workingDirectory: String) {
-        roots = [PackageSources.root(around: workingDirectory), workingDirectory].compactMap(\.self)
-            .filter { $0.hasPrefix("/") && $0 != "/" }
-    }
-
-    /// Returns the `file:` address of a source file; nil if there is no such file below the package root.
-    func address(of source: StatementRecord.Source) -> String? {
-        guard source.isInPackage else { return nil }
-        let paths = roots.lazy.map { Path.join($0, source.file) }
-        return paths.first { FileSystem.regularFile($0) != nil }.map { "file://" + URLText.path($0) }
     }
 }

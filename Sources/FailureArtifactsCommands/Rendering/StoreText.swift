@@ -1,6 +1,7 @@
 internal import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
+internal import FailureArtifactsReport
 internal import FailureArtifactsSQLite
 
 /// A store's description as readable text.
@@ -14,21 +15,16 @@ struct StoreText {
 
     /// Returns the lines of `show`: state, tables with their row counts, schema.
     ///
-    /// - `uncommitted`: the changes of its open transaction; nil if they aren't known.
     /// - `coreData`: the store's Core Data description; nil if it isn't a Core Data store.
     /// - `sqlite`: the version of the SQLite that last wrote the store; nil if it isn't known.
     func lines(
-        _ store: BundleMetadata.Store, uncommitted: UncommittedChanges?, coreData: CoreDataStore?,
-        sqlite: String?, in metadata: BundleMetadata
+        _ store: BundleMetadata.Store, coreData: CoreDataStore?, sqlite: String?,
+        in metadata: BundleMetadata
     ) -> [String] {
         var lines = [output.styled("Store \(SafeText.line(store.name))", .heading)]
-        lines += state(of: store, sqlite, in: metadata).flatMap {
+        let facts = StoreFacts(packageRoot: packageRoot).lines(of: store, sqlite: sqlite, in: metadata)
+        lines += facts.flatMap {
             TextWrap.message(SafeText.line($0), indent: 2, for: output)
-        }
-        if let uncommitted {
-            let title = store.isBeforeRollback ? "Rolled back" : "Not committed"
-            let text = uncommitted.text(after: title) { coreData?.title(ofTable: $0) ?? $0 }
-            lines += TextWrap.message(text, indent: 2, for: output)
         }
         if let coreData {
             let model = CoreDataText.lines(coreData, hasAttributes: parts.hasSchema, output: output)
@@ -48,110 +44,13 @@ struct StoreText {
         } else if let schema = store.schema, !schema.isEmpty {
             lines += ["", "  " + output.styled("Schema", .bold)]
             for object in schema {
-                var sql = SafeText.lines(object.sql)
-                sql[sql.count - 1] += ";"
-                lines += sql.flatMap { TextWrap.code($0, indent: 4, for: output) }
+                lines += SafeText.lines(object.sql + ";").map { "    " + $0 }
             }
             if let omitted = store.schemaOmitted {
                 lines.append("    and \(omitted) more: query 'SELECT sql FROM sqlite_master'")
             }
         }
         return lines
-    }
-
-    /// Returns the state, about one sentence per line.
-    private func state(
-        of store: BundleMetadata.Store, _ sqlite: String?, in metadata: BundleMetadata
-    ) -> [String] {
-        var lines: [String] = []
-        func place(_ entry: String) -> String {
-            metadata.sharedEntry(named: entry).map {
-                "; an older version left it in \($0.bundle), as \($0.bundleEntry)"
-            } ?? ""
-        }
-        if let entry = store.entry {
-            // A copy of the files made after the process died lacks what a transaction had not committed.
-            let isCommitted = store.transactionOpen == nil && store.capture.method == "fileCopy"
-            let view =
-                isCommitted
-                ? "what was committed"
-                : "what \(store.connection) saw" + (store.isBeforeRollback ? " before the rollback" : "")
-            lines.append("\(entry)\(Self.size(store.bytes.copy)), \(view)\(place(entry))")
-        } else {
-            lines.append("Described only. \(store.capture.reason ?? "")")
-        }
-        if let entry = store.committedEntry {
-            lines.append("\(entry), what everyone else saw\(place(entry))")
-        }
-        if let opener = store.openedBy {
-            lines.append("opened by \(opener)")
-        } else if store.shared == true {
-            lines.append("shared with other tests")
-        }
-        switch store.storage {
-        case .file:
-            let path = store.originalPath.map(packageRoot.relativePath) ?? "a file"
-            lines.append("was \(path)\(Self.size(store.bytes.original))")
-        case .memory: lines.append("was in memory")
-        case .temporary: lines.append("was a temporary database")
-        }
-        var facts: [String] = []
-        if let mode = store.journalMode { facts.append("journal mode \(mode)") }
-        if let wal = store.bytes.wal { facts.append("\(Counted.bytes(wal)) in the WAL") }
-        if store.isBeforeRollback {
-            facts.append("a transaction was rolled back")
-        } else if store.transactionOpen == true {
-            facts.append("a transaction was open")
-        } else if let writer = Self.otherWriter(of: store, in: metadata) {
-            facts.append("a transaction of \(writer) was open")
-        } else if store.transactionOpen == false {
-            facts.append("no transaction open")
-        }
-        if let version = store.userVersion, version != 0 { facts.append("user_version \(version)") }
-        if let identifier = store.applicationID, identifier != 0 {
-            facts.append("application_id \(identifier)")
-        }
-        if let sqlite, sqlite != metadata.environment.sqlite {
-            facts.append("last written by SQLite \(sqlite)")
-        }
-        if !facts.isEmpty { lines.append(facts.joined(separator: ", ")) }
-        if let history = store.history {
-            if history.entry != nil {
-                lines.append("history of " + Counted.items(Int64(history.transactions), "transaction"))
-            }
-            if let reason = history.reason { lines.append("history: " + reason) }
-        }
-        if store.entry != nil, store.history?.reason == nil, let reason = store.missingHistory {
-            lines.append("no history: " + reason)
-        }
-        if let redactions = store.redactions, !redactions.isEmpty {
-            lines.append("redacted: " + redactions.joined(separator: ", "))
-        }
-        if store.entry != nil, !store.capture.consistent {
-            lines.append("The copy may mix several states: it could not be made at one moment.")
-        }
-        if let integrity = store.integrity, integrity != "ok" {
-            lines.append(
-                integrity == "notChecked" ? "integrity not checked" : "integrity: \(integrity)")
-        }
-        return lines
-    }
-
-    /// Returns words for the connection or process that was writing to the store, if a warning says so.
-    private static func otherWriter(
-        of store: BundleMetadata.Store, in metadata: BundleMetadata
-    ) -> String? {
-        let warning = metadata.warnings.first {
-            $0.code == CaptureWarning.Code.otherWriter.rawValue && store.originalPath != nil
-                && $0.parameters["path"] == store.originalPath.map { .text($0) }
-        }
-        return warning.map { warning in
-            switch warning.parameters["process"] {
-            case nil: "another connection"
-            case .number(Int64(metadata.environment.processID)): "the test's process"
-            default: "another process"
-            }
-        }
     }
 
     /// Returns lines such as `account  3 rows`, with aligned numbers.
@@ -165,10 +64,6 @@ struct StoreText {
                 + TextWidth.padded(counts[index], to: countWidth, right: true)
                 + (tables[index].rows == 1 ? " row" : " rows")
         }
-    }
-
-    private static func size(_ bytes: UInt64?) -> String {
-        bytes.map { " (\(Counted.bytes($0)))" } ?? ""
     }
 }
 

@@ -118,13 +118,8 @@ extension DiffCommand {
         _ paths: [String], stores: [String], commits: [CommitReference], scratch: String,
         _ console: Console
     ) throws -> (a: ComparedSide, b: ComparedSide, note: String?) {
-        guard commits.count <= 2 else {
-            throw syntax.usageError(
-                "'--at' was given \(commits.count) times, and there are two stores.")
-        }
-        guard stores.count <= 2 else {
-            throw syntax.usageError(
-                "'--store' was given \(stores.count) times, and there are two.")
+        for (option, count) in [("--at", commits.count), ("--store", stores.count)] where count > 2 {
+            throw syntax.usageError("'\(option)' was given \(count) times, and there are two stores.")
         }
         let first = try console.comparedSource(at: paths[0], scratch: scratch)
         guard paths.count > 1 else {
@@ -132,13 +127,13 @@ extension DiffCommand {
                 within: first, stores: stores, commits: commits, scratch: scratch, console)
         }
         let second = try console.comparedSource(at: paths[1], scratch: scratch)
-        if stores.count > (first.isBundle ? 1 : 0) + (second.isBundle ? 1 : 0) {
+        let bundles = [first, second].count(where: \.isBundle)
+        for (option, noun, count) in [
+            ("--store", "store", stores.count), ("--at", "state of a store", commits.count),
+        ] where count > bundles {
             throw syntax.usageError(
-                "'--store' names a store of a bundle, and there are fewer bundles than names.")
-        }
-        if commits.count > (first.isBundle ? 1 : 0) + (second.isBundle ? 1 : 0) {
-            throw syntax.usageError(
-                "'--at' names a state of a store of a bundle, and there are fewer bundles than states.")
+                "'\(option)' names a \(noun) of a bundle, and '\(option)' was given more often than bundles."
+            )
         }
         let a = try first.side(
             stores.first, at: first.isBundle ? commits.first : nil, scratch: scratch)
@@ -151,10 +146,6 @@ extension DiffCommand {
     }
 
     /// Returns two stores or two states of one bundle.
-    ///
-    /// By default, these are the store at the test's last snapshot and at the failure. Otherwise, they are the committed
-    /// store and the store as the test saw it, the store when the test began to use it and at the failure, or before and
-    /// after the last transaction.
     private static func sides(
         within source: ComparedSource, stores: [String], commits: [CommitReference], scratch: String,
         _ console: Console
@@ -187,57 +178,48 @@ extension DiffCommand {
         of bundle: BundleReader, _ source: ComparedSource, store name: String?, scratch: String,
         _ console: Console
     ) throws -> (a: ComparedSide, b: ComparedSide, note: String?) {
-        let choices = bundle.metadata.storeChoices
-        let choice = try name.map { try bundle.store(named: $0) }
-        let metadata = bundle.metadata
-        let kept = choice ?? choices.first { $0.snapshot(in: metadata) != nil }
-        if let kept, let (snapshot, earlier) = kept.snapshot(in: metadata) {
+        let (metadata, choices) = (bundle.metadata, bundle.metadata.storeChoices)
+        let candidates = try name.map { [try bundle.store(named: $0)] } ?? choices
+        func side(_ name: String, at state: CommitReference? = nil) throws -> ComparedSide {
+            try source.side(name, at: state, scratch: scratch)
+        }
+        for store in candidates {
+            guard let (snapshot, earlier) = store.snapshot(in: metadata) else { continue }
             console.say(
                 SafeText.line(
-                    "Compared with the test's last snapshot of \(kept.name), '\(snapshot.label)' at "
+                    "Compared with the test's last snapshot of \(store.name), '\(snapshot.label)' at "
                         + "\(LocalTime.text(snapshot.at))."))
+            return (try side(earlier.name), try side(store.name), nil)
+        }
+        for store in candidates {
+            guard let committed = store.committed(among: choices) else { continue }
+            return (try side(committed.name), try side(store.name), nil)
+        }
+        let starts = candidates.compactMap { store in store.start(among: choices).map { ($0, store) } }
+        // From an empty store, all rows would be new.
+        if let (start, store) = starts.first(where: { !$0.0.isEmpty }) {
+            return (try side(start.name), try side(store.name), nil)
+        }
+        let last = candidates.first { $0.store.history?.entry != nil }
+        if let last, let before = CommitReference("-2"), let a = try? side(last.name, at: before) {
             return (
-                try source.side(earlier.name, at: nil, scratch: scratch),
-                try source.side(kept.name, at: nil, scratch: scratch), nil
+                a, try side(last.name, at: .last),
+                "There is nothing else to compare, so this is the last transaction of \(last.name)."
             )
         }
-        // From an empty store, all rows would be new.
-        func start(of choice: StoreChoice) -> StoreChoice? {
-            choice.start(among: choices).flatMap { $0.isEmpty ? nil : $0 }
-        }
-        let seen =
-            choice ?? choices.first { $0.committed(among: choices) != nil }
-            ?? choices.first { start(of: $0) != nil }
-        guard let seen, let before = seen.committed(among: choices) ?? start(of: seen) else {
-            let last = (choice.map { [$0] } ?? choices).first { $0.store.history?.entry != nil }
-            if let last, let before = CommitReference("-2"),
-                let a = try? source.side(last.name, at: before, scratch: scratch)
-            {
-                return (
-                    a, try source.side(last.name, at: .last, scratch: scratch),
-                    "There is nothing else to compare, so this is the last transaction of \(last.name)."
-                )
-            }
-            if let new = (choice.map { [$0] } ?? choices).first(where: {
-                $0.start(among: choices) != nil
-            }) {
-                let names = ["start/\(new.name)", new.name].map { "--store \(ShellWord.quoted($0))" }
-                throw CommandError(
-                    .usage,
-                    "'\(source.path)' has nothing to compare: the store '\(new.name)' was empty when the test began "
-                        + "to use it, so all of its content is new. To list that, add \(names.joined(separator: " "))."
-                )
-            }
+        if let (start, new) = starts.first {
+            let names = [start.name, new.name].map { "--store \(ShellWord.quoted($0))" }
             throw CommandError(
                 .usage,
-                "'\(source.path)' has nothing to compare: no transaction was open in "
-                    + (name.map { "the store '\($0)'" } ?? "any store")
-                    + ", what it held at the start was not kept, and there is no history. Name two stores with --store, or a second bundle."
+                "'\(source.path)' has nothing to compare: the store '\(new.name)' was empty when the test began "
+                    + "to use it, so all of its content is new. To list that, add \(names.joined(separator: " "))."
             )
         }
-        return (
-            try source.side(before.name, at: nil, scratch: scratch),
-            try source.side(seen.name, at: nil, scratch: scratch), nil
+        throw CommandError(
+            .usage,
+            "'\(source.path)' has nothing to compare: no transaction was open in "
+                + (name.map { "the store '\($0)'" } ?? "any store")
+                + ", what it held at the start was not kept, and there is no history. Name two stores with --store, or a second bundle."
         )
     }
 }

@@ -38,11 +38,6 @@ struct ExplainCommand: Command {
             Syntax.Option(
                 "--markdown",
                 help: "Print Markdown for a coding agent, with all text from the bundle marked as data."),
-            Syntax.Option(
-                "--max-tokens", value: "N",
-                help:
-                    "The maximum length of the Markdown, at least \(FindingMarkdown.leastTokens). By default, "
-                    + "\(FindingMarkdown.standardTokens). Three bytes count as one token."),
             .timeLimit, .noLimits,
         ],
         alternatives: [["--json", "--markdown"]],
@@ -58,16 +53,9 @@ struct ExplainCommand: Command {
     private let passing: String?
     private let invariants: String?
     private let isMarkdown: Bool
-    private let maximumTokens: Int
 
     init(_ arguments: ParsedArguments) throws {
         isMarkdown = arguments.has("--markdown")
-        let tokens = try arguments.number(
-            of: "--max-tokens", in: FindingMarkdown.leastTokens...1_000_000, Self.syntax)
-        maximumTokens = tokens ?? FindingMarkdown.standardTokens
-        if tokens != nil, !isMarkdown {
-            throw Self.syntax.usageError("'--max-tokens' needs --markdown.")
-        }
         path = arguments.positionals[0]
         isJSON = arguments.has("--json")
         showsAll = arguments.has("--all")
@@ -95,8 +83,7 @@ struct ExplainCommand: Command {
             }
             if !showsAll { explanation.keepFirst(Explanation.standardCount) }
             if isMarkdown {
-                let markdown = FindingMarkdown(
-                    explanation, count: count, path: path, maximumTokens: maximumTokens)
+                let markdown = FindingMarkdown(explanation, count: count, path: path)
                 try console.output.writeLines(markdown.text)
                 for note in explanation.notes { try console.warn(note) }
                 return .done

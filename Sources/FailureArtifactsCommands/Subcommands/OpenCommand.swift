@@ -10,16 +10,13 @@ struct OpenCommand: Command {
     static let syntax = Syntax(
         command: "open", summary: "Open a scratch copy of a store in sqlite3", positionals: [.bundle],
         options: [
-            .store, .commit,
-            Syntax.Option("--gui", help: "Open the store in DB Browser for SQLite instead of sqlite3."),
-            .noLimits,
+            .store, .commit, .noLimits,
         ],
         rest: Syntax.Positional(
             "ARGS", help: "Arguments for sqlite3, such as -box or a statement to run."),
         discussion: """
-            When sqlite3 ends, the copy is removed, with all changes made to it. The bundle never changes. A large \
-            copy that was not changed is kept in a cache for the next time, as for 'query'. The exit status is that \
-            of sqlite3 or DB Browser; the tool waits for it.
+            When sqlite3 ends, the copy is removed, with all changes made to it. The bundle never changes. The \
+            exit status is that of sqlite3.
 
             sqlite3 doesn't trust the schema of the store: its views, triggers and computed columns can't call \
             functions with side effects, and '.dbconfig defensive' is on. Statements that you type can do all that \
@@ -32,29 +29,30 @@ struct OpenCommand: Command {
     private let path: String
     private let store: String?
     private let commit: CommitReference?
-    private let hasWindow: Bool
     private let passedOn: [String]
 
     init(_ arguments: ParsedArguments) throws {
         path = arguments.positionals[0]
         store = arguments.value(of: "--store")
         commit = try arguments.commit(Self.syntax)
-        hasWindow = arguments.has("--gui")
         passedOn = arguments.rest
     }
 
     func run(_ console: Console) throws -> ExitCode {
         try console.withBundle(at: path) { bundle, scratch in
             let choice = try bundle.store(named: store)
-            let viewer =
-                try hasWindow
-                ? StoreViewer.window(environment: console.environment)
-                : StoreViewer.shell(environment: console.environment)
+            guard
+                let shell = ChildProcess.executable(named: "sqlite3", environment: console.environment)
+            else {
+                throw CommandError(
+                    .noInput,
+                    "There is no sqlite3 in PATH. Install it with 'apt install sqlite3' or 'brew install sqlite', "
+                        + "or use 'failure-artifacts query'.")
+            }
             let file = try bundle.extract(choice, at: commit, below: scratch)
             for line in try header(bundle.metadata, choice, file, console.error) { console.say(line) }
-            let more = passedOn.isEmpty ? [] : viewer.separator + passedOn
             let status = try ChildProcess.run(
-                viewer.executable, arguments: viewer.arguments + [file.path] + viewer.settings + more,
+                shell, arguments: [file.path] + Self.precautions + passedOn,
                 environment: console.environment, interruption: console.interruption)
             return ExitCode(rawValue: status)
         }
@@ -100,29 +98,6 @@ struct OpenCommand: Command {
         lines.append(output.styled("This is a scratch copy: changes to it are lost.", .dim))
         return lines
     }
-}
-
-/// A program that opens a store.
-///
-/// The store's path follows the program's own arguments.
-struct StoreViewer: Equatable {
-    let executable: String
-    var arguments: [String] = []
-    /// Arguments after the store's path.
-    var settings: [String] = []
-    /// Arguments between the store's path and the arguments passed on.
-    var separator: [String] = []
-
-    /// Returns the `sqlite3` shell, which needs only a terminal.
-    static func shell(environment: [String: String]) throws(CommandError) -> StoreViewer {
-        if let path = ChildProcess.executable(named: "sqlite3", environment: environment) {
-            return StoreViewer(executable: path, settings: precautions)
-        }
-        throw CommandError(
-            .noInput,
-            "There is no sqlite3 in PATH. Install it with 'apt install sqlite3' or 'brew install sqlite', or "
-                + "use 'failure-artifacts query'.")
-    }
 
     /// The shell's first commands, which prevent the store's schema from causing side effects.
     ///
@@ -134,38 +109,4 @@ struct StoreViewer: Equatable {
     private static let precautions = [
         "-cmd", "PRAGMA trusted_schema = 0", "-cmd", ".once /dev/null", "-cmd", ".dbconfig defensive on",
     ]
-
-    /// Returns DB Browser for SQLite (<https://sqlitebrowser.org>), which needs a display.
-    static func window(environment: [String: String]) throws(CommandError) -> StoreViewer {
-        if let path = ChildProcess.executable(named: "sqlitebrowser", environment: environment) {
-            #if !canImport(Darwin)
-            let displays = ["DISPLAY", "WAYLAND_DISPLAY"]
-            guard displays.contains(where: { !environment[$0, default: ""].isEmpty }) else {
-                throw CommandError(
-                    .noInput,
-                    "There is no display for DB Browser: neither DISPLAY nor WAYLAND_DISPLAY is set, as over "
-                        + "ssh. Leave out --gui to open the store in sqlite3.")
-            }
-            #endif
-            return StoreViewer(executable: path)
-        }
-        #if canImport(Darwin)
-        let name = "DB Browser for SQLite"
-        let places = ["/Applications", Path.join(environment["HOME", default: "/"], "Applications")]
-        for place in places
-        where (try? FileSystem.status(of: Path.join(place, name + ".app"))) != nil {
-            // `-W` waits for the app, because the copy is removed afterwards. `-n` starts a new instance, because a
-            // running one may outlive this command.
-            return StoreViewer(
-                executable: "/usr/bin/open", arguments: ["-W", "-n", "-a", name], separator: ["--args"])
-        }
-        let way = "'brew install --cask db-browser-for-sqlite'"
-        #else
-        let way = "'apt install sqlitebrowser'"
-        #endif
-        throw CommandError(
-            .noInput,
-            "DB Browser for SQLite is not installed: there is no sqlitebrowser in PATH. Get it with \(way), or "
-                + "leave out --gui to open the store in sqlite3.")
-    }
 }

@@ -25,8 +25,8 @@ struct ReportCommand: Command {
         ],
         discussion: """
             The page needs no network and no other file. Failures with the same fingerprint are one entry, which \
-            lists all of them and shows the stores of the first. If a test passed in another bundle, the page \
-            compares it with the failure.
+            lists all of them and shows the stores of the first. If a test passed in another bundle, the \
+            findings include the differences.
 
             If the data doesn't fit, the newest changes and the rows that they concern come first. The page says \
             what it leaves out.
@@ -44,40 +44,15 @@ struct ReportCommand: Command {
     }
 
     func run(_ console: Console) throws -> ExitCode {
-        let output = output ?? Self.defaultOutput(for: paths[0])
-        return try console.withScratchDirectory { scratch in
-            var reportedBundles: [ReportedBundle] = []
-            let containers = MergedContainers()
-            let code = try console.readBundles(at: paths, scratch: scratch, task: "Reading") {
-                location, archive, bytes in
-                let bundle = try BundleReader(location, archive: archive)
-                return ReportedBundle(
-                    bundle.metadata, location: location, container: containers.container(of: location),
-                    bytes: bytes)
-            } _: {
-                reportedBundles.append($0)
-            }
-            if reportedBundles.isEmpty, code != .done { return code }
-            let causes = ReportedFailure.mostFrequentFirst(of: reportedBundles)
-            let problems =
-                code == .done ? [] : ["Some bundles could not be read: the tool said which."]
-            defer { console.progress.clear() }
-            let report = Report(
-                page: ReportPage(
-                    causes: causes, passed: reportedBundles.filter { $0.outcome == .passed },
-                    problems: problems),
-                limits: ReportLimits(causes: causes.count, maximumBytes: maximumBytes),
-                scratch: scratch, checking: try console.invariants(in: nil),
-                folder: PageFolder(ofPage: output == "-" ? nil : output),
-                progress: { console.progress.show("Describing", done: $0, total: $1) },
-                archive: console.limits.archive, start: console.startReading)
-            if output == "-" {
+        if output == "-" {
+            return try console.withReport(of: paths, at: nil, maximumBytes: maximumBytes) { report, _ in
                 try report.write { try console.output.write($0) }
-            } else {
-                try write(report, to: output, console)
-                try console.output.writeLine(SafeText.line(output))
             }
-            return code
+        }
+        let path = output ?? Self.defaultOutput(for: paths[0])
+        return try console.withReport(of: paths, at: path, maximumBytes: maximumBytes) { report, _ in
+            try write(report, to: path, console)
+            try console.output.writeLine(SafeText.line(path))
         }
     }
 

@@ -13,8 +13,8 @@ struct ShowCommand: Command {
             Syntax.Option(
                 "--all",
                 help:
-                    "Show everything. By default, the output fits on a screen: long messages lack their middle, one "
-                    + "store is described, or more if there is room, and some lists are cut."),
+                    "Show everything. By default, long messages lack their middle, three stores are described, and "
+                    + "some lists are cut."),
             Syntax.Option(
                 "--statements",
                 help:
@@ -26,12 +26,10 @@ struct ShowCommand: Command {
                     "Show the SQL that creates tables, indexes, triggers and views, and the attributes of Core Data's "
                     + "entities."),
             .json(
-                "Print a JSON object. It has the bundle's path (bundle), its metadata, and the findings as in "
-                    + "'explain' (findings). By the name of the store, it has the changes of the open transaction "
-                    + "(uncommitted), those of the last one (lastTransaction: changes, statements), the entities of a "
-                    + "Core Data store (coreData), the statements (statements), and the version of the SQLite that "
-                    + "last wrote it (sqlite). By entry, it has the last lines of "
-                    + "attached texts (attachedLines: lines, earlierLines)."),
+                "Print a JSON object. It has the bundle's path (bundle) and its metadata. By the name of the store, it "
+                    + "has the entities of a Core Data store (coreData), the statements (statements), and the version "
+                    + "of the SQLite that last wrote it (sqlite). By entry, it has the last lines of attached texts "
+                    + "(attachedLines: lines, earlierLines)."),
             .timeLimit, .noLimits,
         ])
 
@@ -68,37 +66,15 @@ struct ShowCommand: Command {
     private func content(
         of bundle: BundleReader, scratch: String, _ console: Console
     ) throws -> BundleText.Content {
-        let evidence = FailureEvidence(
-            bundle, scratch: scratch, checking: try console.invariants(in: nil),
-            limits: console.limits.store)
         var content = BundleText.Content(
             bundle: bundle.location.description,
-            metadata: bundle.inspectedMetadata(below: scratch),
-            packageRoot: evidence.packageRoot)
-        for store in evidence.stores {
-            try checkTime(console)
-            var steps: [Timeline.Step] = []
-            do {
-                steps = try store.readSteps { console.time.isOver }
-            } catch {
-                try console.warn(
-                    "The transactions of store '\(store.name)' are not shown: \(CommandError(error))")
-            }
-            content.lastTransaction[store.name] = steps.last { $0.number != nil }.map {
-                LastTransaction(
-                    changes: UncommittedChanges($0), statements: $0.statements.map(\.record))
-            }
-            content.uncommitted[store.name] = steps.last.flatMap {
-                $0.number == nil ? UncommittedChanges($0) : nil
-            }
-        }
-        for store in content.metadata.stores {
+            metadata: try withSchemas(bundle, scratch: scratch, console),
+            packageRoot: PackageRoot(bundle.metadata))
+        for store in bundle.metadata.stores {
             try checkTime(console)
             do {
                 let log = StatementLines.applied(to: try bundle.statements(of: store))
-                // With the plans of costly ones.
-                let known = evidence.stores.first { $0.name == store.name }?.statements.map { $0.record }
-                if !log.isEmpty { content.statements[store.name] = known ?? log }
+                if !log.isEmpty { content.statements[store.name] = log }
             } catch {
                 try console.warn(
                     "The statements of store '\(store.name)' are not shown: \(CommandError(error))")
@@ -114,11 +90,6 @@ struct ShowCommand: Command {
             content.attachedLines[entry] = TextTail(
                 of: attachment, in: bundle, lines: Self.shownLines)
         }
-        if bundle.metadata.outcome != .passed {
-            try checkTime(console)
-            let explanation = Explanation(evidence, bundle: bundle.location.description)
-            if !explanation.findings.isEmpty { content.findings = explanation.findings }
-        }
         return content
     }
 
@@ -126,6 +97,34 @@ struct ShowCommand: Command {
         guard console.time.isOver else { return }
         throw CommandError(
             .inputOutput, "'\(path)' takes too long to be shown. \(CommandError.limitsHint)")
+    }
+
+    /// Returns the metadata with missing schemas read from the stores.
+    ///
+    /// Earlier versions wrote no schemas.
+    private func withSchemas(
+        _ bundle: BundleReader, scratch: String, _ console: Console
+    ) throws -> BundleMetadata {
+        var metadata = bundle.metadata
+        let choices = Dictionary(
+            metadata.storeChoices.filter { !$0.isCommitted }.map { ($0.name, $0) },
+            uniquingKeysWith: { first, _ in first })
+        for index in metadata.stores.indices where metadata.stores[index].schema == nil {
+            let store = metadata.stores[index]
+            guard let choice = choices[store.name] else { continue }
+            try checkTime(console)
+            do {
+                let file = try bundle.extract(choice, below: scratch)
+                defer { try? FileSystem.remove(Path.directory(of: file)) }
+                metadata.stores[index].setSchema(
+                    try StoreSchema(
+                        of: Connection.untrusted(file),
+                        maximumBytes: StoreInspection.maximumSchemaBytes))
+            } catch let error as SQLiteError {
+                try console.warn("The schema of store '\(choice.name)' is not shown: \(error).")
+            }
+        }
+        return metadata
     }
 
     /// Returns the Core Data description of a store; nil for other stores.

@@ -13,29 +13,22 @@ struct SummaryCommand: Command {
                 help:
                     "The file for the Markdown, which is replaced if it exists; - for standard output. By default, "
                     + "the text is added to the file that GITHUB_STEP_SUMMARY names, or else goes to standard output."
-            ),
-            Syntax.Option(
-                "--annotations",
-                help:
-                    "Also print GitHub's ::error lines on standard error, at most ten. They mark the failures in the "
-                    + "source."),
+            )
         ],
         discussion: """
             Failures with one cause are listed together, and the causes with the best findings come first. The first \
-            are described in full, the next get one line each, and the rest are counted, so that the text has at \
-            most 1 MiB, including what GitHub's file contains already.
+            are described, and the rest are counted, so that the text has at most 1 MiB, including what GitHub's file \
+            contains already.
 
             On GitHub, 'failure-artifacts run' does all this by itself.
             """)
 
     private let paths: [String]
     private let output: String?
-    private let hasAnnotations: Bool
 
     init(_ arguments: ParsedArguments) {
         paths = arguments.positionals
         output = arguments.value(of: "--output")
-        hasAnnotations = arguments.has("--annotations")
     }
 
     func run(_ console: Console) throws -> ExitCode {
@@ -58,12 +51,6 @@ struct SummaryCommand: Command {
             }
         } else {
             try console.output.writeLines(summary.text)
-        }
-        if hasAnnotations {
-            let lines = WorkflowCommand.annotations(
-                for: causes, in: RepositoryFiles(root: console.environment["GITHUB_WORKSPACE"]))
-            try console.output.flush()
-            for line in lines { console.command(line) }
         }
         return code
     }

@@ -8,7 +8,7 @@ struct SweepCommand: Command {
     static let syntax = Syntax(
         command: "sweep", summary: "Make the bundles of tests whose process died",
         positionals: [Syntax.Positional("DIR", help: "The artifacts directory.")],
-        options: [.redactions, .json("Print one JSON object per line, with the key bundle.")],
+        options: [.json("Print one JSON object per line, with the key bundle.")],
         discussion: """
             Looks in DIR for the journals and copies of processes that died in the middle of a test, or before \
             their bundles were written, and makes these bundles. The files of the stores are only read. Data of \
@@ -25,11 +25,9 @@ struct SweepCommand: Command {
             """)
 
     private let directory: String
-    private let redactions: String?
     private let isJSON: Bool
 
     init(_ arguments: ParsedArguments) {
-        redactions = arguments.value(of: "--redactions")
         directory = arguments.positionals[0]
         isJSON = arguments.has("--json")
     }
@@ -38,7 +36,7 @@ struct SweepCommand: Command {
         try PathCheck.directory(directory)
         // Recovery only warns of it, because `run` has to go on.
         _ = try ArtifactsDirectory(path: directory).allStagingDirectories()
-        let result = try console.recovery(of: directory, redactions: redactions).sweep()
+        let result = try console.recovery(of: directory).sweep()
         for bundle in result.bundles {
             try console.output.writeLine(
                 isJSON ? JSONText.line(Entry(bundle: bundle)) : SafeText.line(bundle))

@@ -6,33 +6,29 @@ internal import FailureArtifactsSystem
 
 extension FailureDetail {
     /// Reads a bundle.
+    ///
+    /// - `passing`: a bundle of the same test, which passed; nil without one.
     init(
-        reading location: BundleLocation, scratch: String, _ limits: ReportLimits,
-        checking invariants: [Invariant] = [], archive: ZipLimits
+        reading location: BundleLocation, passing: BundleLocation? = nil, scratch: String,
+        _ limits: ReportLimits, archive: ZipLimits
     ) throws {
         let directory = try FileSystem.createUniqueDirectory(in: scratch, prefix: "report-")
         defer { try? FileSystem.remove(directory) }
         let bundle = try BundleReader(
             location, scratchDirectory: directory, limits: archive)
-        let isSmall =
-            bundle.metadata.stores.count <= limits.stores
-            && bundle.metadata.storeChoices.allSatisfy {
-                bundle.size(ofEntry: $0.entry) ?? 0 <= limits.historyStoreBytes
-            }
         self.init(
-            location: location,
-            metadata: isSmall ? bundle.inspectedMetadata(below: directory) : bundle.metadata,
-            packageRoot: PackageRoot(bundle.metadata))
+            location: location, metadata: bundle.metadata, packageRoot: PackageRoot(bundle.metadata))
         excerpt = metadata.failures.first.flatMap {
             SourceExcerpt($0, below: Path.currentDirectory)
         }
         readAttachments(of: bundle, limits)
-        let evidence =
-            isSmall ? FailureEvidence(bundle, scratch: directory, checking: invariants) : nil
+        files = FileTree.all(in: bundle)
+        let evidence = evidence(of: bundle, scratch: directory, limits)
         if let evidence {
-            notes += evidence.notes
             packageRoot = evidence.packageRoot
-            if metadata.outcome != .passed { addFindings(evidence, limits) }
+            if metadata.outcome != .passed {
+                addFindings(evidence, passing, scratch: directory, archive)
+            }
         }
         let rows = ReadingBudget(limits, bytes: limits.rowBytes)
         omittedStores = max(0, metadata.stores.count - limits.stores)
@@ -50,7 +46,31 @@ extension FailureDetail {
         }
     }
 
-    private mutating func addFindings(_ evidence: FailureEvidence, _ limits: ReportLimits) {
+    /// Reads the stores and their histories.
+    ///
+    /// Nil if a store is too large for a page.
+    private mutating func evidence(
+        of bundle: BundleReader, scratch: String, _ limits: ReportLimits
+    ) -> FailureEvidence? {
+        guard metadata.stores.count <= limits.stores,
+            metadata.storeChoices.allSatisfy({
+                bundle.size(ofEntry: $0.entry) ?? 0 <= limits.historyStoreBytes
+            })
+        else { return nil }
+        let evidence = FailureEvidence(bundle, scratch: scratch)
+        notes += evidence.notes
+        return evidence
+    }
+
+    private mutating func addFindings(
+        _ evidence: FailureEvidence, _ passing: BundleLocation?, scratch: String, _ archive: ZipLimits
+    ) {
+        let other = Path.join(scratch, "passing")
+        if let passing, (try? FileSystem.createDirectory(other)) != nil,
+            let bundle = try? BundleReader(passing, scratchDirectory: other, limits: archive)
+        {
+            evidence.passing = FailureEvidence(bundle, scratch: other)
+        }
         var explanation = Explanation(evidence, bundle: location.description)
         explanation.keepFirst(Explanation.standardCount)
         findings = explanation.findings

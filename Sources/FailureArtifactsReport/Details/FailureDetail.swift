@@ -68,13 +68,13 @@ struct TableDetail: Sendable {
         let name: String
         let type: String
         let isKey: Bool
+        /// The table and the column that a foreign key of this column refers to; without a column, its primary key.
+        var reference: Reference?
     }
 
-    struct ForeignKey: Sendable, Equatable {
-        let columns: [String]
+    struct Reference: Sendable, Equatable {
         let table: String
-        /// Empty if the key refers to the other table's primary key.
-        let targets: [String]
+        var column: String?
     }
 
     let name: String
@@ -83,7 +83,6 @@ struct TableDetail: Sendable {
     /// True if the application doesn't use the table directly.
     var isQuiet = false
     var columns: [Column] = []
-    var foreignKeys: [ForeignKey] = []
     /// The columns that identify a row, as indices of ``columns``; nil for the rowid.
     var keys: [Int]?
     /// The number of rows in the store; a lower bound if `isExact` is false.
@@ -131,13 +130,11 @@ struct ChangeDetail: Sendable {
     /// The changes of the schema, such as `table posting added`.
     var schema: [String] = []
     var tables: [Table] = []
-    /// True if all tables were compared.
-    var isComplete = true
 
     var isEmpty: Bool { schema.isEmpty && tables.isEmpty }
 }
 
-/// Values of a store as JSON that is safe inside an HTML page.
+/// Values of a store as JSON.
 ///
 /// | value | JSON |
 /// | --- | --- |
@@ -162,28 +159,8 @@ enum CellJSON {
             guard let text = StoredText.valid(bytes, isCut: value.isCut) else {
                 return "{\"x\":\"\(hexadecimalText(bytes))\",\"n\":\(value.byteCount)}"
             }
-            return value.isCut ? "{\"t\":\(string(text)),\"n\":\(value.byteCount)}" : string(text)
+            return value.isCut
+                ? "{\"t\":\(JSONText.string(text)),\"n\":\(value.byteCount)}" : JSONText.string(text)
         }
-    }
-
-    /// Returns a JSON string that ends neither a script nor a line of it, wherever it is placed.
-    static func string(_ text: String) -> String {
-        var bytes: [UInt8] = [UInt8(ascii: "\"")]
-        var previous: (UInt8, UInt8) = (0, 0)
-        for byte in text.utf8 {
-            switch byte {
-            case 0..<0x20, 0x7F, UInt8(ascii: "<"), UInt8(ascii: ">"), UInt8(ascii: "&"),
-                UInt8(ascii: "'"), UInt8(ascii: "\""), UInt8(ascii: "\\"):
-                bytes += Array(("\\u00" + hexadecimalText([byte])).utf8)
-            // U+2028 and U+2029 are E2 80 A8 and E2 80 A9.
-            case 0xA8 where previous == (0xE2, 0x80), 0xA9 where previous == (0xE2, 0x80):
-                bytes.removeLast(2)
-                bytes += Array((byte == 0xA8 ? "\\u2028" : "\\u2029").utf8)
-            default: bytes.append(byte)
-            }
-            previous = (previous.1, byte)
-        }
-        bytes.append(UInt8(ascii: "\""))
-        return String(decoding: bytes, as: UTF8.self)
     }
 }

@@ -22,24 +22,18 @@ package struct ReportLimits: Sendable {
     let dataBytes: Int
     /// The bytes of values for the tables of one cause, before compression.
     var rowBytes: Int
-    /// The bytes of values for comparing the attempts of one cause.
-    let changeBytes: Int
-    /// The seconds for the tables of one cause, for its history, or for comparing its attempts.
+    /// The seconds for the tables of one cause.
     var seconds: Double
 
     var rowsPerTable = 20_000
     var columns = 256
     /// The maximum number of bytes shown of a text.
     var textBytes = 600
-    /// The maximum number of bytes shown of a blob, unless it is a picture.
+    /// The maximum number of bytes shown of a blob.
     var blobBytes = 48
-    /// The maximum number of bytes of a picture.
-    var pictureBytes = 32 << 10
     /// The maximum number of stores of one cause, and of tables of one store.
     var stores = 12
     var tables = 200
-    /// The maximum number of rows of one table that are shown for one change.
-    var changedRows = 20
     /// The maximum number of statements of a store whose history isn't read.
     var statements = 100
     /// The maximum size, in bytes, of a copy whose tables are read.
@@ -61,7 +55,6 @@ package struct ReportLimits: Sendable {
         dataBytes = Int(clamping: maximumBytes) / max(5, share)
         // Rows take about a fifth of their size on the page.
         rowBytes = min(16 << 20, dataBytes * 5)
-        changeBytes = 24 << 10
         attachmentBytes = min(80 << 10, (1 << 20) / share)
         // A page with more data may take longer.
         let scale = min(60, max(1, Double(maximumBytes) / Double(Self.standardBytes)))
@@ -76,7 +69,7 @@ package struct ReportLimits: Sendable {
     }
 }
 
-/// The bytes and the time that are left for the tables, or for the changes, of one cause.
+/// The bytes and the time that are left for the tables of one cause.
 ///
 /// It is an object, because all functions that read a part share it. Only one thread uses it.
 final class ReadingBudget {

@@ -5,39 +5,6 @@ internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 extension ChangeDetail {
-    /// Compares two files that nothing else uses.
-    ///
-    /// - `budget`: the bytes and the time that are left. The bytes used are subtracted.
-    init(from old: String, to new: String, _ budget: ReadingBudget) throws {
-        do {
-            let comparison = try StoreComparison(
-                a: StoreComparison.Side(path: old, isPrivate: true),
-                b: StoreComparison.Side(path: new, isPrivate: true), deadline: budget.deadline)
-            schema = comparison.schemaChanges().map(Self.text)
-            let coreData = CoreDataChanges(
-                from: StoreComparison.Side(path: old, isPrivate: true),
-                to: StoreComparison.Side(path: new, isPrivate: true))
-            for table in try comparison.tables() {
-                var rows: [RowChange] = []
-                let counts = try comparison.forEachRowChange(
-                    in: table, limit: budget.bytes > 0 ? Int64(budget.limits.changedRows) : 0,
-                    valueLimit: 200
-                ) { change in
-                    guard budget.bytes > 0 else { return }
-                    budget.bytes -= change.size
-                    rows.append(coreData?.change(change, in: table) ?? change)
-                }
-                guard counts.total > 0 || table.problem != nil else { continue }
-                tables.append(
-                    Table(
-                        name: coreData?.title(of: table) ?? table.name, source: table.name,
-                        counts: counts, rows: rows, problem: table.problem))
-            }
-        } catch let error as SQLiteError where error.isInterrupted {
-            isComplete = false
-        }
-    }
-
     /// Creates the changes of a step.
     ///
     /// - `coreData`: the names of entities; nil unless Core Data created the store.
@@ -58,35 +25,33 @@ extension ChangeDetail {
         }
     }
 
-    private static func text(of change: SchemaChange) -> String {
-        let subject = change.subject.rawValue + (change.name.isEmpty ? "" : " " + change.name)
-        switch change.kind {
-        case .added: return subject + " added"
-        case .removed: return subject + " removed"
-        case .changed:
-            guard change.name.isEmpty else { return subject + " changed" }
-            return "\(subject) \(change.old ?? "") → \(change.new ?? "")"
+    /// A summary such as `4 rows inserted into posting, 1 row updated in transfer`.
+    var summary: String {
+        var items = tables.prefix(6).flatMap { table -> [String] in
+            if let problem = table.problem { return ["\(table.name): \(problem)"] }
+            let parts = [
+                (table.counts.inserted, "inserted into"), (table.counts.updated, "updated in"),
+                (table.counts.deleted, "deleted from"),
+            ]
+            return parts.filter { $0.0 > 0 }.map {
+                "\(Counted.number($0.0)) \($0.0 == 1 ? "row" : "rows") \($0.1) \(table.name)"
+            }
         }
-    }
-}
-
-extension RowChange {
-    /// The approximate number of bytes that it takes on the page.
-    fileprivate var size: Int {
-        cells.reduce(80) { $0 + 40 + $1.column.utf8.count + ($1.old?.size ?? 0) + ($1.new?.size ?? 0) }
-    }
-}
-
-extension StoredValue {
-    fileprivate var size: Int {
-        switch content {
-        case .null, .integer, .real: 12
-        case .text(let bytes), .blob(let bytes): 12 + bytes.count
-        }
+        if tables.count > 6 { items.append("\(tables.count - 6) more tables") }
+        items += schema.prefix(4)
+        if schema.count > 4 { items.append("\(schema.count - 4) more changes of the schema") }
+        return items.isEmpty ? "no change of rows" : items.joined(separator: ", ")
     }
 }
 
 extension StoreDetail {
+    /// Returns a summary of a step's changes, which only the log has if they were rolled back.
+    func summary(of step: StepDetail) -> String {
+        guard step.kind == .rolledBack, step.change.isEmpty else { return step.change.summary }
+        let rows = statements(of: step).reduce(0) { $0 + ($1.changedRows ?? 0) }
+        return Counted.items(Int64(rows), "changed row") + " discarded"
+    }
+
     /// Takes the steps of a store.
     mutating func addSteps(of evidence: Timeline) {
         statements = evidence.statements.map(\.record)

@@ -108,27 +108,27 @@ extension TableDetail {
                     name: Self.text(statement.value(at: 0)), type: Self.text(statement.value(at: 1)),
                     isKey: statement.value(at: 2) != .integer(0)))
         }
+        // A key of several columns isn't shown.
         let keys = try connection.prepare(
-            "SELECT id, \"table\", \"from\", \"to\" FROM pragma_foreign_key_list(?) ORDER BY id, seq")
+            """
+            SELECT "from", "table", "to" FROM pragma_foreign_key_list(?) GROUP BY id HAVING count(*) = 1 ORDER BY id
+            """)
         try keys.bind([.text(name)])
-        var last = Value.null
         while try keys.step() {
-            let id = keys.value(at: 0)
-            let target = Self.text(keys.value(at: 3))
-            let column = Self.text(keys.value(at: 2))
-            if id == last, let previous = foreignKeys.popLast() {
-                foreignKeys.append(
-                    ForeignKey(
-                        columns: previous.columns + [column], table: previous.table,
-                        targets: previous.targets + (target.isEmpty ? [] : [target])))
-            } else {
-                foreignKeys.append(
-                    ForeignKey(
-                        columns: [column], table: Self.text(keys.value(at: 1)),
-                        targets: target.isEmpty ? [] : [target]))
-            }
-            last = id
+            let target = Self.text(keys.value(at: 2))
+            refer(
+                Self.text(keys.value(at: 0)),
+                to: Reference(
+                    table: Self.text(keys.value(at: 1)), column: target.isEmpty ? nil : target))
         }
+    }
+
+    /// Sets the reference of a column, unless it has one.
+    fileprivate mutating func refer(_ column: String, to reference: Reference) {
+        guard let index = columns.firstIndex(where: { folded($0.name) == folded(column) }),
+            columns[index].reference == nil
+        else { return }
+        columns[index].reference = reference
     }
 
     /// Reads rows, changed ones first if not all rows fit.
@@ -191,9 +191,10 @@ extension TableDetail {
         _ statement: borrowing Statement, hasRowid: Bool, _ limits: ReportLimits, _ bytes: Int,
         _ used: inout Int
     ) -> Bool {
-        let limit = max(limits.textBytes, limits.pictureBytes)
         let cells = (0..<(shownColumns + (hasRowid ? 1 : 0))).map { index in
-            CellJSON.text(of: statement.storedValue(at: index, limit: limit).shown(limits))
+            CellJSON.text(
+                of: statement.storedValue(at: index, limit: limits.textBytes)
+                    .shortened(blob: limits.blobBytes))
         }
         let line = "[" + cells.joined(separator: ",") + "]"
         guard used + line.utf8.count + 2 <= bytes || rows.isEmpty else { return false }
@@ -226,35 +227,14 @@ extension CoreDataStore {
                     name: column.name, type: types[column.name] ?? column.type,
                     isKey: column.name == "_id")
             }
-            table.foreignKeys = root.toOne.compactMap { relationship in
-                relationship.entity.map {
-                    TableDetail.ForeignKey(
-                        columns: [relationship.name], table: tableName($0), targets: ["_id"])
-                }
+            for relationship in root.toOne {
+                guard let entity = relationship.entity else { continue }
+                table.refer(relationship.name, to: .init(table: tableName(entity), column: "_id"))
             }
         } else if let link = links.first(where: { $0.table == source }) {
-            table.foreignKeys = [link.source, link.target].map {
-                TableDetail.ForeignKey(
-                    columns: [$0.name], table: tableName($0.entity), targets: ["_id"])
+            for side in [link.source, link.target] {
+                table.refer(side.name, to: .init(table: tableName(side.entity), column: "_id"))
             }
         }
-    }
-}
-
-extension StoredValue {
-    /// Returns the value as far as the page shows it: small pictures whole, other blobs and texts cut.
-    fileprivate func shown(_ limits: ReportLimits) -> StoredValue {
-        switch content {
-        case .blob(let bytes) where !isCut && Self.isPicture(bytes): self
-        default: shortened(blob: limits.blobBytes).shortened(text: limits.textBytes)
-        }
-    }
-
-    /// True for the beginning of a PNG, JPEG, GIF or WebP file.
-    private static func isPicture(_ bytes: [UInt8]) -> Bool {
-        bytes.starts(with: [0x89, 0x50, 0x4E, 0x47]) || bytes.starts(with: [0xFF, 0xD8, 0xFF])
-            || bytes.starts(with: Array("GIF8".utf8))
-            || bytes.starts(with: Array("RIFF".utf8))
-                && bytes.dropFirst(8).starts(with: Array("WEBP".utf8))
     }
 }

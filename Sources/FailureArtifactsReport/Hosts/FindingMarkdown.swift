@@ -7,14 +7,8 @@ internal import FailureArtifactsSystem
 ///
 /// All text from the bundle is inside code spans and fenced blocks that it can't close.
 package struct FindingMarkdown {
-    /// The default maximum length, in tokens.
-    package static let standardTokens = 2000
-    /// The smallest maximum length, in tokens.
-    package static let leastTokens = 300
-    /// The number of bytes that count as one token.
-    ///
-    /// Tokens of English and of code are usually longer.
-    private static let bytesPerToken = 3
+    /// The default maximum length, in bytes: about 2,000 tokens of at least three bytes.
+    package static let standardBytes = 6000
     /// The maximum number of rows shown for a finding.
     private static let maximumRows = 4
     /// The bytes reserved for the sentence about findings that are left out.
@@ -27,12 +21,12 @@ package struct FindingMarkdown {
 
     /// Creates the text.
     package init(
-        _ explanation: Explanation, count: Int, path: String, maximumTokens: Int = Self.standardTokens
+        _ explanation: Explanation, count: Int, path: String, maximumBytes: Int = Self.standardBytes
     ) {
         self.explanation = explanation
         self.count = count
         self.path = path
-        limit = maximumTokens * Self.bytesPerToken
+        limit = maximumBytes
     }
 
     /// The text.

@@ -7,13 +7,12 @@ enum SourceLink {
     ///
     /// Nil if the host, the commit or the path in the repository is not known.
     static func url(file: String, line: Int?, variables: [String: String]) -> String? {
-        guard let place = place(variables), let path = relative(file, in: place.checkout) else {
+        guard let place = place(variables), let path = relative(file, in: place) else {
             return nil
         }
         let encoded = URLText.path(path)
         guard let line else { return place.base + encoded }
         return place.base + encoded + place.anchor + String(line)
-            + (place.isRange ? "&lineEnd=\(line &+ 1)&lineStartColumn=1&lineEndColumn=1" : "")
     }
 
     /// Returns the address of the line that ran a statement; nil if it is not known.
@@ -26,20 +25,9 @@ enum SourceLink {
         /// The part of the address before the path.
         let base: String
         let anchor: String
-        /// True if a line must be marked as a range of text, from its start to the start of the next line.
-        var isRange = false
-        let checkout: Checkout
-    }
-
-    /// The directory in which a CI has checked out the repository.
-    private enum Checkout {
-        /// A directory that usually has the repository's own name.
-        case named(String)
-        /// A directory that is the same in every run.
-        case directory(String)
-        /// `1/s`, where the number is the pipeline's
-        /// (<https://learn.microsoft.com/azure/devops/pipelines/build/variables>, `Build.SourcesDirectory`).
-        case azure
+        /// The directory of the checkout, if it is the same in every run; nil if it has the repository's own name.
+        let directory: String?
+        let name: String
     }
 
     private static func place(_ variables: [String: String]) -> Place? {
@@ -58,38 +46,11 @@ enum SourceLink {
             let commit = variables["BITBUCKET_COMMIT"]
         {
             // `BITBUCKET_CLONE_DIR`, which can't be changed.
-            let directory = "/opt/atlassian/pipelines/agent/build/"
             return place(
-                origin, "/src/", commit, anchor: "#lines-", checkout: .directory(directory))
-        }
-        if let repository = variables["BUILD_REPOSITORY_URI"],
-            let commit = variables["BUILD_SOURCEVERSION"]
-        {
-            return azure(withoutUser(repository), commit)
+                origin, "/src/", commit, anchor: "#lines-",
+                directory: "/opt/atlassian/pipelines/agent/build/")
         }
         return nil
-    }
-
-    /// Returns the place for an Azure pipeline, whose repository may be on Azure or on GitHub.
-    private static func azure(_ repository: String, _ commit: String) -> Place? {
-        if repository.hasPrefix("https://github.com/") {
-            let name = repository.hasSuffix(".git") ? String(repository.dropLast(4)) : repository
-            return place(name, "/blob/", commit, anchor: "#L", checkout: .azure)
-        }
-        guard repository.contains("/_git/"),
-            let place = place(repository, "", commit, anchor: "&line=", checkout: .azure)
-        else { return nil }
-        return Place(
-            base: repository + "?version=GC" + commit + "&path=/", anchor: place.anchor, isRange: true,
-            checkout: .azure)
-    }
-
-    /// Returns `https://host/…` for `https://user@host/…`.
-    private static func withoutUser(_ address: String) -> String {
-        guard let start = address.firstRange(of: "://")?.upperBound,
-            let at = address[start...].prefix(while: { $0 != "/" }).lastIndex(of: "@")
-        else { return address }
-        return String(address[..<start] + address[address.index(after: at)...])
     }
 
     private static func before(_ marker: String, in text: String) -> String? {
@@ -98,7 +59,7 @@ enum SourceLink {
 
     private static func place(
         _ repository: String, _ kind: String, _ commit: String, anchor: String,
-        checkout: Checkout? = nil
+        directory: String? = nil
     ) -> Place? {
         guard repository.hasPrefix("https://") || repository.hasPrefix("http://"),
             repository.utf8.allSatisfy(isOfURL), (7...64).contains(commit.utf8.count),
@@ -106,15 +67,15 @@ enum SourceLink {
             let name = repository.split(separator: "/").last
         else { return nil }
         return Place(
-            base: repository + kind + commit + "/", anchor: anchor,
-            checkout: checkout ?? .named(String(name)))
+            base: repository + kind + commit + "/", anchor: anchor, directory: directory,
+            name: String(name))
     }
 
     /// Returns the path below the checkout; nil if it is not known.
-    private static func relative(_ file: String, in checkout: Checkout) -> String? {
+    private static func relative(_ file: String, in place: Place) -> String? {
         var path = file[...]
         if file.hasPrefix("/") {
-            guard let below = below(checkout, file) else { return nil }
+            guard let below = below(place, file) else { return nil }
             path = below
         }
         let parts = path.split(separator: "/", omittingEmptySubsequences: false)
@@ -122,25 +83,14 @@ enum SourceLink {
         return String(path)
     }
 
-    private static func below(_ checkout: Checkout, _ file: String) -> Substring? {
-        switch checkout {
-        case .named(let name):
-            // GitHub's runners check `name` out into `…/name/name`.
-            let folder = file.firstRange(of: "/\(name)/\(name)/") ?? file.firstRange(of: "/\(name)/")
-            return folder.map { file[$0.upperBound...] }
-        case .directory(let directory):
+    private static func below(_ place: Place, _ file: String) -> Substring? {
+        if let directory = place.directory {
             return file.hasPrefix(directory) ? file.dropFirst(directory.count) : nil
-        case .azure:
-            var start = file.startIndex
-            while let folder = file[start...].firstRange(of: "/s/") {
-                let number = file[..<folder.lowerBound].reversed().prefix { $0 != "/" }
-                if !number.isEmpty, number.allSatisfy({ $0.isASCII && $0.isNumber }) {
-                    return file[folder.upperBound...]
-                }
-                start = file.index(after: folder.lowerBound)
-            }
-            return nil
         }
+        // GitHub's runners check `name` out into `…/name/name`.
+        let name = place.name
+        let folder = file.firstRange(of: "/\(name)/\(name)/") ?? file.firstRange(of: "/\(name)/")
+        return folder.map { file[$0.upperBound...] }
     }
 
     private static func isHexadecimal(_ byte: UInt8) -> Bool {

@@ -1,20 +1,18 @@
 package import FailureArtifactsAnalysis
+internal import FailureArtifactsBundle
 package import FailureArtifactsSystem
 
 /// Failures as Markdown, for the page that a CI shows of a run.
 ///
-/// The first failures are described in full, the next ones have a line each, and the rest is counted. So the text fits,
-/// however many failures there are.
+/// The first failures are described, and the rest is counted. So the text fits, however many failures there are.
 package struct SummaryMarkdown {
     /// The maximum number of bytes that GitHub accepts from a step.
     ///
     /// Beyond it, GitHub
     /// [shows nothing](https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands).
     static let byteLimit = 1 << 20
-    /// The maximum number of failures that are described in full.
-    private static let fullLimit = 25
-    /// The maximum number of failures that have a line.
-    private static let lineLimit = 1000
+    /// The maximum number of failures that are described.
+    private static let fullLimit = 100
     /// The maximum size of one message, in bytes.
     private static let messageLimit = 6000
     /// The maximum number of further failures that are listed for a cause.
@@ -29,23 +27,18 @@ package struct SummaryMarkdown {
     package var isPart = false
     /// The path of the report on these failures; nil without a report.
     package var report: String?
-    /// The failed tests without a bundle; nil if there are no such tests.
-    package var hint: TraitHint?
 
     package init(
-        causes: [BundleCause], limit: Int = Self.byteLimit, isPart: Bool = false, report: String? = nil,
-        hint: TraitHint? = nil
+        causes: [BundleCause], limit: Int = Self.byteLimit, isPart: Bool = false, report: String? = nil
     ) {
         self.causes = causes
         self.limit = limit
         self.isPart = isPart
         self.report = report
-        self.hint = hint
     }
 
     /// The text: at most ``limit`` bytes, and empty if not even the heading fits.
     package var text: String {
-        guard !causes.isEmpty || hint == nil else { return hintAlone }
         let bundles = causes.map(\.bundles.count).reduce(0, +)
         var head = "## " + Counted.items(Int64(bundles), "failed test")
         if causes.count < bundles { head += " with " + Counted.items(Int64(causes.count), "cause") }
@@ -55,11 +48,8 @@ package struct SummaryMarkdown {
         if let first = causes.first?.first, let download = BundleDownload(of: first) {
             head += "\n" + download.sentence(Markdown.code) + "\n"
         }
-        var room = limit - Self.reserve
+        let room = limit - Self.reserve
         guard head.utf8.count <= room else { return head.utf8.count <= limit ? head : "" }
-        var end = hint?.markdown(heading: "###") ?? ""
-        if head.utf8.count + end.utf8.count > room { end = "" }
-        room -= end.utf8.count
         var text = head
         var told = 0
         for cause in causes.prefix(Self.fullLimit) {
@@ -68,28 +58,9 @@ package struct SummaryMarkdown {
             text += section
             told += 1
         }
-        var list = ""
-        var size = text.utf8.count
-        var listed = 0
-        for cause in causes.dropFirst(told).prefix(Self.lineLimit) {
-            let line = "- " + cause.heading(Markdown.code) + Self.message(of: cause.first)
-            guard size + line.utf8.count <= room - 64 else { break }
-            list += line
-            size += line.utf8.count
-            listed += 1
-        }
-        if listed > 0 { text += "\n### More failures\n\n" + list }
-        let rest = causes.count - told - listed
-        if rest > 0 {
-            text += "\nAnd " + Counted.items(Int64(rest), "failure") + " more.\n"
-        }
-        return text + end
-    }
-
-    /// The text for a run in which no test left a bundle.
-    private var hintAlone: String {
-        let text = String((hint?.markdown(heading: "##") ?? "").drop { $0.isNewline })
-        return text.utf8.count <= limit ? text : ""
+        let rest = causes.count - told
+        if rest > 0 { text += "\nAnd " + Counted.items(Int64(rest), "failure") + " more.\n" }
+        return text
     }
 
     /// Returns a failure in full.
@@ -207,5 +178,60 @@ enum Markdown {
             longest = max(longest, run)
         }
         return longest
+    }
+}
+
+/// The way from the run of a CI to its bundles on one's own machine.
+package struct BundleDownload {
+    private let variables: [String: String]
+    private let directory: String
+
+    /// Creates the way to a bundle and those beside it; nil for a run outside CI.
+    package init?(of bundle: ReportedBundle) {
+        guard !bundle.variables.isEmpty else { return nil }
+        variables = bundle.variables
+        directory = Path.directory(of: bundle.portablePath)
+    }
+
+    /// Returns a full sentence.
+    ///
+    /// Once it was followed, the commands for the bundles work.
+    package func sentence(_ code: (String) -> String = { SafeText.line($0) }) -> String {
+        if let run = variables["GITHUB_RUN_ID"] {
+            var command = "gh run download \(ShellWord.quoted(run))"
+            var page = "the run's page"
+            if let repository = variables["GITHUB_REPOSITORY"] {
+                command += " --repo \(ShellWord.quoted(repository))"
+                if let server = variables["GITHUB_SERVER_URL"] {
+                    page += ", " + code("\(server)/\(repository)/actions/runs/\(run)")
+                }
+            }
+            command += " --dir \(ShellWord.quoted(directory))"
+            return "To get the bundles: \(code(command)), or unpack the artifact from \(page), "
+                + "into the directory \(code(directory))."
+        }
+        if let job = variables["CI_JOB_URL"] {
+            return "To get the bundles, download the job's artifacts and unpack them: "
+                + code(job + "/artifacts/download")
+        }
+        return "To get the bundles, download the directory \(code(directory)) that the job uploaded."
+    }
+}
+
+extension ReportedBundle {
+    /// The path in the working directory.
+    ///
+    /// A directory that is elsewhere has its name alone on another machine.
+    fileprivate var portablePath: String {
+        guard path.hasPrefix("/"), !variables.isEmpty else { return path }
+        return Path.join(Path.name(of: Path.directory(of: path)), Path.name(of: path))
+    }
+
+    /// The command that explains the bundle.
+    ///
+    /// On a CI, it is for a machine to which the bundle was downloaded.
+    package var explainCommand: String {
+        let path = ToolCommand().shortened(portablePath)
+        return "failure-artifacts explain " + ShellWord.quoted(path)
     }
 }

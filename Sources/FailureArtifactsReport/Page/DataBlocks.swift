@@ -1,3 +1,4 @@
+internal import CFailureArtifactsZlib
 internal import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
@@ -65,6 +66,84 @@ struct DataBlocks {
 }
 
 /// The stores of a failure as data for the page's script.
+///
+/// This block is small, but always there. It names the blocks that have rows and changes.
+private struct Outline: Encodable {
+    struct Store: Encodable {
+        var name: String
+        /// The command that opens it.
+        var open: String
+        var tables: [Table] = []
+        /// The index of the table to open if nothing names another one.
+        var firstTable: Int
+        var steps: [Step]
+        /// The number of transactions in the history.
+        var total: Int
+        var changes: [Changes] = []
+        var statements: [Statement]
+    }
+
+    struct Table: Encodable {
+        struct Column: Encodable {
+            var name: String
+            var type: String
+            var key: Bool?
+            /// The table and the column that a foreign key refers to.
+            var ref: [String]?
+        }
+
+        var name: String
+        var columns: [Column]
+        /// The indices of the columns that identify a row; nil for the rowid.
+        var keys: [Int]?
+        var count: Int64
+        var shown: Int
+        var block: String?
+        var quiet: Bool?
+        var dropped: Bool?
+        var note: String?
+    }
+
+    /// A block with the changed rows of some steps.
+    struct Changes: Encodable {
+        var block: String
+        var from: Int
+        var to: Int
+    }
+
+    struct Step: Encodable {
+        var kind: String
+        var n: Int?
+        var at: String?
+        var connection: Int?
+        /// By table: its index, the numbers of rows inserted, updated and deleted, and of changed rows that are left out.
+        var counts: [[Int64]]
+        var statements: [Int]
+        var label: String
+        var pages: Int?
+        var schema: [String]?
+        var finding: Bool?
+    }
+
+    struct Statement: Encodable {
+        var sql: String
+        var cut: Bool?
+        var times: Int?
+        var rows: Int?
+        var took: String?
+        var facts: [String]?
+        var error: String?
+        var place: String?
+        var function: String?
+        var url: String?
+        var plan: [String]?
+        var quiet: Bool?
+    }
+
+    var stores: [Store]
+}
+
+/// Makes the blocks of a failure's stores.
 struct StoreData {
     private let detail: FailureDetail
     private let folder: PageFolder
@@ -81,83 +160,53 @@ struct StoreData {
     /// Changes come first, the newest ones before older ones, and then rows.
     ///
     /// Nil if there is no data.
-    func add(to blocks: inout DataBlocks) -> String? {
+    func add(to blocks: inout DataBlocks) throws -> String? {
         guard detail.stores.contains(where: { !$0.tables.isEmpty || !$0.steps.isEmpty }) else {
             return nil
         }
         var layouts = detail.stores.map { StoreLayout($0) }
-        // The block that names the others is small, but always there. Steps and statements are most of it.
-        let fixed = layouts.map { layout in
-            (
-                steps: JSONObject.array(layout.store.steps.map { step($0, of: layout) }),
-                statements: JSONObject.array(layout.store.statements.map(statement))
-            )
-        }
-        let columns = layouts.flatMap(\.tables).reduce(0) { $0 + 4 + $1.detail.shownColumns }
-        blocks.reserve(
-            fixed.reduce(256 + columns * 20) {
-                ($0 + ($1.steps.utf8.count + $1.statements.utf8.count) / 3)
+        let path = ShellWord.quoted(folder.location(of: detail.location).description)
+        var outline = Outline(
+            stores: layouts.enumerated().map { index, layout in
+                let name = layout.store.store.name
+                let option = index == 0 ? "" : " --store " + ShellWord.quoted(name)
+                return Outline.Store(
+                    name: name, open: "failure-artifacts open \(path)\(option)",
+                    firstTable: layout.firstTable,
+                    steps: layout.store.steps.map { step($0, of: layout) },
+                    total: layout.store.transactionCount,
+                    statements: layout.store.statements.map(statement))
             })
+        // Steps and statements are most of the outline.
+        let columns = layouts.flatMap(\.tables).reduce(0) { $0 + 4 + $1.detail.shownColumns }
+        blocks.reserve(256 + columns * 20 + (try JSONText.line(outline).utf8.count) / 3)
         let forRows = blocks.left * 2 / 5
         for index in layouts.indices { layouts[index].addChanges(to: &blocks, leaving: forRows) }
-        for index in layouts.indices { layouts[index].addRows(to: &blocks) }
-        let path = ShellWord.quoted(folder.location(of: detail.location).description)
-        let stores = layouts.enumerated().map { index, layout in
-            let name = layout.store.store.name
-            let option = index == 0 ? "" : " --store " + ShellWord.quoted(name)
-            return JSONObject([
-                ("name", CellJSON.string(name)),
-                ("open", CellJSON.string("failure-artifacts open \(path)\(option)")),
-                ("tables", JSONObject.array(layout.tables.map { table($0, layout) })),
-                ("firstTable", String(layout.firstTable)),
-                ("steps", fixed[index].steps),
-                ("total", String(layout.store.transactionCount)),
-                (
-                    "changes",
-                    JSONObject.array(
-                        layout.changes.map {
-                            JSONObject([
-                                ("block", CellJSON.string($0.block)),
-                                ("from", String($0.range.lowerBound)),
-                                ("to", String($0.range.upperBound)),
-                            ]).text
-                        })
-                ),
-                ("statements", fixed[index].statements),
-            ]).text
+        for (index, var layout) in layouts.enumerated() {
+            layout.addRows(to: &blocks)
+            outline.stores[index].tables = layout.tables.map { table($0, layout) }
+            outline.stores[index].changes = layout.changes.map {
+                .init(block: $0.block, from: $0.range.lowerBound, to: $0.range.upperBound)
+            }
         }
-        return blocks.add(JSONObject([("stores", JSONObject.array(stores))]).text, leaving: nil)
+        return blocks.add(try JSONText.line(outline), leaving: nil)
     }
 
-    private func table(_ table: StoreLayout.Table, _ layout: StoreLayout) -> String {
+    private func table(_ table: StoreLayout.Table, _ layout: StoreLayout) -> Outline.Table {
         let detail = table.detail
         let columns = detail.columns.prefix(detail.shownColumns).map { column in
-            var object = JSONObject([
-                ("name", CellJSON.string(String(column.name.prefix(200)))),
-                ("type", CellJSON.string(String(column.type.prefix(100)))),
-            ])
-            if column.isKey { object.add("key", "true") }
-            if let reference = detail.foreignKeys.first(where: { $0.columns == [column.name] }) {
-                let target =
-                    reference.targets.first ?? layout.keyColumn(of: reference.table) ?? ""
-                object.add(
-                    "ref",
-                    JSONObject.array([CellJSON.string(reference.table), CellJSON.string(target)]))
-            }
-            return object.text
+            Outline.Table.Column(
+                name: String(column.name.prefix(200)), type: String(column.type.prefix(100)),
+                key: column.isKey ? true : nil,
+                ref: column.reference.map {
+                    [$0.table, $0.column ?? layout.keyColumn(of: $0.table) ?? ""]
+                })
         }
-        var object = JSONObject([
-            ("name", CellJSON.string(String(detail.name.prefix(200)))),
-            ("columns", JSONObject.array(columns)),
-            ("keys", detail.keys.map { JSONObject.array($0.map(String.init)) } ?? "null"),
-            ("count", String(detail.count)),
-            ("shown", String(table.shownRows)),
-            ("block", table.block.map(CellJSON.string) ?? "null"),
-        ])
-        if detail.isQuiet { object.add("quiet", "true") }
-        if table.isDropped { object.add("dropped", "true") }
-        if let note = note(on: table) { object.add("note", CellJSON.string(note)) }
-        return object.text
+        return Outline.Table(
+            name: String(detail.name.prefix(200)), columns: columns, keys: detail.keys,
+            count: detail.count, shown: table.shownRows, block: table.block,
+            quiet: detail.isQuiet ? true : nil, dropped: table.isDropped ? true : nil,
+            note: note(on: table))
     }
 
     /// Returns sentences about the parts of a table that are not on the page; nil if all of it is there.
@@ -178,84 +227,59 @@ struct StoreData {
         return sentences.isEmpty ? nil : sentences.joined(separator: " ")
     }
 
-    private func step(_ step: StepDetail, of layout: StoreLayout) -> String {
-        let statements = layout.store.statements(of: step)
-        let counts = step.change.tables.compactMap { table -> String? in
-            guard let index = layout.index(of: table) else { return nil }
-            let numbers = [
-                Int64(index), table.counts.inserted, table.counts.updated, table.counts.deleted,
-                table.counts.total - Int64(table.rows.count),
-            ]
-            return JSONObject.array(numbers.map(String.init))
-        }
-        var object = JSONObject([
-            ("kind", CellJSON.string(step.kind.rawValue)),
-            ("n", step.number.map(String.init) ?? "null"),
-            (
-                "at",
-                statements.last.map { CellJSON.string(MetadataTime.timeOfDay($0.at)) } ?? "null"
-            ),
-            ("connection", statements.last.map { String($0.connection) } ?? "null"),
-            ("counts", JSONObject.array(counts)),
-            ("statements", JSONObject.array(step.statements.map(String.init))),
-            ("label", CellJSON.string(String(layout.store.summary(of: step).prefix(200)))),
-        ])
-        if step.pages > 0 { object.add("pages", String(step.pages)) }
-        if !step.change.schema.isEmpty {
-            object.add("schema", JSONObject.array(step.change.schema.prefix(50).map(CellJSON.string)))
-        }
+    private func step(_ step: StepDetail, of layout: StoreLayout) -> Outline.Step {
+        let last = layout.store.statements(of: step).last
         let isNamed = detail.findings.enumerated().contains { index, finding in
             finding.store == layout.store.store.name && finding.transaction != nil
                 && finding.transaction == step.number
                 && (index == 0 || finding.confidence > .possible)
         }
-        if isNamed { object.add("finding", "true") }
-        return object.text
+        return Outline.Step(
+            kind: step.kind.rawValue, n: step.number, at: last.map { MetadataTime.timeOfDay($0.at) },
+            connection: last.map { Int($0.connection) },
+            counts: step.change.tables.compactMap { table in
+                layout.index(of: table).map { index in
+                    let counts = table.counts
+                    return [
+                        Int64(index), counts.inserted, counts.updated, counts.deleted,
+                        counts.total - Int64(table.rows.count),
+                    ]
+                }
+            },
+            statements: step.statements, label: String(layout.store.summary(of: step).prefix(200)),
+            pages: step.pages > 0 ? step.pages : nil,
+            schema: step.change.schema.isEmpty ? nil : Array(step.change.schema.prefix(50)),
+            finding: isNamed ? true : nil)
     }
 
-    private func statement(_ statement: StatementRecord) -> String {
+    private func statement(_ statement: StatementRecord) -> Outline.Statement {
+        func filled(_ list: [String]) -> [String]? { list.isEmpty ? nil : list }
         let (sql, isCut) = statement.shownText
-        var object = JSONObject([
-            ("at", CellJSON.string(MetadataTime.timeOfDay(statement.at))),
-            ("connection", String(statement.connection)), ("sql", CellJSON.string(sql)),
-        ])
-        if isCut { object.add("cut", "true") }
-        let valued = statement.shownValues
-        if valued != sql { object.add("valued", CellJSON.string(valued)) }
-        if let repeated = statement.repeated, repeated > 1 { object.add("times", String(repeated)) }
-        if let rows = statement.changedRows { object.add("rows", String(rows)) }
-        if let duration = statement.duration.flatMap(DurationText.short) {
-            object.add("took", CellJSON.string(duration))
-        }
-        let facts = statement.queryFacts
-        if !facts.isEmpty { object.add("facts", JSONObject.array(facts.map(CellJSON.string))) }
-        if let failure = statement.failureText { object.add("error", CellJSON.string(failure)) }
-        if let source = statement.source {
-            object.add("place", CellJSON.string(source.place))
-            if let function = source.function { object.add("function", CellJSON.string(function)) }
-            if let url = SourceLink.url(of: source, variables: variables) {
-                object.add("url", CellJSON.string(url))
-            }
-        }
-        let plan = statement.shownPlan
-        if !plan.isEmpty { object.add("plan", JSONObject.array(plan.map(CellJSON.string))) }
-        if statement.isQuiet { object.add("quiet", "true") }
-        return object.text
+        return Outline.Statement(
+            sql: sql, cut: isCut ? true : nil,
+            times: statement.repeated.flatMap { $0 > 1 ? Int($0) : nil },
+            rows: statement.changedRows.map { Int($0) },
+            took: statement.duration.flatMap(DurationText.short), facts: filled(statement.queryFacts),
+            error: statement.failureText, place: statement.source?.place,
+            function: statement.source?.function,
+            url: statement.source.flatMap { SourceLink.url(of: $0, variables: variables) },
+            plan: filled(Array(statement.shownPlan)), quiet: statement.isQuiet ? true : nil)
     }
 }
 
-/// The text of a JSON object.
-private struct JSONObject {
-    private var members: [String] = []
-
-    init(_ members: [(name: String, value: String)]) {
-        for member in members { add(member.name, member.value) }
+/// Data in zlib's format (RFC 1950), which browsers call `deflate`.
+enum ZlibData {
+    /// Returns bytes compressed at zlib's best level.
+    ///
+    /// - `bytes`: the bytes, less than 4 GiB.
+    static func compressed(_ bytes: [UInt8]) -> [UInt8] {
+        var count = compressBound(CUnsignedLong(bytes.count))
+        // zlib fails only without memory, or if the output is smaller than its own bound.
+        return [UInt8](unsafeUninitializedCapacity: Int(count)) { buffer, size in
+            let result = compress2(
+                buffer.baseAddress, &count, bytes, CUnsignedLong(bytes.count), Z_BEST_COMPRESSION)
+            precondition(result == Z_OK, "zlib can't compress: \(result)")
+            size = Int(count)
+        }
     }
-
-    /// Adds a member.
-    mutating func add(_ name: String, _ value: String) { members.append("\"\(name)\":\(value)") }
-
-    var text: String { "{" + members.joined(separator: ",") + "}" }
-
-    static func array(_ values: [String]) -> String { "[" + values.joined(separator: ",") + "]" }
 }

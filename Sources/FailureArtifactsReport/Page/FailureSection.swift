@@ -17,10 +17,6 @@ struct FailureSection {
     let folder: PageFolder
     /// The identifier of the block that names the data of the stores; nil if there is no data.
     let outline: String?
-    /// Nil if the test has one attempt only.
-    var attempts: AttemptSeries?
-    /// Nil if another cause's section shows it.
-    var comparison: AttemptComparison?
 
     private var variables: [String: String] { detail?.metadata.environment.ci?.variables ?? [:] }
 
@@ -39,16 +35,11 @@ struct FailureSection {
             + FindingsSection(findings: detail.findings, stores: detail.stores, variables: variables)
             .html + "</div>\n"
         text += ReportPage.warnings(detail.metadata.warnings.map(\.text) + detail.notes)
-        text += attemptText + story(of: detail) + "<div class=\"more\">\n"
+        text += story(of: detail) + "<div class=\"more\">\n"
+        text += FilesSection(trees: detail.files).html
         text += otherFailures(of: detail)
-        for (index, store) in detail.stores.enumerated() {
-            text +=
-                StoreSection(
-                    detail: store, failure: detail,
-                    bundle: folder.location(of: detail.location),
-                    isBesideThePage: folder.holds(detail.location), isFirst: index == 0,
-                    variables: variables
-                ).html
+        for store in detail.stores {
+            text += StoreSection(detail: store, failure: detail, variables: variables).html
         }
         if detail.omittedStores > 0 {
             text +=
@@ -66,12 +57,7 @@ struct FailureSection {
         var parts: [String] = []
         if let link = detail?.metadata.failures.first.flatMap(linkedPlace) { parts.append(link) }
         if first.outcome != .failed { parts.append(ReportPage.badge(first.outcome)) }
-        if let attempts {
-            let place = attempts.attempts.firstIndex { $0.cause == number - 1 } ?? 0
-            parts.append("attempt \(place + 1) of \(attempts.attempts.count)")
-        } else if first.attempt > 1 {
-            parts.append("attempt \(first.attempt)")
-        }
+        if first.attempt > 1 { parts.append("attempt \(first.attempt)") }
         if cause.bundles.count > 1 {
             parts.append("\(cause.bundles.count) bundles")
         }
@@ -125,33 +111,13 @@ struct FailureSection {
         return text + "</section>\n"
     }
 
-    /// The newest step of the first store that has one, for readers without the page's script.
+    /// The place of the explorer, which the page's script fills.
     private func story(of detail: FailureDetail) -> String {
         guard outline != nil else {
             return detail.stores.isEmpty ? "<p>The bundle has no store.</p>\n" : ""
         }
-        var text = "<section class=\"story\" aria-label=\"Transactions and tables\">\n"
-        for store in detail.stores {
-            guard let step = store.steps.last else { continue }
-            let title =
-                switch step.kind {
-                case .uncommitted: "Not committed at the failure"
-                case .rolledBack: "Rolled back before the failure"
-                case .transaction: "Transaction \(step.number ?? 0), the last one"
-                }
-            text +=
-                "<h3>\(title) <span class=\"dim\">\(HTMLText.line(store.store.name)): "
-                + "\(HTMLText.line(store.summary(of: step)))</span></h3>\n"
-                + (step.kind == .uncommitted
-                    ? "<p class=\"dim\">Committed on the left, what \(HTMLText.line(store.store.connection)) "
-                        + "saw on the right.</p>\n" : "")
-                + ChangeTable(change: step.change, label: title, maximumRows: 20).html
-                + StatementTimeline(store, nil, variables: variables).list(
-                    of: store.statements(of: step))
-            break
-        }
-        return text
-            + "<p class=\"cut\">The other transactions and the tables are shown by the script of this page."
+        return "<section class=\"story\" aria-label=\"Transactions and tables\">\n"
+            + "<p class=\"cut\">The transactions and the tables are shown by the script of this page."
             + "</p></section>\n"
     }
 
@@ -159,29 +125,16 @@ struct FailureSection {
     private func otherFailures(of detail: FailureDetail) -> String {
         let failures = detail.metadata.failures.dropFirst()
         guard !failures.isEmpty else { return "" }
-        let shown = failures.prefix(20)
-        var text =
-            "<details class=\"part\"><summary><h3>\(Counted.items(Int64(failures.count), "further failure"))"
-            + " of the test</h3></summary>\n"
-        for failure in shown {
-            text +=
-                "<figure><pre>\(HTMLText.lines(failure.message.abridged(toBytes: ReportLimits.messageBytes)))</pre><figcaption>"
-            text += linkedPlace(of: failure) ?? "at an unknown place"
-            text +=
-                " <span class=\"dim\">\(failure.kind.rawValue), \(HTMLText.line(MetadataTime.text(failure.at)))</span>"
+        let figures = failures.prefix(20).map { failure in
+            "<figure><pre>\(HTMLText.lines(failure.message.abridged(toBytes: ReportLimits.messageBytes)))</pre><figcaption>"
+                + (linkedPlace(of: failure) ?? "at an unknown place")
+                + " <span class=\"dim\">\(failure.kind.rawValue), \(HTMLText.line(MetadataTime.text(failure.at)))</span>"
                 + "</figcaption></figure>\n"
         }
-        if failures.count > shown.count {
-            text += "<p class=\"cut\">\(failures.count - shown.count) more are not shown.</p>\n"
-        }
-        return text + "</details>\n"
-    }
-
-    private var attemptText: String {
-        if let comparison { return comparison.html }
-        guard let attempts, attempts.number != number - 1 else { return "" }
-        return "<p>This test has \(attempts.attempts.count) attempts: they are "
-            + "<a href=\"#f\(attempts.number + 1)\">side by side</a>.</p>\n"
+        let rest = failures.count - figures.count
+        return Self.part(
+            Counted.items(Int64(failures.count), "further failure") + " of the test",
+            figures.joined() + (rest > 0 ? "<p class=\"cut\">\(rest) more are not shown.</p>\n" : ""))
     }
 
     private var reportedBundles: String {
@@ -211,34 +164,38 @@ struct FailureSection {
         return text + "</details>\n"
     }
 
+    /// Returns a folded part of the page.
+    private static func part(_ title: String, _ content: String) -> String {
+        "<details class=\"part\"><summary><h3>\(title)</h3></summary>\n\(content)</details>\n"
+    }
+
+    /// Returns a list of the first 50 items.
+    private static func list(_ items: [String]) -> String {
+        "<ul>" + items.prefix(50).map { "<li>\($0)</li>" }.joined() + "</ul>\n"
+            + (items.count > 50 ? "<p class=\"cut\">\(items.count - 50) more.</p>\n" : "")
+    }
+
     private func snapshots(of metadata: BundleMetadata) -> String {
-        guard let snapshots = metadata.snapshots, !snapshots.isEmpty else { return "" }
-        var text = "<details class=\"part\"><summary><h3>Snapshots</h3></summary>\n<ul>"
-        for snapshot in snapshots.prefix(20) {
-            for store in snapshot.stores.prefix(20) {
-                text +=
-                    "<li><code>\(HTMLText.line(snapshot.label + "/" + store.name))</code> "
-                    + "<span class=\"dim\">\(HTMLText.line(MetadataTime.text(snapshot.at)))</span></li>"
+        let items = (metadata.snapshots ?? []).flatMap { snapshot in
+            snapshot.stores.map { store in
+                "<code>\(HTMLText.line(snapshot.label + "/" + store.name))</code> "
+                    + "<span class=\"dim\">\(HTMLText.line(MetadataTime.text(snapshot.at)))</span>"
             }
         }
-        return text + "</ul>\n<p class=\"dim\">'failure-artifacts open' and 'diff' take these names "
-            + "with --store.</p></details>\n"
+        guard !items.isEmpty else { return "" }
+        return Self.part(
+            "Snapshots",
+            Self.list(items) + "<p class=\"dim\">'failure-artifacts open' and 'diff' take these names "
+                + "with --store.</p>")
     }
 
     private func attachments(of detail: FailureDetail) -> String {
-        let attachments = detail.metadata.attachments
-        guard !attachments.isEmpty else { return "" }
-        var text = "<details class=\"part\"><summary><h3>Attachments</h3></summary>\n<ul>"
-        for attachment in attachments.prefix(50) {
+        let items = detail.metadata.attachments.map { attachment in
             let entry = attachment.entry.map { "<code>\(HTMLText.line($0))</code>" } ?? "not kept"
-            text +=
-                "<li>\(HTMLText.line(attachment.name)) <span class=\"dim\">\(entry), "
-                + "\(Counted.bytes(attachment.bytes))</span>"
-                + preview(attachment, of: detail) + "</li>"
+            return "\(HTMLText.line(attachment.name)) <span class=\"dim\">\(entry), "
+                + "\(Counted.bytes(attachment.bytes))</span>" + preview(attachment, of: detail)
         }
-        return text + "</ul>\n"
-            + (attachments.count > 50 ? "<p class=\"cut\">\(attachments.count - 50) more.</p>\n" : "")
-            + "</details>\n"
+        return items.isEmpty ? "" : Self.part("Attachments", Self.list(items))
     }
 
     private func preview(
@@ -261,17 +218,13 @@ struct FailureSection {
 
     /// The stores that are only named.
     private func otherStores(of detail: FailureDetail) -> String {
-        guard let others = detail.metadata.otherStores, !others.isEmpty else { return "" }
-        let root = detail.packageRoot
-        let items = others.prefix(50).map { store in
-            "<li><code>\(HTMLText.line(root.relativePath(of: store.path)))</code> "
-                + "<span class=\"dim\">\(HTMLText.line(store.reason))</span></li>"
+        let items = (detail.metadata.otherStores ?? []).map { store in
+            "<code>\(HTMLText.line(detail.packageRoot.relativePath(of: store.path)))</code> "
+                + "<span class=\"dim\">\(HTMLText.line(store.reason))</span>"
         }
-        return "<details class=\"part\"><summary><h3>"
-            + "\(Counted.items(Int64(others.count), "other store")) not captured"
-            + "</h3></summary>\n<ul>" + items.joined() + "</ul>\n"
-            + (others.count > 50 ? "<p class=\"cut\">\(others.count - 50) more.</p>\n" : "")
-            + "</details>\n"
+        guard !items.isEmpty else { return "" }
+        let title = Counted.items(Int64(items.count), "other store") + " not captured"
+        return Self.part(title, Self.list(items))
     }
 
     private func environment(of metadata: BundleMetadata) -> String {
@@ -285,69 +238,7 @@ struct FailureSection {
             items.append(ci.service)
             items += ci.variables.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }
         }
-        return "<details class=\"part\"><summary><h3>Environment</h3></summary><p class=\"facts dim\">"
-            + items.map { "<span>\(HTMLText.line($0))</span>" }.joined() + "</p></details>\n"
-    }
-}
-
-extension AttemptComparison {
-    /// The attempts side by side: a table of the differences, and the rows of the stores cell by cell.
-    var html: String {
-        let count = titles.count + omitted
-        var text =
-            "<details class=\"part attempts-part\" open><summary><h3>\(count) attempts side by side</h3></summary>\n"
-            + (summary.map { "<p>\(HTMLText.line($0))</p>\n" } ?? "") + table
-        let same = rows.filter { !$0.differs && $0.values.first != .some(nil) }
-        if !same.isEmpty {
-            text +=
-                "<p class=\"facts dim\">The same in all: "
-                + same.prefix(24).map {
-                    "<span>\(HTMLText.line($0.label)) \(HTMLText.line(($0.values.first ?? nil) ?? ""))</span>"
-                }.joined() + "</p>\n"
-        }
-        for change in changes { text += Self.html(change) }
-        if omitted > 0 {
-            text +=
-                "<p class=\"cut\">\(Counted.items(Int64(omitted), "more attempt")) not compared: "
-                + "their bundles are listed below.</p>\n"
-        }
-        if summary == nil {
-            text +=
-                "<p class=\"dim\">An attempt that passed has left no bundle, and is not here: "
-                + "<code>FAILURE_ARTIFACTS_PASSING</code> asks for one.</p>\n"
-        }
-        return text
-            + ReportPage.warnings(notes) + "</details>\n"
-    }
-
-    private var table: String {
-        var text =
-            "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Attempts\"><table class=\"attempts\">\n"
-            + "<thead><tr><th scope=\"col\">What differs</th>"
-            + titles.map { "<th scope=\"col\">\(HTMLText.line($0))</th>" }.joined()
-            + "</tr></thead>\n<tbody>\n"
-        for row in rows where row.differs {
-            text +=
-                "<tr><th scope=\"row\">\(HTMLText.line(row.label))</th>"
-                + row.values.map {
-                    "<td>\($0.map(HTMLText.line) ?? "<span class=\"dim\">–</span>")</td>"
-                }
-                .joined() + "</tr>\n"
-        }
-        return text + "</tbody></table></div>\n"
-    }
-
-    private static func html(_ change: StoreChange) -> String {
-        let label = "store \(change.store), from \(change.from) to \(change.to)"
-        let summary = HTMLText.line(change.change.summary)
-        let heading =
-            "Store \(HTMLText.line(change.store)), \(HTMLText.line(change.from)) → "
-            + HTMLText.line(change.to)
-        guard !change.change.isEmpty else {
-            return "<p>\(heading) <span class=\"dim\">\(summary)</span></p>\n"
-        }
-        return
-            "<details class=\"part\" open><summary>\(heading) <span class=\"dim\">\(summary)</span></summary>\n"
-            + ChangeTable(change: change.change, label: label).html + "</details>\n"
+        let spans = items.map { "<span>\(HTMLText.line($0))</span>" }.joined()
+        return Self.part("Environment", "<p class=\"facts dim\">\(spans)</p>")
     }
 }

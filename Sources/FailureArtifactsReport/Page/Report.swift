@@ -11,28 +11,22 @@ package struct Report: WrittenText {
     let page: ReportPage
     let limits: ReportLimits
     let scratch: String
-    private let invariants: [Invariant]
     /// The directory of the page.
     var folder = PageFolder(ofPage: nil)
-    /// Called with the number of causes described so far, and with the number of causes to describe.
-    var progress: (_ done: Int, _ total: Int) -> Void = { _, _ in }
     /// The limits for unpacking bundles.
     var archive = ZipLimits.standard
     /// Called before the next bundles are read.
     var start: () -> Void = {}
 
     package init(
-        page: ReportPage, limits: ReportLimits, scratch: String, checking invariants: [Invariant] = [],
+        page: ReportPage, limits: ReportLimits, scratch: String,
         folder: PageFolder = PageFolder(ofPage: nil),
-        progress: @escaping (_ done: Int, _ total: Int) -> Void = { _, _ in },
         archive: ZipLimits = ZipLimits.standard, start: @escaping () -> Void = {}
     ) {
         self.page = page
         self.limits = limits
         self.scratch = scratch
-        self.invariants = invariants
         self.folder = folder
-        self.progress = progress
         self.archive = archive
         self.start = start
     }
@@ -43,14 +37,12 @@ package struct Report: WrittenText {
         var size = 0
         let causes = Array(page.causes.prefix(ReportLimits.describedCauses).enumerated())
         let step = 4 * Threads.cores
-        let attempts = AttemptSeries.series(of: page.causes, passed: page.passed)
         for start in stride(from: 0, to: causes.count, by: step) {
             self.start()
             let part = Array(causes[start..<min(start + step, causes.count)])
-            progress(start, causes.count)
             let isFull = size > ReportLimits.pageBytes
-            let (limits, scratch, archive, invariants) = (limits, scratch, archive, invariants)
-            let (hasShards, folder) = (page.hasShards, folder)
+            let (limits, scratch, archive) = (limits, scratch, archive)
+            let (page, folder) = (page, folder)
             let new = Threads.map(part) { number, cause in
                 var detail: FailureDetail?
                 var problem: String?
@@ -60,23 +52,19 @@ package struct Report: WrittenText {
                 } else {
                     do {
                         detail = try FailureDetail(
-                            reading: cause.first.location, scratch: scratch, limits,
-                            checking: invariants, archive: archive)
+                            reading: cause.first.location, passing: page.passing(cause.first),
+                            scratch: scratch, limits, archive: archive)
                     } catch {
                         problem = CommandError(error).description
                     }
                 }
-                let series = attempts[number]
-                var comparison: AttemptComparison?
-                if let series, series.number == number, !isFull {
-                    comparison = AttemptComparison(reading: series, scratch: scratch, limits)
-                }
                 var blocks = DataBlocks(prefix: "b\(number + 1)-", limit: limits.dataBytes)
-                let outline = detail.flatMap { StoreData($0, folder: folder).add(to: &blocks) }
+                let outline = detail.flatMap {
+                    (try? StoreData($0, folder: folder).add(to: &blocks)) ?? nil
+                }
                 let section = FailureSection(
                     number: number + 1, cause: cause, detail: detail, problem: problem,
-                    hasShards: hasShards, folder: folder, outline: outline, attempts: series,
-                    comparison: comparison)
+                    hasShards: page.hasShards, folder: folder, outline: outline)
                 return DescribedCause(
                     number: number + 1, cause: cause, findings: detail?.findings ?? [],
                     place: detail?.place,

@@ -1,8 +1,10 @@
+internal import CFailureArtifactsFunctions
 package import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
+internal import FailureArtifactsReading
 
 /// The page around the causes: its head, the overview and its end.
-package struct ReportPage {
+package struct ReportPage: Sendable {
     let causes: [ReportedFailure]
     /// The bundles of tests that passed.
     let passed: [ReportedBundle]
@@ -19,6 +21,12 @@ package struct ReportPage {
         self.problems = problems
         reportedBundles = causes.flatMap(\.bundles)
         hasShards = Set(reportedBundles.map(\.container)).count > 1
+    }
+
+    /// Returns the newest bundle in which the test of a failure passed; nil without one.
+    func passing(_ failure: ReportedBundle) -> BundleLocation? {
+        passed.filter { $0.test == failure.test && $0.arguments == failure.arguments }
+            .max { $0.at < $1.at }?.location
     }
 
     /// Returns the part of the page before the list of the failures.
@@ -40,8 +48,7 @@ package struct ReportPage {
             <a class="skip" href="#failures">Go to the failures</a>
             <header class="bar"><button type="button" id="open-list" hidden>Failures</button>
             <h1>Failure Artifacts</h1><p class="run">\(title)\(period)</p>
-            <label class="search" hidden>Search <input id="search" type="search" autocomplete="off"></label>
-            <button type="button" id="scheme" aria-label="Light or dark" title="Light or dark" hidden>◐</button></header>
+            <label class="search" hidden>Search <input id="search" type="search" autocomplete="off"></label></header>
             <div class="columns">
 
             """
@@ -83,15 +90,8 @@ package struct ReportPage {
     /// A sentence about bundles of tests that passed; empty if there are no such bundles.
     private var passedText: String {
         guard !passed.isEmpty else { return "" }
-        let failed = Set(reportedBundles.map(\.title))
-        let others = passed.filter { !failed.contains($0.title) }.count
-        var text = "Also here: " + Counted.items(Int64(passed.count), "bundle") + " of tests that passed"
-        text += others < passed.count ? ", beside the failures of the same tests" : ""
-        text +=
-            others > 0
-            ? "; \(others) of them, of tests without a failure here, \(others == 1 ? "is" : "are") not shown"
-            : ""
-        return "<p class=\"dim\">\(text).</p>\n"
+        let count = Counted.items(Int64(passed.count), "bundle")
+        return "<p class=\"dim\">Also here: \(count) of tests that passed.</p>\n"
     }
 
     // MARK: - List
@@ -100,7 +100,7 @@ package struct ReportPage {
     func list(_ described: [DescribedCause]) -> String {
         guard !causes.isEmpty else { return "" }
         var text =
-            "<nav id=\"list\" aria-label=\"Failures\">\n<div id=\"filters\" hidden></div>\n"
+            "<nav id=\"list\" aria-label=\"Failures\">\n"
             + "<p id=\"found\" role=\"status\"></p>\n"
         for group in CauseGroup.groups(of: described) {
             let heading = group.heading.map { "<h2>\(HTMLText.line($0))</h2>" } ?? ""
@@ -161,5 +161,52 @@ package struct ReportPage {
             + shown.map { "<li>\(HTMLText.line($0))</li>" }.joined()
             + (sentences.count > shown.count ? "<li>\(sentences.count - shown.count) more.</li>" : "")
             + "</ul>\n"
+    }
+}
+
+/// Causes of failures that have one reason in common.
+struct CauseGroup {
+    /// The reason; nil for causes that have no group.
+    let heading: String?
+    let causes: [DescribedCause]
+
+    /// Groups causes by the reasons that they have in common.
+    static func groups(of causes: [DescribedCause]) -> [CauseGroup] {
+        let groups = causes.grouped { $0.reason?.key }
+        let several = groups.filter { $0.count > 1 }.map {
+            CauseGroup(heading: $0[0].reason?.heading, causes: $0)
+        }
+        let others = groups.filter { $0.count == 1 }.flatMap(\.self)
+        guard !others.isEmpty else { return several }
+        return several + [CauseGroup(heading: several.isEmpty ? nil : "Others", causes: others)]
+    }
+}
+
+/// The style and the script of the page: the files of the folder `Web`, which are built into the tool.
+enum PageFiles {
+    static let style = String(decoding: PackageResources.page_css, as: UTF8.self)
+
+    /// The script, whose files share one scope.
+    static let script =
+        "(() => {\n\"use strict\";\n" + scripts.map { String(decoding: $0, as: UTF8.self) }.joined()
+        + "})();\n"
+
+    private static let scripts = [
+        PackageResources.blocks_js, PackageResources.cells_js, PackageResources.states_js,
+        PackageResources.list_js, PackageResources.timeline_js, PackageResources.grid_js,
+        PackageResources.step_js, PackageResources.story_js, PackageResources.main_js,
+    ]
+
+    /// The policy of the page, which loads nothing and runs only its own script and style: their hashes are in it
+    /// (<https://www.w3.org/TR/CSP3/#grammardef-hash-source>).
+    static let policy =
+        "default-src 'none'; style-src 'sha256-\(hash(of: style))'; "
+        + "script-src 'sha256-\(hash(of: script))'; img-src data:; base-uri 'none'; form-action 'none'"
+
+    private static func hash(of text: String) -> String {
+        let bytes = Array(text.utf8)
+        var hash = [UInt8](repeating: 0, count: 32)
+        failure_artifacts_sha256(bytes, bytes.count, &hash)
+        return JSONText.base64(hash)
     }
 }

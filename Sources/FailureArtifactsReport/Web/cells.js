@@ -78,86 +78,8 @@ const compareCells = (a, b) => {
 /** Returns true if two values of the page are the same. */
 const sameCell = (a, b) => a === b || (Object(a) === a && JSON.stringify(a) === JSON.stringify(b));
 
-// Other forms
-
-const singleQuoted = (text) => "'" + text.replaceAll("'", "''") + "'";
-const sqlName = (name) => '"' + name.replaceAll('"', '""') + '"';
-
-/** Returns a value as an SQL literal. */
-const sqlLiteral = (cell) => {
-  const [kind, text] = parts(cell);
-  return kind === "null" || kind === "absent" ? "NULL" : kind === "text" ? singleQuoted(text)
-    : kind === "num" ? ({ Inf: "9e999", "-Inf": "-9e999" })[text] ?? text
-    : "x" in Object(cell) ? `CAST(X'${cell.x}' AS TEXT)` : text;
-};
-
-/** Returns a value as a Swift literal. */
-const swiftLiteral = (cell) => {
-  const [kind, text] = parts(cell);
-  if (kind === "null" || kind === "absent") return "nil";
-  if (kind === "num") return ({ Inf: "Double.infinity", "-Inf": "-Double.infinity" })[text] ?? text;
-  if (kind === "text") {
-    return '"' + [...text].map((c) => c === "\\" ? "\\\\" : c === '"' ? '\\"' : c === "\n" ? "\\n"
-      : hiddenCharacter.test(c) ? escaped(c) : c).join("") + '"';
-  }
-  return "Data([" + (cell.b ?? cell.x).replace(/../g, (hex) => "0x" + hex + ", ").slice(0, -2) + "])";
-};
-
-const jsonValue = (cell) => {
-  const [kind, text] = parts(cell);
-  if (kind === "null" || kind === "absent") return null;
-  return kind === "num" && typeof cell === "number" ? cell : text;
-};
-
-/** The forms in which a row can be copied. */
-const rowForms = {
-  SQL: (table, row) => `INSERT INTO ${sqlName(table.name)} (${table.columns.map((c) => sqlName(c.name)).join(", ")}) ` +
-    `VALUES (${row.map(sqlLiteral).join(", ")});`,
-  JSON: (table, row) => JSON.stringify(Object.fromEntries(table.columns.map((c, i) => [c.name, jsonValue(row[i])]))),
-  Swift: (table, row) =>
-    `(${table.columns.map((c, i) => `${c.name.replace(/\W/g, "_")}: ${swiftLiteral(row[i])}`).join(", ")})`,
-};
-
-/** Returns a date for a number that is likely to be one, judged by its column's name; otherwise nothing. */
-const dateOf = (cell, column) => {
-  if (!isNumeric(cell) || !/(date|time|created|updated|modified|deleted|at|on|day|stamp)$/i.test(column.name)) return null;
-  let seconds = Number(numeric(cell));
-  // Milliseconds since 1970, seconds since 1970, or seconds since 2001 as Core Data has them.
-  if (seconds > 1e11) seconds /= 1000; else if (seconds > 1e8 && seconds < 9e8) seconds += 978307200;
-  if (seconds < 9.4e8 || seconds > 4.2e9) return null;
-  return new Date(seconds * 1000).toISOString().replace("T", " ").replace(".000Z", " UTC").replace("Z", " UTC");
-};
-
 /** Returns indented JSON for a text that is a JSON object or array; otherwise nothing. */
 const jsonOf = (cell) => {
   if (typeof cell !== "string" || !/^\s*[[{]/.test(cell)) return null;
   try { return JSON.stringify(JSON.parse(cell), null, 2); } catch { return null; }
-};
-
-const pictureTypes = {
-  "89504E47": "png",
-  FFD8FF: "jpeg",
-  "47494638": "gif",
-  "52494646": "webp"
-};
-
-/** Returns the address of a picture for a blob that contains a whole one; otherwise nothing. */
-const pictureOf = (cell) => {
-  if (Object(cell) !== cell || !("b" in cell) || cell.b.length !== cell.n * 2) return null;
-  const start = Object.keys(pictureTypes).find((bytes) => cell.b.startsWith(bytes));
-  if (!start) return null;
-  const bytes = cell.b.match(/../g).map((hex) => String.fromCharCode(parseInt(hex, 16))).join("");
-  return `data:image/${pictureTypes[start]};base64,${btoa(bytes)}`;
-};
-
-/** Returns the bytes of a blob as lines of 16 with their characters. */
-const hexLines = (cell) => {
-  const bytes = (cell.b ?? cell.x).match(/../g) ?? [];
-  const lines = [];
-  for (let i = 0; i < bytes.length; i += 16) {
-    const part = bytes.slice(i, i + 16);
-    const text = part.map((hex) => { const c = parseInt(hex, 16); return c > 31 && c < 127 ? String.fromCharCode(c) : "."; });
-    lines.push(i.toString(16).padStart(6, "0") + "  " + part.join(" ").padEnd(48) + " " + text.join(""));
-  }
-  return lines.join("\n");
 };

@@ -1,4 +1,4 @@
-// The list of the failures: search, filters and keys.
+// The list of the failures: search and keys.
 
 class FailureList {
   /** @param show Shows the failure with an identifier such as "f1". */
@@ -10,61 +10,9 @@ class FailureList {
       return { element, link, id, data: element.dataset, text: null };
     });
     this.described = this.items.filter((item) => item.id);
-    this.chosen = {outcome: "", suite: "", shard: "", codes: ""};
     this.search = document.getElementById("search");
     this.search.addEventListener("input", () => this.filter());
-    if (this.items.length > 1) {
-      this.search.parentElement.hidden = false;
-      this.addFilters();
-    }
-  }
-
-  addFilters() {
-    const bar = document.getElementById("filters");
-    const outcomes = this.values("outcome");
-    if (outcomes.size > 1) {
-      const group = make("div", "chips");
-      group.setAttribute("role", "group");
-      group.setAttribute("aria-label", "Outcome");
-      const add = (value, text, count) => {
-        const chip = button("chip", `${text} ${count}`, () => {
-          this.chosen.outcome = value;
-          for (const other of group.children) other.ariaPressed = String(other === chip);
-          this.filter();
-        });
-        chip.ariaPressed = String(value === "");
-        group.append(chip);
-      };
-      add("", "all", this.items.length);
-      const names = {timedOut: "timed out"};
-      for (const [value, count] of outcomes) add(value, names[value] ?? value, count);
-      bar.append(group);
-    }
-    for (const [name, title] of [["suite", "Suite"], ["shard", "Shard"], ["codes", "Finding"]]) {
-      const values = [...this.values(name)].sort();
-      if (values.length < 2) continue;
-      const select = make("select", "filter", make("option", "", `${title}: all`));
-      select.firstChild.value = "";
-      select.setAttribute("aria-label", title);
-      for (const [value, count] of values) {
-        const option = make("option", "", `${value || "none"} (${count})`);
-        option.value = value;
-        select.append(option);
-      }
-      select.addEventListener("change", () => { this.chosen[name] = select.value; this.filter(); });
-      bar.append(select);
-    }
-    bar.hidden = bar.children.length === 0;
-  }
-
-  /** Returns the values of an attribute with the numbers of failures that have them. */
-  values(name) {
-    const counts = new Map();
-    for (const item of this.items) {
-      const values = name === "codes" ? (item.data.codes ?? "").split(" ").filter(Boolean) : [item.data[name] ?? ""];
-      for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1);
-    }
-    return counts;
+    this.search.parentElement.hidden = this.items.length < 2;
   }
 
   /** Returns everything of a failure that can be searched, in lower case. */
@@ -75,18 +23,11 @@ class FailureList {
     return item.text;
   }
 
-  matches(item, text) {
-    const {outcome, suite, shard, codes} = this.chosen;
-    return (!outcome || item.data.outcome === outcome) && (!suite || item.data.suite === suite) &&
-      (!shard || item.data.shard === shard) && (!codes || (item.data.codes ?? "").split(" ").includes(codes)) &&
-      (!text || this.textOf(item).includes(text));
-  }
-
   filter() {
     const text = this.search.value.trim().toLowerCase();
     let count = 0;
     for (const item of this.items) {
-      item.element.hidden = !this.matches(item, text);
+      item.element.hidden = text !== "" && !this.textOf(item).includes(text);
       if (!item.element.hidden) count += 1;
     }
     for (const group of document.querySelectorAll("#list .group")) {

@@ -1,4 +1,4 @@
-// The page: one failure at a time, addresses, keys, and the choice of colours.
+// The page: one failure at a time, addresses, and keys.
 
 const articles = [...document.querySelectorAll("article.failure")];
 const stories = new Map();
@@ -63,15 +63,6 @@ if (articles.length > 1) {
 } else {
   document.body.classList.add("one-failure");
 }
-
-// Light or dark: the other one than now, for as long as the page is open.
-const scheme = document.getElementById("scheme");
-scheme.hidden = false;
-scheme.addEventListener("click", () => {
-  const root = document.documentElement;
-  const isDark = root.dataset.scheme ? root.dataset.scheme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-  root.dataset.scheme = isDark ? "light" : "dark";
-});
 
 const follow = (url) => {
   const [id, ...address] = new URL(url).hash.slice(1).split("/");

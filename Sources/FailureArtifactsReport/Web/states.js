@@ -61,7 +61,7 @@ class Table {
 
   /** Returns the key of a row of a block and the row's cells. */
   split(line) {
-    return this.keys === null ? [[line[0]], line.slice(1)] : [this.keys.map((i) => line[i]), line];
+    return this.keys ? [this.keys.map((i) => line[i]), line] : [[line[0]], line.slice(1)];
   }
 
   async load() {

@@ -13,21 +13,15 @@ const placeOf = (statement) => {
 
 /** Returns a statement with its line and what SQLite counted. */
 const statementElement = (statement, count = 1) => {
-  const code = (text, name) => {
-    const element = make("code", name);
-    fill(element, text);
-    if (statement.cut) element.append("…");
-    return element;
-  };
-  const sql = make("div", "sql", code(statement.valued ?? statement.sql, statement.valued ? "valued" : ""),
-    statement.valued ? code(statement.sql, "written") : null);
+  const code = fill(make("code"), statement.sql);
+  if (statement.cut) code.append("…");
   const facts = [];
   count = Math.max(count, statement.times ?? 1);
   if (count > 1) facts.push(`${number(count)} ×`);
   if (statement.rows !== undefined) facts.push(counted(statement.rows, "row"));
   if (statement.took) facts.push(statement.took);
   facts.push(...(statement.facts ?? []));
-  const element = make("li", statement.quiet ? "statement quiet" : "statement", sql,
+  const element = make("li", statement.quiet ? "statement quiet" : "statement", make("div", "sql", code),
     make("div", "facts", facts.join(" · "), facts.length && statement.place ? " · " : "", placeOf(statement)));
   if (statement.rows > 0) element.classList.add("writes");
   if (statement.error) element.append(make("div", "error", statement.error));
@@ -66,7 +60,7 @@ class StepPanel {
       this.step.replaceChildren(
         make("h3", "", title, " ", make("span", "dim", facts.filter(Boolean).join(" · "))),
         make("p", "label", step.label), ...(step.schema ?? []).map((text) => make("p", "schema", text)),
-        this.asWritten(statements), this.list(statements)
+        this.list(statements)
       );
       if (quiet) {
         const show = button("link", `${counted(quiet, "statement")} more`, () => {
@@ -93,21 +87,12 @@ class StepPanel {
     this.terminal.replaceChildren(make("h3", "", "Continue in a terminal"), element);
   }
 
-  /** Returns a box that shows the statements without their values; nothing if they have none. */
-  asWritten(statements) {
-    if (!statements.some((statement) => statement.valued)) return "";
-    const box = make("input");
-    box.type = "checkbox";
-    return make("label", "as-written", box, " without values");
-  }
-
   /** Returns statements as a list; the same one several times in a row is one item. */
   list(statements) {
     const list = make("ol", "statements");
     for (let i = 0; i < statements.length; i += 1) {
       let last = i;
       while (last + 1 < statements.length && statements[last + 1].sql === statements[i].sql &&
-             statements[last + 1].valued === statements[i].valued &&
              statements[last + 1].place === statements[i].place && !statements[last + 1].error)
         last += 1;
       list.append(statementElement(statements[i], last - i + 1));
@@ -131,15 +116,15 @@ class StepPanel {
     const blame = await table.blame(key);
     const references = row ? await this.references(table, row.cells) : [];
     if (ask !== this.ask) return;
-    const name = table.keys === null ?
-      `rowid ${plainText(key[0])}` :
-      table.keys.map((i, place) => `${table.columns[i].name} ${plainText(key[place])}`).join(", ");
+    const name = table.keys ?
+      table.keys.map((i, place) => `${table.columns[i].name} ${plainText(key[place])}`).join(", ") :
+      `rowid ${plainText(key[0])}`;
     const heading = make("h3", "");
     fill(heading, `${table.name}, ${name}`, 200);
     const close = button("close", "Close", () => this.story.choose(null));
     this.row.replaceChildren(make("div", "row-head", heading, close));
     if (!row) this.row.append(make("p", "dim", "The row doesn't exist at this point."));
-    if (row) this.row.append(this.values(table, row.cells, column), this.copies(table, row.cells));
+    if (row) this.row.append(this.values(table, row.cells, column));
     const list = make("ol", "blame");
     for (const {step, kind, cells} of blame) list.append(this.blameItem(table, step, kind, cells));
     this.row.append(
@@ -161,44 +146,11 @@ class StepPanel {
     table.columns.forEach((column, index) => {
       const cell = cells[index];
       const value = fill(make("dd", index === chosen ? "chosen" : ""), cell, 2000);
-      const date = dateOf(cell, column), json = jsonOf(cell), picture = pictureOf(cell);
-      if (date) value.append(make("div", "form", date));
+      const json = jsonOf(cell);
       if (json) value.append(make("pre", "form", json));
-      if (picture) {
-        const image = make("img");
-        image.alt = `The picture in ${column.name}`;
-        image.src = picture;
-        value.append(make("div", "form", image));
-      }
-      if (parts(cell)[0] === "blob" && cell.n > 4) {
-        value.append(make("details", "form", make("summary", "", "hex"), make("pre", "", hexLines(cell))));
-      }
       list.append(make("dt", "", column.name), value);
     });
     return list;
-  }
-
-  copies(table, cells) {
-    const bar = make("p", "copies", "Copy as ");
-    for (const [name, form] of Object.entries(rowForms)) {
-      const copy = button("copy", name, async () => {
-        const text = form(table, cells);
-        try {
-          await navigator.clipboard.writeText(text);
-        } catch {
-          // The browser doesn't allow it, or not here: the selection works everywhere.
-          const area = make("textarea", "", text);
-          bar.append(area);
-          area.select();
-          document.execCommand("copy");
-          area.remove();
-        }
-        copy.textContent = `${name}, copied`;
-        setTimeout(() => { copy.textContent = name; }, 1500);
-      });
-      bar.append(copy, " ");
-    }
-    return bar;
   }
 
   blameItem(table, index, kind, cells) {

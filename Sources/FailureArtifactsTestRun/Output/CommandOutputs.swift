@@ -2,8 +2,8 @@ internal import FailureArtifactsSystem
 
 /// The outputs of the command: the terminal itself, or else a pipe whose content is passed on.
 ///
-/// A program checks whether it writes to a terminal, and must find one where there is one. It can't tell one pipe from
-/// another. If the output to a terminal must be read, the command gets a pseudo-terminal of the same kind and size.
+/// A program checks whether it writes to a terminal, so it gets a pipe in place of a terminal only if the output must be
+/// read. It can't tell one pipe from another.
 struct CommandOutputs {
     /// The end of standard output, and also of standard error if both go to the same place.
     let standardOutput: LogTail

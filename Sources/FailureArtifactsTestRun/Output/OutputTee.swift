@@ -3,8 +3,8 @@ internal import FailureArtifactsSystem
 
 /// Passes one of the command's outputs on, byte for byte and at once, and keeps its end.
 ///
-/// The command writes to a pipe, or to a pseudo-terminal if the output is a terminal. A thread of its own reads from
-/// it, so only that thread waits if the receiver doesn't read.
+/// The command writes to a pipe. A thread of its own reads from it, so only that thread waits if the receiver doesn't
+/// read.
 final class OutputTee: Sendable {
     /// The time for which other processes may write after the command's end, in seconds.
     ///
@@ -15,7 +15,6 @@ final class OutputTee: Sendable {
     let log: LogTail
     /// The descriptor in this process that the output goes to.
     private let target: CInt
-    private let isTerminal: Bool
     /// The command's end of the pipe.
     ///
     /// This process closes it after the command has started.
@@ -23,15 +22,15 @@ final class OutputTee: Sendable {
     private let stop: Lock<CInt>
     private let problem = Lock<SystemError?>(nil)
 
+    /// Starts to pass on what is written to a new pipe.
     ///
-    /// - `target`: the descriptor to write to. If it is a terminal, the command gets a similar one.
+    /// - `target`: the descriptor to write to.
     init(
         to target: CInt, log: LogTail, ended: @escaping @Sendable () -> Void
     ) throws(SystemError) {
         self.target = target
         self.log = log
-        isTerminal = isatty(target) == 1
-        let output = try Self.ends(for: target)
+        let output = try PipeEnds()
         let stopping = try PipeEnds()
         writing = Lock(output.writing.release())
         stop = Lock(stopping.writing.release())
@@ -46,11 +45,6 @@ final class OutputTee: Sendable {
         Self.shut(writing)
         Self.shut(stop)
         throw SystemError("create", "a thread", code: EAGAIN)
-    }
-
-    private static func ends(for target: CInt) throws(SystemError) -> PipeEnds {
-        if isatty(target) == 1 { return try PipeEnds(terminalLike: target) }
-        return try PipeEnds()
     }
 
     /// The descriptor for the command.
@@ -102,11 +96,8 @@ final class OutputTee: Sendable {
                 deadline = Instant.now.advanced(bySeconds: Self.afterwards)
             }
             guard descriptors[0].revents != 0 else { continue }
-            // The window may have been resized.
-            if isTerminal { failure_artifacts_copy_size(target, reading) }
             let count = read(reading, buffer.baseAddress, buffer.count)
             if count < 0, errno == EINTR { continue }
-            // After the last process has closed a pseudo-terminal, reading fails with EIO.
             guard count > 0 else { return }
             due -= count
             let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])

@@ -1,4 +1,3 @@
-internal import CFailureArtifactsProcesses
 internal import FailureArtifactsSystem
 
 /// A file descriptor of this process, closed when the value is destroyed.
@@ -32,17 +31,6 @@ struct PipeEnds: ~Copyable, Sendable {
     init() throws(SystemError) {
         var ends: [CInt] = [-1, -1]
         guard pipe(&ends) == 0 else { throw SystemError("create", "a pipe", code: errno) }
-        let moved = try Self.moved(ends)
-        reading = Descriptor(owning: moved.reading)
-        writing = Descriptor(owning: moved.writing)
-    }
-
-    /// Creates a pseudo-terminal with the settings and the size of another terminal; it passes output on unchanged.
-    init(terminalLike terminal: CInt) throws(SystemError) {
-        var ends: [CInt] = [-1, -1]
-        guard failure_artifacts_open_terminal(terminal, &ends) == 0 else {
-            throw SystemError("create", "a pseudo-terminal", code: errno)
-        }
         let moved = try Self.moved(ends)
         reading = Descriptor(owning: moved.reading)
         writing = Descriptor(owning: moved.writing)

@@ -13,8 +13,6 @@ package final class Interruption: Sendable {
         var pending: [CInt] = []
         /// A closure that takes signals over, and returns true if it did.
         var handler: (@Sendable (ReceivedSignal) -> Bool)?
-        /// The signals that arrived since ``Interruption/deferSignals()``.
-        var deferred: [ReceivedSignal] = []
         /// The signal mask and dispositions of this process before ``watch()``.
         var inherited: InheritedSignals?
         /// The signals that the thread waits for.
@@ -45,25 +43,6 @@ package final class Interruption: Sendable {
     ///   tool. It must not wait for anything. Nil restores the initial behaviour.
     func setHandler(_ handler: (@Sendable (ReceivedSignal) -> Bool)?) {
         state.withLock { state in state.handler = handler }
-    }
-
-    /// Records signals from now on, instead of ending the tool.
-    ///
-    /// Keys of the terminal still end the tool.
-    func deferSignals() {
-        setHandler { [self] signal in
-            if signal.isFromTerminal { return false }
-            state.withLock { state in state.deferred.append(signal) }
-            return true
-        }
-    }
-
-    /// Removes and returns the signals that were recorded since ``deferSignals()``.
-    func takeDeferred() -> [ReceivedSignal] {
-        state.withLock { state in
-            defer { state.deferred = [] }
-            return state.deferred
-        }
     }
 
     /// Adds a directory to be removed when a signal ends the tool.

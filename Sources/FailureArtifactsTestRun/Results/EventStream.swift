@@ -1,15 +1,16 @@
 package import FailureArtifactsAnalysis
+internal import FailureArtifactsSystem
+internal import Foundation
+internal import FoundationEssentials
 
 #if canImport(FoundationEssentials)
-internal import FoundationEssentials
 #else
-internal import Foundation
 #endif
 
 /// Reads Swift Testing's event stream, which has one JSON object per line.
 ///
 /// Its grammar is [documented](https://github.com/swiftlang/swift-testing/blob/main/Documentation/ABI/JSON.md).
-/// Versions 0 and 6.3 to 6.5 are read; additions of later versions are ignored. From 6.4 on, the cases of a test can be
+/// Versions 0 and 6.3 to 6.5 are read; most additions of later versions are ignored. From 6.4 on, the cases of a test can be
 /// repeated, and their events have the number of the iteration
 /// ([ST-0024](https://github.com/swiftlang/swift-evolution/blob/main/proposals/testing/0024-per-test-case-repetitions.md)).
 /// Each iteration of a test is an attempt.
@@ -74,7 +75,7 @@ package struct EventStream {
             let place = event.sourceLocation ?? issue.sourceLocation
             attempts[index].add(
                 TestAttempt.Failure(
-                    message: Self.message(of: issue, event), file: place?.path, line: place?.line))
+                    message: Self.message(of: event), file: place?.path, line: place?.line))
         default: break
         }
     }
@@ -108,8 +109,8 @@ package struct EventStream {
     }
 
     /// Joins the failure's message and the comments below it.
-    private static func message(of issue: EventIssue, _ event: Payload) -> String {
-        let lines = event.messages?.map(\.text) ?? [issue.text] + (event.comments ?? [])
+    private static func message(of event: Payload) -> String {
+        let lines = event.messages?.map(\.text) ?? ["Issue recorded"] + (event.comments ?? [])
         let text = lines.joined(separator: "\n")
         return text.utf8.count > TestAttempt.messageLimit
             ? String(text.unicodeScalars.prefix(TestAttempt.messageLimit / 4)) + "…" : text
@@ -158,6 +159,69 @@ package struct EventStream {
 
         struct Message: Decodable {
             var text: String
+        }
+    }
+
+    private struct EventIssue: Decodable {
+        /// True unless the issue is known or a warning.
+        let counts: Bool
+        /// The place before 6.5; since then it is part of the event.
+        let sourceLocation: EventPlace?
+
+        /// Ignores a part of another form, because the failure counts more than its text.
+        init(from decoder: any Decoder) throws {
+            let parts = try decoder.container(keyedBy: CodingKeys.self)
+            // Since 6.5, the comment of a known issue can take the place of `true`.
+            let isKnown =
+                (try? parts.decode(Bool.self, forKey: .isKnown))
+                ?? ((try? parts.decode(String.self, forKey: .isKnown)) != nil)
+            counts = (try? parts.decode(Bool.self, forKey: .isFailure)) ?? !isKnown
+            sourceLocation = try? parts.decode(EventPlace.self, forKey: .sourceLocation)
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case isKnown, isFailure, sourceLocation
+        }
+    }
+
+    private struct EventPlace: Decodable {
+        private var filePath: String?
+        private var pathOfVersion0: String?
+        private var fileID: String?
+        private(set) var line: Int?
+
+        var path: String? { filePath ?? pathOfVersion0 ?? fileID }
+
+        private enum CodingKeys: String, CodingKey {
+            case filePath, fileID, line
+            case pathOfVersion0 = "_filePath"
+        }
+    }
+}
+
+/// Files with test results, one per line.
+enum ResultFile {
+    /// Calls `body` with each line, without its line end; the file need not fit into memory.
+    static func forEachLine(of path: String, _ body: (Slice<UnsafeRawBufferPointer>) -> Void) throws {
+        // Reading a pipe could block for ever.
+        guard let status = try FileSystem.status(of: path) else {
+            throw CommandError(.noInput, "There is no file '\(path)'. Give a file with test results.")
+        }
+        guard status.kind == .regular else {
+            throw CommandError(
+                .noInput,
+                "'\(path)' is \(status.kind.noun), not a file. Give a file with test results.")
+        }
+        let file = try File(reading: path)
+        try file.withMappedBytes { bytes in
+            guard let base = bytes.baseAddress else { return }
+            var start = 0
+            while start < bytes.count {
+                let found = memchr(base + start, CInt(UInt8(ascii: "\n")), bytes.count - start)
+                let end = found.map { UnsafeRawPointer($0) - base } ?? bytes.count
+                body(bytes[start..<end])
+                start = end + 1
+            }
         }
     }
 }

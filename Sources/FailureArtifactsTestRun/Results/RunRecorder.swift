@@ -4,8 +4,6 @@ internal import FailureArtifactsSystem
 
 /// Collects the test results of a run from XCTest's log and from files that the command writes.
 ///
-/// Without XCTest, it reads only the event stream of Swift Testing, and not the command's output.
-///
 /// To `swift test` it adds options for Swift Testing's event stream and for the report of parallel runs. These options
 /// change nothing of the command's output. Any other command runs unchanged.
 package final class RunRecorder: Sendable {
@@ -22,24 +20,21 @@ package final class RunRecorder: Sendable {
 
     /// The command, including the added options.
     package let words: [String]
-    private let eventFiles: [String]
+    private let eventFile: String?
     private let reportFile: String?
-    private let hasXCTest: Bool
     private let logs = [Lock(XCTestLog()), Lock(XCTestLog())]
 
-    ///
-    /// - `hasXCTest`: true if the results of XCTest are needed too.
-    package init(_ words: [String], events: [String], scratch: String, hasXCTest: Bool = true) {
-        self.hasXCTest = hasXCTest
-        var (words, eventFiles, reportFile) = (words, events, String?.none)
+    /// Creates a recorder for a command.
+    package init(_ words: [String], scratch: String) {
+        var (words, eventFile, reportFile) = (words, String?.none, String?.none)
         if let test = Self.placeOfTest(in: words) {
             let options = words[(test + 1)...]
             var added: [String] = []
             if let given = Self.value(of: Self.eventsOptions, in: options) {
-                eventFiles.append(given)
+                eventFile = given
             } else {
                 let file = Path.join(scratch, "events.jsonl")
-                eventFiles.append(file)
+                eventFile = file
                 added += [Self.eventsOptions[0], file]
                 if Self.value(of: Self.versionOptions, in: options) == nil {
                     // Without a version, the newest one is written, and an older library refuses a newer version.
@@ -47,9 +42,7 @@ package final class RunRecorder: Sendable {
                     added += [Self.versionOptions[0], isRepeated ? "6.4" : "6.3"]
                 }
             }
-            if !hasXCTest {
-                // The report is not needed.
-            } else if let given = Self.value(of: [Self.reportOption], in: options) {
+            if let given = Self.value(of: [Self.reportOption], in: options) {
                 reportFile = given
             } else if options.contains("--parallel") {
                 let file = Path.join(scratch, "report.xml")
@@ -59,13 +52,12 @@ package final class RunRecorder: Sendable {
             words.insert(contentsOf: added, at: test + 1)
         }
         self.words = words
-        self.eventFiles = eventFiles
+        self.eventFile = eventFile
         self.reportFile = reportFile
     }
 
-    /// The hooks for the lines of standard output and standard error, called on any thread; nil if not needed.
-    var lineHooks: (output: LogTail.LineHook, error: LogTail.LineHook)? {
-        guard hasXCTest else { return nil }
+    /// The hooks for the lines of standard output and standard error, called on any thread.
+    var lineHooks: (output: LogTail.LineHook, error: LogTail.LineHook) {
         func hook(_ log: Lock<XCTestLog>) -> LogTail.LineHook {
             { line in log.withLock { log in log.read(bytes: line) } }
         }
@@ -81,7 +73,7 @@ package final class RunRecorder: Sendable {
             attempts += log.attempts
             report += log.passed
         }
-        for file in eventFiles { attempts += (try? EventStream(ofFile: file))?.attempts ?? [] }
+        if let eventFile { attempts += (try? EventStream(ofFile: eventFile))?.attempts ?? [] }
         if let reportFile, FileSystem.regularFile(reportFile) != nil,
             let bytes = try? FileSystem.contents(ofFile: reportFile)
         {
@@ -91,7 +83,7 @@ package final class RunRecorder: Sendable {
     }
 
     /// Finds the word `test` in `swift test`, `xcrun swift test` or `env A=b swift test`; nil for another command.
-    package static func placeOfTest(in words: [String]) -> Int? {
+    static func placeOfTest(in words: [String]) -> Int? {
         var rest = words[...]
         while let word = rest.first, ["xcrun", "env"].contains(Path.name(of: word)) {
             rest = rest.dropFirst()

@@ -26,7 +26,7 @@ package struct NewBundles {
     /// Returns true if the run, or another one that it has started, made a bundle.
     ///
     /// Other processes may use the same directory at the same time.
-    package func isOwn(_ bundle: (path: String, metadata: BundleMetadata?)) -> Bool {
+    private func isOwn(_ bundle: (path: String, metadata: BundleMetadata?)) -> Bool {
         guard let other = bundle.metadata?.environment.run else { return false }
         return other == run || other.hasPrefix(run + ".")
     }
@@ -49,25 +49,6 @@ package struct NewBundles {
         }
         return bundles.sorted { left, right in
             (pointInTime(left.metadata), left.path) < (pointInTime(right.metadata), right.path)
-        }
-    }
-
-    /// Finds the earlier attempts of tests that have passed now: bundles of failures that existed before.
-    ///
-    /// Empty if no test that passed has left a bundle.
-    package func earlierAttempts(of bundles: [(path: String, metadata: BundleMetadata?)]) -> [String] {
-        func test(_ metadata: BundleMetadata) -> BundleMetadata.Test {
-            var test = metadata.test
-            test.attempt = 1
-            return test
-        }
-        let passed = bundles.compactMap(\.metadata).filter { $0.outcome == .passed }
-        guard !passed.isEmpty else { return [] }
-        let tests = Set(passed.map(test))
-        return before.sorted().prefix(Self.limit).map { Path.join(directory, $0) }.filter { path in
-            let bundle = try? BundleReader(BundleLocation(path: path), scratchDirectory: "")
-            return bundle.map { $0.metadata.outcome != .passed && tests.contains(test($0.metadata)) }
-                ?? false
         }
     }
 

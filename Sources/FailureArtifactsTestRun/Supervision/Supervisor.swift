@@ -22,19 +22,15 @@ package struct Supervisor {
         var environment: [String: String]
         /// The time limit, in seconds; nil for none.
         var timeLimit: Double?
-        /// The time when the command is ended; nil if it follows from the time limit.
-        var deadline: Instant?
         /// The artifacts directory, absolute.
         var directory: String
 
         package init(
-            words: [String], environment: [String: String], timeLimit: Double? = nil,
-            deadline: Instant? = nil, directory: String
+            words: [String], environment: [String: String], timeLimit: Double? = nil, directory: String
         ) {
             self.words = words
             self.environment = environment
             self.timeLimit = timeLimit
-            self.deadline = deadline
             self.directory = directory
         }
     }
@@ -82,7 +78,7 @@ package struct Supervisor {
 
     /// Runs the command to its end.
     ///
-    /// Later signals wait for the next run, except for keys of the terminal, so that the bundles are still recovered.
+    /// Later signals are ignored, except for keys of the terminal, so that the bundles are still recovered.
     package mutating func run() throws(CommandError) -> RunReport {
         let mailbox = mailbox
         // Set the handler first, so that no signal is lost between the start and the first wait.
@@ -90,15 +86,13 @@ package struct Supervisor {
             mailbox.post(.signal(signal))
             return true
         }
-        // Signals between this run and an earlier one.
-        for signal in interruption.takeDeferred() { mailbox.post(.signal(signal)) }
         do throws(CommandError) {
             try start()
         } catch {
             interruption.setHandler(nil)
             throw error
         }
-        let deadline = command.deadline ?? command.timeLimit.map { Instant.now.advanced(bySeconds: $0) }
+        let deadline = command.timeLimit.map { Instant.now.advanced(bySeconds: $0) }
         let stopped = waitForCommand(until: deadline)
         if cause == .timeLimit {
             endAfterTimeLimit()
@@ -107,9 +101,7 @@ package struct Supervisor {
         }
         finishOutputs(isPatient: cause != .timeLimit && !stopped)
         _ = takePendingSignals()
-        interruption.deferSignals()
-        // Those that came before the new handler was set.
-        _ = takePendingSignals()
+        interruption.setHandler { !$0.isFromTerminal }
         return RunReport(
             directory: command.directory, cause: cause, command: commandEnd ?? lost, ended: ended,
             standardOutput: outputs.standardOutput, standardError: outputs.standardError)
@@ -279,5 +271,51 @@ extension Supervisor {
             try? messages.warn(
                 CommandError.sentence("\(failure)") + " The end of what it wrote is lost.")
         }
+    }
+}
+
+/// Starts a command the way a shell does.
+enum CommandStart {
+    /// Starts a command.
+    static func spawn(
+        _ words: [String], environment: [String: String], signals: InheritedSignals,
+        outputs: [CInt: CInt]
+    ) throws(CommandError) -> pid_t {
+        let name = words[0]
+        let arguments = Array(words.dropFirst())
+        do throws(SystemError) {
+            do throws(SystemError) {
+                return try ChildProcess.spawn(
+                    name, arguments: arguments, environment: environment, signals: signals,
+                    outputs: outputs)
+            } catch  where error.code == ENOEXEC {
+                // A script whose first line names no interpreter is run by the shell.
+                let path =
+                    name.contains("/")
+                    ? name : ChildProcess.executable(named: name, environment: environment)
+                guard let path else { throw error }
+                return try ChildProcess.spawn(
+                    "/bin/sh", arguments: [path] + arguments, environment: environment,
+                    signals: signals, outputs: outputs)
+            }
+        } catch {
+            throw commandError(name, error)
+        }
+    }
+
+    private static func commandError(_ name: String, _ error: SystemError) -> CommandError {
+        guard error.code == ENOENT else {
+            return CommandError(
+                ExitCode(rawValue: 126), "'\(name)' cannot be run: \(error.reason).")
+        }
+        let code = ExitCode(rawValue: 127)
+        guard name.contains("/") else {
+            return CommandError(code, "There is no program '\(name)' in PATH.")
+        }
+        if access(name, F_OK) == 0 {
+            return CommandError(
+                code, "'\(name)' cannot be run: the interpreter that it names does not exist.")
+        }
+        return CommandError(code, "There is no program '\(name)'.")
     }
 }

@@ -17,17 +17,4 @@ import Testing
             TextWrap.message("one two three", indent: 2, for: Memory().output()) == ["  one two three"])
     }
 
-    @Test func codeIsBrokenAtSpacesAndNothingElseChanges() {
-        let sql = "CREATE TABLE t (a TEXT DEFAULT 'two  spaces', 果物 INTEGER, c REAL)"
-        let narrow = Memory().output(terminal: Terminal(width: 30, hasColour: false))
-        let lines = TextWrap.code(sql, indent: 4, for: narrow)
-        #expect(lines.count == 3)
-        #expect(lines.allSatisfy { TextWidth.columns(of: $0) <= 30 })
-        #expect(lines.dropFirst().allSatisfy { $0.hasPrefix("      ") })
-        let joined =
-            ([String(lines[0].dropFirst(4))] + lines.dropFirst().map { String($0.dropFirst(6)) })
-            .joined(separator: " ")
-        #expect(joined == sql)
-        #expect(TextWrap.code(sql, indent: 4, for: Memory().output()) == ["    " + sql])
-    }
 }

@@ -74,8 +74,15 @@ import Testing
             $0.contains("\"passedSince\":true")
         }
         #expect(flags == (isRecorded ? [true, false] : [false, false, false]))
-        // With an order, it is one list.
-        #expect(!run("list", fixture.path("b"), "--sort", "name").output.contains("Passed since"))
+    }
+
+    @Test func theTimeIsLocal() throws {
+        let fixture = try Fixture()
+        try local(1, at: 7, process: 1, test: "a", in: fixture)
+        for (zone, time) in [("UTC", "07:08:07"), ("Asia/Tokyo", "16:08:07")] {
+            let outcome = try Program.tool("list", fixture.path("b"), environment: ["TZ": zone])
+            #expect(outcome.output.contains(" \(time)  "), "\(outcome.output)")
+        }
     }
 
     @Test func bundlesOfOneTestAreToldApart() throws {

@@ -36,105 +36,6 @@ import Testing
         #expect(text.contains("<testsuites tests=\"2\" failures=\"1\" errors=\"0\" time=\"0.750\">"))
     }
 
-    /// With `--junit`, the command sees the same terminal properties and produces the same output.
-    @Test func aLogAtATerminal() throws {
-        let fixture = try Fixture()
-        let output = try Driver.run(
-            """
-            with open("log.py", "w") as file:
-                file.write('''
-            import fcntl, os, struct, sys, termios
-            # Where it goes, and nothing that a terminal would change.
-            about = [os.isatty(n) for n in range(3)]
-            about += [struct.unpack("4H", fcntl.ioctl(n, termios.TIOCGWINSZ, bytes(8)))[:2] for n in range(3)]
-            about += [termios.tcgetattr(n)[2:6] for n in range(3)]
-            about.append(os.getpgrp() == os.tcgetpgrp(0))
-            print(about)
-            print(chr(27) + "[31mred" + chr(27) + "[0m " + chr(9) + "tab")
-            \(Self.log)
-            input()
-            ''')
-            def session(*options):
-                number, master = pty.fork()
-                if number == 0:
-                    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("4H", 31, 97, 0, 0))
-                    os.execv(tool if options else "/usr/bin/env",
-                             [tool, "run", *options, "--", python, "log.py"] if options
-                             else ["env", python, "log.py"])
-                text = b""
-                # With its end: what is typed is echoed where the output is then.
-                while b"passed (0.5 seconds)." + bytes([13, 10]) not in text:
-                    text += os.read(master, 65536)
-                os.write(master, b"go on" + chr(10).encode())
-                try:
-                    while data := os.read(master, 65536): text += data
-                except OSError: pass
-                return text, os.waitstatus_to_exitcode(os.waitpid(number, 0)[1])
-            direct = session()
-            watched, recorded = session("--timeout", "1h"), session("--junit", "j.xml")
-            print(watched == direct, recorded == direct, direct[1])
-            if not watched == recorded == direct: print(direct, watched, recorded, sep=chr(10))
-            print(open("j.xml").read())
-            """, in: fixture.directory)
-        #expect(output.hasPrefix("True True 0\n"))
-        #expect(output.contains(Self.expected))
-        #expect(output.contains("name=\"b\" time=\"0.500\"/>"))
-    }
-
-    @Test func aFileThatTheCommandWrites() throws {
-        let fixture = try Fixture()
-        try fixture.write(
-            Array(
-                (#"{"kind":"test","payload":{"kind":"function","id":"M.a()/F.swift:1:2","name":"a()"}}"#
-                    + "\n"
-                    + #"{"kind":"event","payload":{"kind":"testStarted","testID":"M.a()/F.swift:1:2"}}"#
-                    + "\n"
-                    + #"{"kind":"event","payload":{"kind":"testEnded","testID":"M.a()/F.swift:1:2"}}"#)
-                    .utf8),
-            to: "made")
-        let outcome = try Program.tool(
-            "run", "--junit", "j.xml", "--events", "e", "--events", "none", "--", "cp", "made", "e",
-            directory: fixture.directory)
-        #expect(
-            outcome
-                == Outcome(
-                    status: 0, output: "",
-                    error:
-                        "warning: The command has written no events to 'none', so results of Swift "
-                        + "Testing are missing. Check the path that '--events' gives.\n"))
-        let text = String(
-            decoding: try FileSystem.contents(ofFile: fixture.path("j.xml")), as: UTF8.self)
-        #expect(text.contains("<testcase classname=\"M\" name=\"a()\" time=\"0.000\"/>"))
-    }
-
-    @Test func failedTestsWithoutABundleAreNamed() throws {
-        let fixture = try Fixture()
-        try fixture.write(
-            Array(
-                (#"{"kind":"test","payload":{"kind":"function","id":"M.S/a()/F.swift:1:2","name":"a()"}}"#
-                    + "\n"
-                    + #"{"kind":"event","payload":{"kind":"testStarted","testID":"M.S/a()/F.swift:1:2"}}"#
-                    + "\n"
-                    + #"{"kind":"event","payload":{"kind":"issueRecorded","testID":"M.S/a()/F.swift:1:2","#
-                    + #""issue":{"isKnown":false}}}"#)
-                    .utf8),
-            to: "made")
-        func run(_ mode: String) throws -> Outcome {
-            try Program.tool(
-                "run", "--events", "e", "--", "cp", "made", "e",
-                environment: ["FAILURE_ARTIFACTS_DIR": "", "FAILURE_ARTIFACTS": mode],
-                directory: fixture.directory)
-        }
-        #expect(
-            try run("").error == """
-                failure-artifacts: 1 failed test of Swift Testing left no bundle: S.a()
-                  For bundles, link FailureArtifacts to the test target; if that isn't enough, import \
-                FailureArtifactsTesting and add the trait: @Suite(.failureArtifacts)
-
-                """)
-        #expect(try run("off") == Outcome(status: 0, output: "", error: ""))
-    }
-
     @Test func whatMakesNoSense() {
         #expect(run("run", "--junit", "", "--", "true").status == 64)
     }
@@ -172,7 +73,6 @@ import Testing
         let page = String(
             decoding: try FileSystem.contents(ofFile: fixture.path("failure-artifacts/report.html")),
             as: UTF8.self)
-        #expect(page.contains("チェッキング"))
         #expect(page.hasSuffix("</html>\n"))
         #expect(!page.contains("testOld"))
         #expect(
@@ -188,44 +88,6 @@ import Testing
             directory: fixture.directory)
         #expect(outcome == Outcome(status: 0, output: "", error: ""))
         #expect(try FileSystem.contents(ofDirectory: fixture.directory).isEmpty)
-    }
-
-    // MARK: - GitLab
-
-    @Test func onGitLab() throws {
-        let fixture = try Fixture()
-        try fixture.ledger("made/LedgerTests.testTransfer-1a2b3c4d.zip")
-        try FileSystem.createDirectory(fixture.path("Tests"))
-        try FileSystem.write([], toNewFile: fixture.path("Tests/LedgerTests.swift"))
-        let path = fixture.path("failure-artifacts/gl-code-quality-report.json")
-        let script = "mkdir failure-artifacts; cp made/* failure-artifacts; exit 1"
-        func run(_ script: String, _ isGitLab: String) throws -> Outcome {
-            try Program.tool(
-                "run", "--", "sh", "-c", script,
-                environment: [
-                    "FAILURE_ARTIFACTS_DIR": "", "GITLAB_CI": isGitLab,
-                    "CI_PROJECT_DIR": fixture.directory,
-                ], directory: fixture.directory)
-        }
-        #expect(try run("true", "true").status == 0)
-        #expect(try FileSystem.status(of: fixture.path("failure-artifacts")) == nil)
-        #expect(try run(script, "").status == 1)
-        #expect(try FileSystem.status(of: path) == nil)
-        // The bundle's name must be new.
-        let renamed = "cp made/* failure-artifacts/LedgerTests.testTransfer-5e6f7a8b.zip; exit 1"
-        #expect(try run(renamed, "true").status == 1)
-        let text = String(decoding: try FileSystem.contents(ofFile: path), as: UTF8.self)
-        #expect(text.contains("\"path\" : \"Tests/LedgerTests.swift\""))
-        #expect(text.contains("\"begin\" : 42"))
-        #expect(
-            text.contains(
-                "LedgerTests.testTransfer failed: (\\\"90\\\") is not equal to (\\\"100\\\") - the money is gone"
-            ))
-        // A later run replaces the report.
-        #expect(try run("true", "true").status == 0)
-        #expect(
-            String(decoding: try FileSystem.contents(ofFile: path), as: UTF8.self)
-                .filter { !$0.isWhitespace } == "[]")
     }
 
     // MARK: - GitHub

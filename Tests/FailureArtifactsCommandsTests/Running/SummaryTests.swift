@@ -10,6 +10,19 @@ import Testing
 @testable import FailureArtifactsCommands
 
 @Suite struct SummaryTests {
+    /// Returns the last lines of a run whose bundles are in a directory of its working directory.
+    private func summary(
+        _ bundles: [(path: String, metadata: BundleMetadata?)], recovered: Int, _ directory: String,
+        of workingDirectory: String, findings: [String: Finding] = [:], terminal: Terminal? = nil
+    ) -> [String] {
+        let output = Memory().output(terminal: terminal)
+        return RunOutputs(
+            console: Console(output: output, error: output, environment: [:]), bundles: bundles,
+            directory: directory.isEmpty ? workingDirectory : workingDirectory + "/" + directory,
+            workingDirectory: workingDirectory, findings: findings
+        ).summary(recovered: recovered)
+    }
+
     @Test func newBundlesAreCountedAndNamed() throws {
         let fixture = try Fixture()
         try fixture.ledger("made/LedgerTests.testTransfer-1a2b3c4d.zip")
@@ -62,9 +75,7 @@ import Testing
                 ])
         }
         try fixture.write([1, 2, 3], to: "new/0.zip")
-        let lines = RunSummary.lines(
-            before.bundles(), recovered: 2, directory: fixture.path("new"),
-            workingDirectory: fixture.directory, for: Memory().output())
+        let lines = summary(before.bundles(), recovered: 2, "new", of: fixture.directory)
         #expect(
             lines == [
                 "failure-artifacts: 13 bundles in new",
@@ -97,7 +108,7 @@ import Testing
         func finding(_ title: String, _ confidence: Finding.Confidence) -> Finding {
             Finding(code: .orphan, title: title, confidence: confidence, transaction: 6, explanation: "")
         }
-        let lines = RunSummary.lines(
+        let lines = summary(
             [
                 ("/w/new/weak-0000000a.zip", try metadata("weak", .failed)),
                 ("/w/new/a-0000000b.zip", try metadata("a", .failed)),
@@ -106,21 +117,20 @@ import Testing
                 ("/w/new/none.zip", try metadata("none", .failed)),
                 ("/w/new/c-0000000d.zip", try metadata("c", .failed)),
             ],
-            recovered: 1, directory: "/w/new", workingDirectory: "/w",
+            recovered: 1, "new", of: "/w",
             findings: [
                 "/w/new/weak-0000000a.zip": finding("weak", .possible),
                 "/w/new/a-0000000b.zip": finding("posting 31\u{1B}[2J", .likely),
                 // The same cause, in which numbers may differ.
                 "/w/new/c-0000000d.zip": finding("posting 32\u{1B}[2J", .certain),
-            ],
-            passing: ["/w/new/c-0000000d.zip": "/w/new/passed.zip"], for: Memory().output())
+            ])
         #expect(
             lines == [
                 "failure-artifacts: 5 bundles with 4 causes in new, besides 1 of tests that passed",
                 "  1 bundle was recovered from a test whose process died", "  crashed PlainTests.b: m",
                 "    failure-artifacts explain new/0000000c", "  failed PlainTests.c and 1 more: m",
                 "    Cause (certain): posting 32\\u{1b}[2J, transaction 6",
-                "    failure-artifacts explain new/0000000d --against new/passed.zip",
+                "    failure-artifacts explain new/0000000d",
                 "  failed PlainTests.weak: m", "    Weak hint (possible): weak, transaction 6",
                 "    failure-artifacts explain new/0000000a",
                 "  and 1 more: failure-artifacts list new",
@@ -144,9 +154,9 @@ import Testing
             return metadata
         }
         let other = BundleMetadata.Suspects(count: 1, tests: ["PlainTests.z"], includesTest: false)
-        let lines = RunSummary.lines(
-            [("/w/a.zip", try metadata("a", other)), ("/w/z.zip", try metadata("z", nil))], recovered: 2,
-            directory: "/w", workingDirectory: "/w", for: Memory().output())
+        let lines = summary(
+            [("/w/a.zip", try metadata("a", other)), ("/w/z.zip", try metadata("z", nil))],
+            recovered: 2, "", of: "/w")
         #expect(
             lines.filter { $0.contains("Index") } == [
                 "  crashed PlainTests.z: Index out of range, Cart.swift:42",
@@ -155,38 +165,11 @@ import Testing
         #expect(lines.last == "    failure-artifacts explain a.zip")
     }
 
-    @Test func testsWithoutABundleAreNamed() throws {
-        let tests = (0..<5).map { number in
-            TestIdentity(
-                framework: TestIdentity.swiftTesting, module: "M", suite: "S", name: "test\(number)")
-        }
-        let advice =
-            "  For bundles, link FailureArtifacts to the test target; if that isn't enough, import "
-            + "FailureArtifactsTesting and add the trait: @Suite(.failureArtifacts)"
-        func lines(_ bundles: [(path: String, metadata: BundleMetadata?)], _ count: Int) -> [String] {
-            RunSummary.lines(
-                bundles, recovered: 1, hint: TraitHint(Array(tests.prefix(count))), directory: "/new",
-                workingDirectory: "/", report: "report.html", for: Memory().output())
-        }
-        #expect(lines([], 0) == [])
-        #expect(
-            lines([], 5) == [
-                "failure-artifacts: 5 failed tests of Swift Testing left no bundle: "
-                    + "S.test0(), S.test1(), S.test2() and 2 more", advice,
-            ])
-        let all = lines((0..<9).map { (path: "/new/\($0).zip", metadata: nil) }, 1)
-        #expect(all.count == 9)
-        #expect(
-            all[6...7] == ["  1 failed test of Swift Testing left no bundle: S.test0()", advice])
-    }
-
     @Test func unreadableBundlesAreNamedToo() throws {
         let fixture = try Fixture()
         let before = NewBundles(in: fixture.directory)
         try fixture.write([1, 2, 3], to: "a\u{1B}b.zip")
-        let lines = RunSummary.lines(
-            before.bundles(), recovered: 0, directory: fixture.directory, workingDirectory: "/",
-            for: Memory().output())
+        let lines = summary(before.bundles(), recovered: 0, "", of: fixture.directory)
         #expect(lines.dropFirst() == ["  a\\u{1b}b.zip (not readable)"])
     }
 
@@ -195,23 +178,11 @@ import Testing
         let before = NewBundles(in: fixture.directory)
         try fixture.plain(
             "a.zip", test: "test果物を更新できる", message: String(repeating: "果物 ", count: 100))
-        let lines = RunSummary.lines(
-            before.bundles(), recovered: 0, directory: fixture.directory,
-            workingDirectory: fixture.directory,
-            for: Memory().output(terminal: Terminal(width: width, hasColour: false)))
-        let test = TestIdentity(
-            framework: TestIdentity.swiftTesting, module: nil, suite: "果物",
-            name: String(repeating: "果物", count: 100))
-        let hint = RunSummary.lines(
-            [], recovered: 0, hint: TraitHint([test]), directory: fixture.directory,
-            workingDirectory: fixture.directory,
-            for: Memory().output(terminal: Terminal(width: width, hasColour: false)))
+        let lines = summary(
+            before.bundles(), recovered: 0, "", of: fixture.directory,
+            terminal: Terminal(width: width, hasColour: false))
         let failed = try #require(lines.first { $0.contains("failed") })
-        for line in [failed, hint[0]] {
-            #expect(TextWidth.columns(of: line) <= width)
-            #expect(TextWidth.columns(of: line) >= width - 1)
-            #expect(line.contains("…"))
-        }
+        #expect([width, width - 1].contains(TextWidth.columns(of: failed)) && failed.contains("…"))
     }
 
     /// The printed command works in a shell.

@@ -76,20 +76,6 @@ import Testing
         }
     }
 
-    /// States without the table have no result, so that creating it changes none.
-    @Test func tablesOfLaterMigrations() throws {
-        let fixture = try Fixture()
-        let path = try fixture.walBundle([
-            "CREATE TABLE late(a)", "UPDATE account SET name = 'x'", "INSERT INTO late VALUES (3)",
-        ])
-        let count = run("bisect", path, "SELECT count(*) AS n FROM late", "--changed").output
-        #expect(count.hasPrefix("Transaction 3 of 3 is the first after which the result differs\n"))
-        let row = run("bisect", path, "SELECT a FROM late").output
-        #expect(
-            row.hasPrefix("Transaction 3 of 3 is the first after which the query returns a row\n  a 3\n")
-        )
-    }
-
     @Test func noTransaction() throws {
         let fixture = try Fixture()
         let path = try fixture.walBundle(uncommitted: "SELECT 1")

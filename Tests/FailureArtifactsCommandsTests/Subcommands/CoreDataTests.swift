@@ -36,7 +36,6 @@ import Testing
         #expect(shown.contains("\n    CHANGE  5 objects  (ACHANGE)\n"))
         #expect(shown.contains("\n    TRANSACTION  2 objects  (ATRANSACTION)\n"))
         #expect(!shown.contains("(no table)"))
-        #expect(shown.contains("3 rows inserted into CHANGE"))
         let changed = run("diff", path).output
         #expect(changed.contains("CHANGE (ACHANGE): 3 inserted"))
         #expect(changed.contains("timestamp '2026-11-21T07:09:09.250Z'"))
@@ -46,7 +45,7 @@ import Testing
         let file = fixture.path("r.html")
         #expect(run("report", path, "-o", file).status == 0)
         let page = String(decoding: try FileSystem.contents(ofFile: file), as: UTF8.self)
-        #expect(page.contains("<caption><code>CHANGE</code> 3 inserted"))
+        #expect(try Program.blocks(ofPage: page).contains("3 rows inserted into CHANGE"))
     }
 
     /// The statement of its view is too long.
@@ -66,7 +65,7 @@ import Testing
         #expect(run("report", path, "-o", file).status == 0)
         let page = String(decoding: try FileSystem.contents(ofFile: file), as: UTF8.self)
         #expect(page.contains("&#39;Wide&#39; can&#39;t be shown: "))
-        #expect(page.contains("Fruit"))
+        #expect(try Program.blocks(ofPage: page).contains("Fruit"))
     }
 
     @Test func showTellsEntities() throws {
@@ -83,7 +82,6 @@ import Testing
         ] {
             #expect(text.split(separator: "\n").contains(Substring(line)), "\(line)")
         }
-        #expect(text.contains("1 row inserted into Fruit, 1 row updated in Fruit"))
         let json = run("show", path, "--json").output
         #expect(json.contains("\"coreData\" : {\n    \"fruits\" : {"))
         #expect(!run("show", try fixture.ledger(), "--json").output.contains("\"uuid\""))
@@ -186,16 +184,16 @@ import Testing
         let blocks = try Program.blocks(ofPage: page)
         #expect(
             blocks.contains(
-                "\"columns\":[{\"name\":\"_id\",\"type\":\"INTEGER\",\"key\":true},{\"name\":\"_entity\""
+                "\"columns\":[{\"key\":true,\"name\":\"_id\",\"type\":\"INTEGER\"},{\"name\":\"_entity\""
             ))
         #expect(blocks.contains("\"2026-11-21T07:09:09.250Z\""))
-        #expect(page.contains("<caption><code>Fruit</code> 1 inserted, 1 updated, 1 deleted</caption>"))
-        #expect(page.contains("<b>basket</b> <del>1</del> → <ins>2</ins>"))
+        #expect(
+            blocks.contains(
+                "1 row inserted into Fruit, 1 row updated in Fruit, 1 row deleted from Fruit"))
         // Changes and rows of entities and relationships have the same keys, so that a state can be rebuilt.
         #expect(blocks.contains("[\"u\",[1],[[12,1,2]"))
         #expect(blocks.contains("[\"d\",[1,1],[1,1,2048]]"))
         #expect(page.contains("<span>Core Data \(Self.uuid)</span>"))
-        #expect(page.contains("SELECT * FROM &quot;Basket&quot;") || page.contains("--entities"))
     }
 
     /// Stores may be untrusted.

@@ -59,7 +59,7 @@ import Testing
         #expect(source.contains("as it was before transaction 2, which may have broken it.\n"))
         #expect(
             source.contains(
-                "This test is incomplete: do with the store what Tests/AppTests/A.swift:9 does, and"))
+                "This test is incomplete: do with the store what the failed test did next, and"))
         let text = """
                     // Expect here what the failed test expected:
                     // XCTAssertEqual failed: ("0") is not equal to ("400")
@@ -123,58 +123,5 @@ import Testing
                     " of 800 rows: some of those that the transaction changed or refers to, because these are more "
                         + "than 200."))
         }
-    }
-
-    private static func call(
-        _ frames: [(file: String, function: String?)], suite: String = "LedgerTests"
-    ) -> FixtureCall? {
-        var statement = StatementRecord(
-            at: "", changes: 1, connection: 1, order: 1, phase: .test, sql: "", thread: "")
-        let frames = frames.enumerated().map { index, frame in
-            StatementRecord.Source(file: frame.file, function: frame.function, line: index + 1)
-        }
-        statement.source = frames.first
-        statement.callers = Array(frames.dropFirst())
-        return FixtureCall(
-            statement,
-            of: .init(framework: "XCTest", suite: suite, name: "testA", arguments: nil, attempt: 1),
-            .init(
-                message: "m", file: "/app/Checks/Base.swift", line: 1, kind: .assertion,
-                at: Timestamp(seconds: 1)))
-    }
-
-    private static let inner = ("Sources/App/Pay.swift", "closure #1 in Payments.submit(_:)")
-    private static let outer = ("Sources/App/Pay.swift", "Payments.pay(_:)")
-    private static let helper = ("Tests/AppTests/Help.swift", "fill(_:)")
-    private static let own = ("Checks/More.swift", "LedgerTests.testA()")
-
-    @Test func theCallIsTheOutermostOneOfTheApplication() throws {
-        let call = try #require(Self.call([Self.inner, Self.outer, Self.helper, Self.own]))
-        #expect(call.function == "Payments.pay(_:)")
-        #expect(call.place == "Tests/AppTests/Help.swift:3" && call.isInTest)
-        // The application's function that called back is in the test's part of the stack.
-        let nested = try #require(Self.call([Self.inner, Self.own, Self.outer, Self.own]))
-        #expect(nested.function == "Payments.pay(_:)" && nested.place == "Checks/More.swift:4")
-    }
-
-    @Test func withoutTheTestTheLineIsThatOfTheCall() throws {
-        let call = try #require(Self.call([Self.inner, Self.outer]))
-        #expect(call.function == "Payments.pay(_:)")
-        #expect(call.place == "Sources/App/Pay.swift:2" && !call.isInTest)
-        #expect(Self.call([]) == nil)
-    }
-
-    /// The test is known by its suite, its folder, or the file of the failure.
-    @Test func theTestItselfIsNotCalled() throws {
-        for frame in [
-            Self.helper, Self.own, ("Checks/Base.swift", "prepare()"),
-            ("AppUnitTests/A.swift", "prepare()"),
-        ] {
-            let call = try #require(Self.call([frame, Self.outer, Self.own]))
-            #expect(call.function == nil && call.isInTest && call.place == "\(frame.0):1")
-        }
-        let nested = try #require(
-            Self.call([("Checks/More.swift", "closure #1 in Some.Inner.testA()")], suite: "Outer.Inner"))
-        #expect(nested.function == "Some.Inner.testA()")
     }
 }

@@ -213,46 +213,6 @@ import Testing
                 """)
     }
 
-    @Test func equalAndShorterRunsHaveNoDifference() throws {
-        let same = Self.transactions
-        #expect(try difference(passing: same, failing: same) == "")
-        #expect(try difference(passing: same, failing: Array(same.prefix(2))) == "")
-    }
-
-    @Test func valuesThatDifferInEveryRunAreIgnored() throws {
-        func sessions(_ seed: Int, _ cents: Int) -> [String] {
-            [
-                "CREATE TABLE note(id INTEGER PRIMARY KEY, session, cents)",
-                "INSERT INTO note VALUES (1, \(seed), 5), (2, \(seed + 7), \(cents))",
-            ]
-        }
-        #expect(try difference(passing: sessions(10, 6), failing: sessions(20, 6)) == "")
-        let different = try difference(passing: sessions(10, 6), failing: sessions(20, 7))
-        #expect(different.contains("'cents': {'after': 7, 'before': None}"), "\(different)")
-        func notes(_ seed: Int, _ cents: Int) -> [String] {
-            [
-                "CREATE TABLE note(uuid TEXT PRIMARY KEY, at, cents)",
-                """
-                INSERT INTO note VALUES ('6F9619FF-8B86-D011-B42D-00CF4FC964\(seed)', '2026-11-21 03:04:\(seed)', 1),
-                ('7F9619FF-8B86-D011-B42D-00CF4FC964\(seed)', 17952\(seed)000, \(cents))
-                """,
-            ]
-        }
-        #expect(try difference(passing: notes(10, 2), failing: notes(20, 2)) == "")
-        let other = try difference(passing: notes(10, 2), failing: notes(20, 3))
-        #expect(other.contains("Transaction 2 is the first one"), "\(other)")
-        // A time far from the runs is the test's own.
-        func due(_ hour: Int) -> [String] {
-            [
-                "CREATE TABLE note(id INTEGER PRIMARY KEY, due)",
-                "INSERT INTO note VALUES (1, '2026-03-01 \(hour):00:00')",
-            ]
-        }
-        #expect(
-            try difference(passing: due(10), failing: due(11)).contains("Transaction 2 is the first one")
-        )
-    }
-
     @Test func bundlesThatAreNotOfThePassingTest() throws {
         let fixture = try Fixture()
         let bundle = try fixture.walBundle(["INSERT INTO account VALUES (3, 'c', 30)"])

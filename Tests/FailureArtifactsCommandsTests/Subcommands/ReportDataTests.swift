@@ -27,8 +27,8 @@ import Testing
             """The rows after a step, by table, from the rows at the failure and the changes of later steps."""
             tables = {}
             for table in store["tables"]:
-                rows = [list(map(value, row)) for row in (blocks[table["block"]] if table["block"] else [])]
-                keys = table["keys"]
+                rows = [list(map(value, row)) for row in (blocks[table["block"]] if "block" in table else [])]
+                keys = table.get("keys")
                 tables[table["name"]] = {
                     tuple(row[:1] if keys is None else [row[key] for key in keys]): row[1:] if keys is None else row
                     for row in rows}
@@ -121,7 +121,7 @@ import Testing
             db.executescript(uncommitted)
             states.append(content())
             steps = store["steps"]
-            assert steps[-1]["kind"] == "uncommitted" and steps[-1]["n"] is None
+            assert steps[-1]["kind"] == "uncommitted" and "n" not in steps[-1]
             assert [step["n"] for step in steps[:-1]] == list(range(1, store["total"] + 1))
             found = [state(store, after) for after in range(-1, len(steps))]
             distinct = []
@@ -186,7 +186,7 @@ import Testing
         #expect(run("report", bundle, "-o", page).status == 0)
         let program = """
             store = outline["stores"][0]
-            print([(step["kind"], step["n"], step["label"]) for step in store["steps"]])
+            print([(step["kind"], step.get("n"), step["label"]) for step in store["steps"]])
             print([[store["statements"][i]["sql"][:12] for i in step["statements"]] for step in store["steps"]])
             print([statement.get("quiet", False) for statement in store["statements"]][:5])
             print([statement.get("place") for statement in store["statements"]][15])
@@ -212,7 +212,6 @@ import Testing
         #expect(found == expected)
     }
 
-    /// Without the page's script, the last step is shown.
     @Test func `The changes of a transaction that was rolled back last are unknown`() throws {
         let fixture = try Fixture()
         let page = fixture.path("page.html")
@@ -220,19 +219,17 @@ import Testing
         let bundle = try fixture.walBundle(
             log: StoryTests.log + [("BEGIN", 0), (update, 2), ("ROLLBACK", 0)])
         #expect(run("report", bundle, "-o", page).status == 0)
-        let text = String(decoding: try FileSystem.contents(ofFile: page), as: UTF8.self)
-        #expect(text.contains("ledger: 2 changed rows discarded") && !text.contains("no change of rows"))
+        let label = try read(page, "print(outline['stores'][0]['steps'][-1]['label'])")
+        #expect(label == "2 changed rows discarded\n")
     }
 
-    @Test func `Pictures are whole, and other long values are cut`() throws {
+    @Test func `Long values are cut`() throws {
         let fixture = try Fixture()
         let page = fixture.path("page.html")
         let store = try fixture.store(
             """
             CREATE TABLE t(id INTEGER PRIMARY KEY, value);
-            INSERT INTO t VALUES (1, x'89504E470D0A1A0A' || zeroblob(0)), (2, x'\(String(repeating: "AB", count: 100))'),
-                (3, CAST(x'89504E47' || zeroblob(5000) AS BLOB)), (4, CAST(x'89504E47' || zeroblob(90000) AS BLOB)),
-                (5, printf('%.*c', 900, 'x'));
+            INSERT INTO t VALUES (2, x'\(String(repeating: "AB", count: 100))'), (5, printf('%.*c', 900, 'x'));
             CREATE VIRTUAL TABLE f USING fts5(text); INSERT INTO f VALUES ('a');
             """)
         let bundle = try fixture.zip(
@@ -241,13 +238,11 @@ import Testing
         #expect(run("report", bundle, "-o", page).status == 0)
         let program = """
             tables = {table["name"]: table for table in outline["stores"][0]["tables"]}
-            for row in blocks[tables["t"]["block"]][1:]: print(*[(k, len(v) if isinstance(v, str) else v) for k, v in row[1].items()])
+            for row in blocks[tables["t"]["block"]]: print(*[(k, len(v) if isinstance(v, str) else v) for k, v in row[1].items()])
             print([name for name, table in tables.items() if table.get("quiet")])
             """
         let expected = """
             ('b', 96) ('n', 100)
-            ('b', 10008) ('n', 5004)
-            ('b', 96) ('n', 90004)
             ('t', 600) ('n', 900)
             ['f_config', 'f_content', 'f_data', 'f_docsize', 'f_idx']
 

@@ -49,14 +49,8 @@ import Testing
         let environment = [
             "GITHUB_STEP_SUMMARY": step, "GITHUB_WORKSPACE": "/w", "PATH": "/usr/bin:/bin",
         ]
-        let outcome = run("summary", bundle, "--annotations", environment: environment)
-        #expect(outcome.status == 0)
-        #expect(outcome.output.isEmpty)
-        #expect(
-            outcome.error
-                == "::error file=Tests/LedgerTests.swift,line=42,title=LedgerTests.testTransfer failed::"
-                + "(\"90\") is not equal to (\"100\") - the money is gone"
-                + "%0AWeak hint (possible): \(Metadata.ledgerFinding), store ledger\n")
+        let outcome = run("summary", bundle, environment: environment)
+        #expect(outcome == Outcome(status: 0, output: "", error: ""))
         let text = String(decoding: try FileSystem.contents(ofFile: step), as: UTF8.self)
         #expect(text.hasPrefix("before\n## 1 failed test\n"))
         #expect(run("summary", bundle, "-o", "-", environment: environment).output.hasPrefix("## 1"))

@@ -78,7 +78,7 @@ enum Tool {
         run(["extract", path, "--fixture", "--at", "-2", "-o", scratch.path("out/fixture")])
         run(["report", path, "-o", "-"])
         run(["junit", path])
-        run(["summary", path, "-o", "-", "--annotations"])
+        run(["summary", path, "-o", "-"])
         let merged = scratch.path("out/merged")
         if run(["merge", path, "-o", merged]) == .done, isGood {
             require(run(["verify", merged]) == .done, "'merge' makes a good bundle unreadable.")

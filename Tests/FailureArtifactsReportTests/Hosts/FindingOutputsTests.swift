@@ -194,13 +194,13 @@ import Testing
         #expect(commands(["a b"]) == ["failure-artifacts history --store 'a b' a.zip"])
     }
 
-    @Test(arguments: [300, 500, 2000]) func markdownIsBoundedAndCannotBeClosed(_ tokens: Int) {
+    @Test(arguments: [900, 1500, 6000]) func markdownIsBoundedAndCannotBeClosed(_ limit: Int) {
         let long = String(repeating: Self.hostile, count: 200)
         let findings = (0..<9).map { _ in finding(long, value: long, sql: long) }
         let text = FindingMarkdown(
-            explanation(findings, message: long), count: 9, path: "a.zip", maximumTokens: tokens
+            explanation(findings, message: long), count: 9, path: "a.zip", maximumBytes: limit
         ).text
-        #expect(text.utf8.count <= tokens * 3)
+        #expect(text.utf8.count <= limit)
         #expect(text.contains("left out."))
         #expect(!text.contains("\u{1B}"))
         // Outside the blocks, only the tool's own text is left.

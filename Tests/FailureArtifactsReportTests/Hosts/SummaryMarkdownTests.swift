@@ -7,43 +7,6 @@ import Testing
 @testable import FailureArtifactsReport
 
 @Suite struct SummaryMarkdownTests {
-    @Test func testsWithoutABundleAreListed() throws {
-        let tests = (0..<60).map { number in
-            TestIdentity(
-                framework: TestIdentity.swiftTesting, module: nil, suite: "Suite", name: "a`b\(number)")
-        }
-        var summary = SummaryMarkdown(causes: [])
-        summary.hint = TraitHint(Array(tests.prefix(1)))
-        #expect(
-            summary.text == """
-                ## 1 failed test without a bundle
-
-                - ``Suite.a`b0()``
-
-                Add the product `FailureArtifacts` to the test target. If that isn't enough, as where the product is \
-                a part of a dynamic library, add the trait:
-
-                ```swift
-                import FailureArtifactsTesting
-
-                @Suite(.failureArtifacts)
-                ```
-
-                """)
-        summary = SummaryMarkdown(causes: BundleCause.causes(of: [try Sample.bundle("test", "m")]))
-        summary.hint = TraitHint(tests)
-        #expect(summary.text.hasPrefix("## 1 failed test\n"))
-        #expect(summary.text.contains("\n### 60 failed tests without a bundle\n"))
-        #expect(summary.text.contains("\n- and 10 more\n"))
-        // If both do not fit, the failures come first.
-        summary.limit = 3000
-        #expect(summary.text.contains("`Suite.test`"))
-        for limit in stride(from: 0, through: 6000, by: 100) {
-            summary.limit = limit
-            #expect(summary.text.utf8.count <= limit)
-        }
-    }
-
     /// The bundles of one cause can be of several arguments, and of several attempts with the same one.
     @Test(arguments: [
         (["1", "2"], "`Suite.receive(sku:)` failed with 2 arguments: `1`, `2`"),
@@ -68,21 +31,19 @@ import Testing
 
     /// Each message has the maximum length, in characters that take four bytes, or six times as many to show.
     @Test(arguments: ["m", "\u{1F600}", "\u{1}", "`"])
-    func fiveThousandFailuresFit(_ character: String) throws {
-        let bundles = try (0..<5000).map { number in
+    func manyLongMessagesFit(_ character: String) throws {
+        let bundles = try (0..<200).map { number in
             try Sample.bundle(
                 "test\(number)", String(repeating: character, count: 20_000), fingerprint: "\(number)",
                 line: number)
         }
         let summary = SummaryMarkdown(causes: BundleCause.causes(of: bundles)).text
         #expect(summary.utf8.count <= 1 << 20)
-        #expect(summary.hasPrefix("## 5000 failed tests\n"))
+        #expect(summary.hasPrefix("## 200 failed tests\n"))
         #expect(summary.contains("### `Suite.test0` failed\n"))
         let told = summary.split(separator: "\n").filter { $0.hasPrefix("### `") }.count
-        let listed = summary.split(separator: "\n").filter { $0.hasPrefix("- `Suite.test") }.count
         #expect(told >= 10)
-        #expect(listed == 1000)
-        #expect(summary.hasSuffix("\nAnd \(5000 - told - listed) failures more.\n"))
+        #expect(summary.hasSuffix("\nAnd \(200 - told) failures more.\n"))
     }
 
     @Test(arguments: [0, 10, 30, 1000, 1100, 2000, 5000, 100_000]) func anyLimitIsKept(_ limit: Int)
@@ -99,7 +60,7 @@ import Testing
 
     @Test func whatIsInTheFileAlreadyCounts() throws {
         let fixture = try Fixture()
-        let bundles = try (0..<5000).map { number in
+        let bundles = try (0..<200).map { number in
             try Sample.bundle(
                 "test\(number)", String(repeating: "m", count: 9000), fingerprint: "\(number)",
                 line: number)
@@ -115,7 +76,7 @@ import Testing
         #expect(try FileSystem.contents(ofFile: fixture.path("step.md")).count <= 1 << 20)
         try summary.append(to: fixture.path("new.md"))
         #expect(
-            try FileSystem.contents(ofFile: fixture.path("new.md")).starts(with: Array("## 5000".utf8)))
+            try FileSystem.contents(ofFile: fixture.path("new.md")).starts(with: Array("## 200".utf8)))
     }
 
     @Test func oneCauseIsToldOnce() throws {

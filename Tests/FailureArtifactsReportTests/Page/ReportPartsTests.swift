@@ -48,17 +48,6 @@ struct ReportPartsTests {
         #expect(HTMLText.lines("a\r\nb\u{7}<") == "a\nb\\u{7}&lt;")
     }
 
-    @Test func `JSON in a page neither ends its element nor a line`() {
-        let hostile = "</script><!--<script>]]>&'\"\\\u{0}\u{7F}\u{2028}\u{2029}\n€🙂\u{202E}"
-        let text = CellJSON.string(hostile)
-        for part in ["<", ">", "&", "'", "\u{2028}", "\u{2029}", "\n", "\u{0}"] {
-            #expect(
-                !text.unicodeScalars.contains(part.unicodeScalars.first!), "\(part.debugDescription)")
-        }
-        #expect(text.contains("\\u2028\\u2029"))
-        #expect(text.contains("€🙂"))
-    }
-
     @Test func `Another reader reads the same values`() throws {
         let values: [(StoredValue, String)] = [
             (StoredValue(.null), "None"),
@@ -327,7 +316,6 @@ struct ReportPartsTests {
         let timeline = try Self.timeline([record])
         #expect(timeline.html.contains("<code>SELECT a</code>" + notes))
         #expect(timeline.html.contains("<td>07:08:09.123<span class=\"fine\">456</span></td>"))
-        #expect(timeline.list(of: [record]).contains("<div><code>SELECT a</code></div>\n" + notes))
     }
 
     @Test func `A long query is cut at its end`() throws {
@@ -345,34 +333,6 @@ struct ReportPartsTests {
             "<pre class=\"notes plan\">CO-ROUTINE a\n  SCAN &lt;/pre&gt;&lt;script&gt;\\u{1b}</pre>"
         let timeline = try Self.timeline([record])
         #expect(timeline.html.contains("<code>SELECT a</code>" + plan))
-        #expect(timeline.list(of: [record]).contains("<div><code>SELECT a</code></div>\n" + plan))
-    }
-
-    @Test func `A column that would be empty is left out`() throws {
-        func columns(_ statements: StatementRecord...) throws -> [String] {
-            let html = try Self.timeline(statements).html
-            return ["Rows", "Took"].filter { html.contains(">\($0)</th>") }
-        }
-        // A query's rows are not counted.
-        #expect(try columns(Self.record("SELECT 1"), Self.record("CREATE TABLE a(b)")) == [])
-        #expect(try columns(Self.record("SELECT 1"), Self.record("DELETE FROM a")) == ["Rows"])
-        #expect(try columns(Self.record("SELECT 1") { $0.duration = 0.001 }) == ["Took"])
-        let both = try Self.timeline([
-            Self.record("SELECT 1") { $0.duration = 0.001 },
-            Self.record("DELETE FROM a") { $0.changes = 1 },
-        ]).html
-        let empty = "<td class=\"num\"></td>"
-        #expect(both.contains("\(empty)<td class=\"num\">1 ms</td></tr>"))
-        #expect(both.contains("<td class=\"num\">1</td>\(empty)</tr>"))
-    }
-
-    @Test func `Statements within a millisecond are apart in the drawing`() throws {
-        let html = try Self.timeline([
-            Self.record("SELECT 1", at: "09.123000"), Self.record("SELECT 2", at: "09.123400"),
-            Self.record("SELECT 3", at: "09.123800") { $0.duration = -1e308 },
-        ]).html
-        for x in [64, 504, 944] { #expect(html.contains("<rect class=\"run\" x=\"\(x)\""), "\(html)") }
-        #expect(html.contains("3 statements in 800 µs before the failure"))
     }
 
     @Test func `A statement's place is no markup`() throws {
@@ -417,64 +377,9 @@ struct ReportPartsTests {
             #expect(MetadataTime.milliseconds(of: text) == nil, "\(text)")
         }
     }
-
-    // MARK: - Drawing
-
-    private static func table(_ name: String, columns: Int, to targets: [String] = []) -> TableDetail {
-        var table = TableDetail(name: name)
-        table.columns = (0..<columns).map { .init(name: "column\($0)", type: "INTEGER", isKey: $0 == 0) }
-        table.foreignKeys = targets.map { .init(columns: ["column1"], table: $0, targets: []) }
-        return table
-    }
-
-    @Test func `No box of the drawing overlaps another`() {
-        var random = SystemRandomNumberGenerator()
-        let seed = random.next()
-        var generator = SplitMix(seed: seed)
-        for _ in 0..<100 {
-            let count = Int.random(in: 1...EntityDiagram.maximumTables, using: &generator)
-            let tables = (0..<count).map { index in
-                Self.table(
-                    "table\(index)\(String(repeating: "表", count: Int.random(in: 0...20, using: &generator)))",
-                    columns: Int.random(in: 0...40, using: &generator),
-                    to: (0..<Int.random(in: 0...3, using: &generator)).map { _ in
-                        "table\(Int.random(in: 0..<count, using: &generator))"
-                    })
-            }
-            let diagram = EntityDiagram(tables)
-            for (index, a) in diagram.boxes.enumerated() {
-                #expect(a.x >= 0 && a.y >= 0, "seed \(seed)")
-                #expect(
-                    a.x + a.width <= diagram.width && a.y + a.height <= diagram.height, "seed \(seed)")
-                for b in diagram.boxes[(index + 1)...] {
-                    let areApart =
-                        a.x + a.width <= b.x || b.x + b.width <= a.x || a.y + a.height <= b.y
-                        || b.y + b.height <= a.y
-                    #expect(areApart, "\(a.table.name) and \(b.table.name), seed \(seed)")
-                }
-            }
-        }
-    }
-
-    @Test func `What is referred to stands to the left`() throws {
-        let diagram = EntityDiagram([
-            Self.table("posting", columns: 3, to: ["transfer", "account"]),
-            Self.table("account", columns: 3, to: ["currency", "account"]),
-            Self.table("currency", columns: 1),
-            Self.table("transfer", columns: 1), Self.table("a", columns: 2, to: ["b"]),
-            Self.table("b", columns: 2, to: ["a", "gone"]),
-        ])
-        let x = Dictionary(uniqueKeysWithValues: diagram.boxes.map { ($0.table.name, $0.x) })
-        #expect(x["currency"]! < x["account"]!)
-        #expect(x["account"]! < x["posting"]!)
-        #expect(x["transfer"]! < x["posting"]!)
-        #expect(diagram.svg.components("class=\"edge\"") == 6)
-    }
 }
 
 extension String {
-    fileprivate func components(_ part: String) -> Int { ranges(of: part).count }
-
     fileprivate func trimmingSuffix(while isDropped: (Character) -> Bool) -> String {
         var text = self
         while let last = text.last, isDropped(last) { text.removeLast() }

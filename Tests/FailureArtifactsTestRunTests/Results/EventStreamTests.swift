@@ -121,49 +121,15 @@ import Testing
         ]).first
     }
 
-    @Test func theMessageIsMadeOfTheExpression() {
+    /// Without messages, the comments and the place remain.
+    @Test func anIssueWithoutMessages() {
         let attempt = attempt(
-            issue: """
-                "isFailure":true,"severity":"error","expression":{"sourceCode":"a == b","value":"false",\
-                "type":{"unqualifiedName":"Bool","fullyQualifiedName":"Swift.Bool"},"children":[\
-                {"sourceCode":"a","value":"1","type":{"unqualifiedName":"Int"}},\
-                {"sourceCode":"b","value":"2","type":{"unqualifiedName":"Int"}}]}
-                """,
-            #","comments":["why","not"],"sourceLocation":{"filePath":"\/p\/F.swift","fileID":"M\/F.swift","line":7,"column":3}"#
+            issue: #""isFailure":true,"expression":{"sourceCode":"a == b"},"isKnown":{}"#,
+            #","comments":["why"],"sourceLocation":{"filePath":"\/p\/F.swift","fileID":"M\/F.swift","line":7,"column":3}"#
         )
         #expect(attempt?.outcome == .failed)
-        let message = "Expectation failed: (a → 1) == (b → 2)\nwhy\nnot"
-        #expect(attempt?.failures == [.init(message: message, file: "/p/F.swift", line: 7)])
-    }
-
-    @Test(arguments: [
-        (#""expression":{"sourceCode":"x"}"#, "Expectation failed: x"),
-        (
-            #""error":{"code":1,"domain":"M.E","description":"E(id: 3)"}"#, "Caught error: E(id: 3)"
-        ),
-        (#""error":{"code":4,"domain":"M.E"}"#, "Caught error: M.E, code 4"),
-        (#""exceededTimeLimit":60"#, "Time limit was exceeded: 60.0 seconds"),
-        (
-            #""confirmationMiscount":{"actual":1,"expected":2},"expression":{"sourceCode":"c"}"#,
-            "Confirmation was confirmed 1 time, but expected to be confirmed 2 times"
-        ),
-        (
-            #""confirmationMiscount":{"actual":0,"expected":{"min":2,"max":3}}"#,
-            "Confirmation was confirmed 0 times, but expected to be confirmed 2 ... 3 time(s)"
-        ),
-        (#""severity":"error""#, "Issue recorded"),
-        // A later form of a part costs the message, but not the failure.
-        (#""expression":["x"],"isKnown":{}"#, "Issue recorded"),
-    ])
-    func theMessageIsMadeOfTheIssue(_ issue: String, _ message: String) {
-        #expect(attempt(issue: issue)?.failures.map(\.message) == [message])
-    }
-
-    @Test func messagesOnRequestPrevail() {
-        let attempt = attempt(
-            issue: #""expression":{"sourceCode":"a"}"#,
-            #","messages":[{"text":"as printed"}],"comments":["c"]"#)
-        #expect(attempt?.failures.map(\.message) == ["as printed"])
+        #expect(
+            attempt?.failures == [.init(message: "Issue recorded\nwhy", file: "/p/F.swift", line: 7)])
     }
 
     @Test(arguments: [

@@ -18,7 +18,7 @@ import Testing
     }
 
     private func words(_ words: String...) -> [String] {
-        RunRecorder(words, events: [], scratch: "/s").words
+        RunRecorder(words, scratch: "/s").words
     }
 
     @Test func whatSwiftTestIsAskedFor() {
@@ -27,16 +27,11 @@ import Testing
         #expect(
             words("swift", "test", "--parallel")
                 == ["swift", "test"] + events + ["--xunit-output", "/s/report.xml", "--parallel"])
-        // Without the results of XCTest, its report isn't requested, and its output isn't read.
-        let recorder = RunRecorder(
-            ["swift", "test", "--parallel"], events: [], scratch: "/s", hasXCTest: false)
-        #expect(recorder.words == ["swift", "test"] + events + ["--parallel"])
-        #expect(recorder.lineHooks == nil)
         // If the command has these options already, none are added.
         let given = [
             "swift", "test", "--event-stream-output-path=e", "--parallel", "--xunit-output", "x",
         ]
-        #expect(RunRecorder(given, events: [], scratch: "/s").words == given)
+        #expect(RunRecorder(given, scratch: "/s").words == given)
         #expect(words("make", "test") == ["make", "test"])
     }
 
@@ -45,7 +40,7 @@ import Testing
         ["--maximum-repetitions", "3"], ["--maximum-repetitions=3"], ["--repeat-until", "fail"],
     ])
     func repeatedTestsAreAskedForTheirIterations(_ options: [String]) {
-        let words = RunRecorder(["swift", "test"] + options, events: [], scratch: "/s").words
+        let words = RunRecorder(["swift", "test"] + options, scratch: "/s").words
         #expect(Array(words.dropFirst(4)) == ["--event-stream-version", "6.4"] + options)
     }
 
@@ -54,7 +49,7 @@ import Testing
         ["--experimental-event-stream-version", "99"],
     ])
     func theVersionThatTheCommandAsksForRemains(_ options: [String]) {
-        let words = RunRecorder(["swift", "test"] + options, events: [], scratch: "/s").words
+        let words = RunRecorder(["swift", "test"] + options, scratch: "/s").words
         #expect(words == ["swift", "test", "--event-stream-output-path", "/s/events.jsonl"] + options)
     }
 
@@ -69,7 +64,7 @@ import Testing
                 {"kind":"event","payload":{"kind":"testEnded","testID":"M.a()/F.swift:1:2"}}
                 """#.utf8), to: "events")
         for option in ["--experimental-event-stream-output", "--event-stream-output-path"] {
-            let recorder = RunRecorder(["swift", "test", option, file], events: [], scratch: "/s")
+            let recorder = RunRecorder(["swift", "test", option, file], scratch: "/s")
             #expect(recorder.words == ["swift", "test", option, file])
             #expect(recorder.results(bundles: []).tests.count == 1)
         }

@@ -643,39 +643,7 @@ class GitLab(CICase):
             job["artifacts"]["paths"],
             [f"{place.artifacts.name}/report.html", "$FAILURE_ARTIFACTS_DIR"])
         self.assertTrue((place.directory / job["artifacts"]["paths"][0]).is_file())
-        # The sources are outside of this checkout.
-        self.assertEqual(self.code_quality(place, job), [])
         self.assertEqual(job["variables"]["FAILURE_ARTIFACTS_DIR"], place.artifacts.name)
-
-    def code_quality(self, place, job):
-        """The report at the path that the template declares."""
-        directory = job["variables"]["FAILURE_ARTIFACTS_DIR"]
-        path = job["artifacts"]["reports"]["codequality"].replace("$FAILURE_ARTIFACTS_DIR", directory)
-        return json.loads((place.directory / path).read_text())
-
-    def test_code_quality(self):
-        place = self.checkout("GitLab CI")
-        job = yaml.safe_load(TEMPLATE.read_text())[".failure-artifacts"]
-        place.environment.update(job["variables"])
-        # The package of the tests is the checkout.
-        place.environment["CI_PROJECT_DIR"] = str(SUITES)
-        process = place.script("\n".join(job["script"]), "bash", "-eo", "pipefail")
-        self.assertEqual(process.returncode, 1, process.stderr)
-        entries = self.code_quality(place, job)
-        failures = [entry for entry in entries if entry["check_name"] == "test-failure"]
-        for stem in FAILING:
-            found = [entry for entry in failures if entry["description"].startswith(stem)]
-            # XCTest has no line for a thrown error.
-            expected = stem != "CITests.testThrows"
-            self.assertEqual(bool(found), expected, (stem, entries))
-        self.assertEqual(len({entry["fingerprint"] for entry in entries}), len(entries))
-        for entry in entries:
-            self.assertEqual(
-                set(entry), {"check_name", "description", "fingerprint", "location", "severity"})
-            self.assertIn(entry["severity"], ["info", "minor", "major", "critical", "blocker"])
-            self.assertRegex(entry["location"]["path"], r"^Tests/CISuite/\w+\.swift$")
-            self.assertTrue((SUITES / entry["location"]["path"]).is_file())
-            self.assertGreater(entry["location"]["lines"]["begin"], 0)
 
     def test_tests_that_pass(self):
         place = self.checkout("GitLab CI", tests="CITests/testPasses")
@@ -687,9 +655,7 @@ class GitLab(CICase):
         self.assertEqual(
             sorted(entry.name for entry in place.directory.iterdir()),
             [".failure-artifacts-tool", "failure-artifacts", "failure-artifacts-junit.xml"])
-        # GitLab shows nothing in a merge request if the target branch has no report.
-        self.assertEqual([entry.name for entry in place.artifacts.iterdir()], ["gl-code-quality-report.json"])
-        self.assertEqual(self.code_quality(place, job), [])
+        self.assertEqual(list(place.artifacts.iterdir()), [])
 
     def test_the_cached_tool(self):
         """It is built only if there is none, or if it doesn't run."""

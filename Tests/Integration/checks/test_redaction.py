@@ -312,11 +312,12 @@ class Crashes(RedactionCase):
     def test_run(self):
         place = self.place(rules=None)
         (place.directory / "rules.json").write_text(json.dumps(RULES))
+        environment = {**place.environment, "FAILURE_ARTIFACTS_REDACTIONS": str(place.directory / "rules.json")}
         for test, options in (("testIsKilled", []), ("testWAL", []), ("testHangs", ["--timeout", "3s"])):
             result = subprocess.run(
-                [str(TOOL), "run", "--redactions", "rules.json", *options, "--", str(harness.EXECUTABLE),
+                [str(TOOL), "run", *options, "--", str(harness.EXECUTABLE),
                  f"RawSuite.RedactionTests/{test}"],
-                cwd=place.directory, env=place.environment, capture_output=True, text=True, timeout=120)
+                cwd=place.directory, env=environment, capture_output=True, text=True, timeout=120)
             self.assertIn("1 bundle in", result.stderr)
             self.assertClean(place)
         bundles = place.bundles()

@@ -8,12 +8,11 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 import termios
 import time
 import unittest
 
-from harness import EXECUTABLE, SCRATCH, SUITES
+from harness import EXECUTABLE
 from test_crash import TOOL, CrashCase
 from test_faults import preloaded
 
@@ -358,103 +357,3 @@ class LateSignals(RunCase):
 
 if __name__ == "__main__":
     unittest.main()
-
-
-def modern(*patterns, module="TestingSuite"):
-    """The command for tests of Swift Testing with matching names, which writes an event stream."""
-    filters = [word for pattern in patterns for word in ("--filter", rf"^{module}\.({pattern})")]
-    return [EXECUTABLE, "--testing-library", "swift-testing", "--event-stream-output-path", "events", *filters]
-
-
-class WithoutBundle(RunCase):
-    """Failed tests of Swift Testing without a bundle are named."""
-
-    hint = "@Suite(.failureArtifacts)"
-
-    def fails(self, *patterns, count, options=("--events", "events"), command=None, **variables):
-        """Runs tests. Returns the lines at the end of the run and on GitHub's page."""
-        place = self.place()
-        page = place.directory / "page.md"
-        place.environment.update(GITHUB_STEP_SUMMARY=str(page), **variables)
-        status, _, errors = self.ends(self.supervise(place, *(command or modern(*patterns)), options=options))
-        self.assertEqual(status, 1, errors)
-        self.assertEqual(len(place.bundles()), count, errors)
-        # The tests' own output precedes them.
-        lines = errors.splitlines()
-        ends = [number for number, line in enumerate(lines) if line.startswith("failure-artifacts: ")]
-        self.assertLessEqual(len(lines) - (ends[-1] if ends else 0), 10)
-        return errors, page.read_text() if page.exists() else ""
-
-    def test_it_is_named_beside_a_bundle(self):
-        errors, page = self.fails(command=[*modern("OffTests", "OuterTests.*again"), "--no-parallel"], count=1)
-        self.assertIn("\n  1 failed test of Swift Testing left no bundle: OffTests.fails()\n", errors)
-        self.assertIn("link FailureArtifacts", errors)
-        self.assertIn(self.hint, errors)
-        self.assertIn("## 1 failed test\n", page)
-        self.assertIn("### 1 failed test without a bundle\n\n- `OffTests.fails()`\n", page)
-        self.assertIn(self.hint, page)
-
-    def test_it_is_named_without_any_bundle(self):
-        errors, page = self.fails("OffTests", count=0)
-        self.assertIn("failure-artifacts: 1 failed test of Swift Testing left no bundle: OffTests.fails()\n", errors)
-        self.assertIn(self.hint, errors)
-        self.assertTrue(page.startswith("## 1 failed test without a bundle\n"), page)
-
-    def test_nothing_is_said_of_tests_with_a_bundle(self):
-        # The tests have names of every kind.
-        errors, page = self.fails("OuterTests|freeFunction", count=9)
-        self.assertNotIn(self.hint, errors + page)
-        self.assertNotIn("left no bundle", errors)
-
-    def test_nothing_is_said_of_cases_that_pass(self):
-        errors, page = self.fails(command=modern("CIModernTests/isRipe", module="CISuite"), count=1)
-        self.assertNotIn(self.hint, errors + page)
-
-    def test_nothing_is_said_where_capture_is_off(self):
-        errors, page = self.fails("OffTests", count=0, FAILURE_ARTIFACTS="off")
-        self.assertNotIn("failure-artifacts: ", errors)
-        self.assertEqual(page, "")
-
-    def test_nothing_is_said_where_there_was_no_room(self):
-        errors, page = self.fails("OuterTests", count=1, FAILURE_ARTIFACTS_MAX_BUNDLES="1")
-        self.assertIn("left no bundle: there was no room", errors)
-        self.assertNotIn(self.hint, errors + page)
-
-    def test_nothing_is_said_where_no_bundle_can_be_written(self):
-        place = self.place()
-        taken = [place.directory / "taken", pathlib.Path(place.environment["TMPDIR"]) / "failure-artifacts"]
-        for file in taken:
-            file.parent.mkdir(exist_ok=True)
-            file.write_text("")
-        place.environment["FAILURE_ARTIFACTS_DIR"] = str(taken[0])
-        status, _, errors = self.ends(
-            self.supervise(place, *modern("OuterTests.*nested"), options=("--events", "events")))
-        self.assertEqual(status, 1)
-        self.assertIn("No bundle can be written", errors)
-        self.assertNotIn(self.hint, errors)
-
-    swift_test = [
-        "swift", "test", "--package-path", SUITES, "--scratch-path", SCRATCH, "--skip-build", "--no-parallel", "--filter",
-        "OffTests|AgainTests"]
-
-    def test_swift_test_is_asked_for_its_events(self):
-        """This needs no option, and the output stays unchanged."""
-        errors, page = self.fails(count=1, options=(), command=self.swift_test)
-        self.assertIn("1 failed test of Swift Testing left no bundle: OffTests.fails()\n", errors)
-        self.assertIn(self.hint, errors)
-
-    def test_options_that_the_command_has_already(self):
-        """Swift Testing writes the command's own file, and the tool reads it."""
-        with tempfile.TemporaryDirectory() as directory:
-            file = pathlib.Path(directory) / "events"
-            for options, version in (
-                    (["--event-stream-output-path", file, "--event-stream-version", "0"], "0"),
-                    (["--experimental-event-stream-output", file], '"6.')):
-                with self.subTest(options=options):
-                    errors, _ = self.fails(count=1, options=(), command=[*self.swift_test, *options])
-                    self.assertIn("1 failed test of Swift Testing left no bundle: OffTests.fails()\n", errors)
-                    self.assertIn(f'"version":{version}', file.read_text())
-                    file.unlink()
-        # Without a file of the command, the version is still the command's.
-        errors, _ = self.fails(count=1, options=(), command=[*self.swift_test, "--event-stream-version=0"])
-        self.assertIn("1 failed test of Swift Testing left no bundle: OffTests.fails()\n", errors)

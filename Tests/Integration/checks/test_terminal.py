@@ -1,4 +1,4 @@
-"""The terminal: eighty columns, the shells' completions, the manual page, and installing them."""
+"""The terminal: eighty columns, and installing the tool."""
 
 import contextlib
 import json
@@ -9,39 +9,15 @@ import re
 import shutil
 import subprocess
 import tempfile
-import threading
-import time
 import unicodedata
 import unittest
 
-from harness import ROOT, needs_program
+from harness import ROOT
 from test_fleet import TOOL
 from test_report import bundle, described, metadata, store
 
 LONG = "testThatTheVeryLongNameOfThisTestDoesNotBreakTheTableOfTheListInATerminal"
 WIDE = "test_CoreData内の果物を更新できる_長い名前のテスト"
-
-# The typed text and the shell's expected completions.
-CASES = [
-    ("l", ["list"]),
-    ("he", ["help"]),
-    ("list --s", ["--since", "--sort", "--suite"]),
-    ("list --outcome c", ["crashed"]),
-    ("list --outcome=f", ["failed"]),
-    ("list --suite X o", ["one.zip"]),
-    ("show t", ["two words.zip"]),
-    ("show a", ["art facts"]),
-    ("show n", []),  # Text files are not offered.
-    ("report one.zip --output n", ["note.txt"]),
-    ("merge one.zip -o a", ["art facts"]),
-    ("extract one.zip --framework ", ["testing", "xctest"]),
-    ("sweep a", ["art facts"]),
-    ("completions ", ["bash", "fish", "zsh"]),
-    ("help ma", ["manual"]),
-    ("run --timeout 3 -- /bin/ech", ["echo"]),
-    ("open one.zip -- n", ["note.txt"]),
-]
-
 
 def columns(text):
     """The width of a text on a terminal, in columns."""
@@ -62,7 +38,7 @@ class AtATerminal(unittest.TestCase):
         self.directory = pathlib.Path(directory.name)
 
     def see(self, *arguments, width=80, **variables):
-        """The lines on a terminal without colors and links, standard output and error together."""
+        """The lines on a terminal without colors, standard output and error together."""
         import fcntl
         import struct
         import termios
@@ -79,8 +55,7 @@ class AtATerminal(unittest.TestCase):
                 shown += part
         os.close(controller)
         self.status = process.wait()
-        self.links = re.findall(r"\x1b]8;;([^\x1b]+)\x1b\\(.*?)\x1b]8;;\x1b\\", shown.decode())
-        text = re.sub(r"\x1b\[[0-9;]*[mK]|\x1b]8;;.*?\x1b\\", "", shown.decode())
+        text = re.sub(r"\x1b\[[0-9;]*[mK]", "", shown.decode())
         return text.replace("\r\n", "\n").split("\n")
 
     def make(self):
@@ -100,20 +75,11 @@ class AtATerminal(unittest.TestCase):
     def test_list(self):
         self.make()
         for width in (80, 100, 140):
-            for options in ([], ["--sort", "-time"]):
-                lines = self.see("list", self.directory, *options, width=width)
-                self.assertEqual(len(lines), 5)
-                heading = lines.pop(0)
-                self.assertLessEqual(columns(heading), width, heading)
-                self.assertIn("time", heading)
-                for line in lines[:3]:
-                    self.assertLessEqual(columns(line), width, line)
-                    self.assertRegex(line, r"0000000\d(\.zip)?$")
-                # A column's start doesn't depend on its content.
-                starts = {columns(line[: line.index("(")]) for line in lines[:3]}
-                self.assertEqual(len(starts), 1, lines)
-        (line,) = (line for line in self.see("list", self.directory, width=100) if "00000001" in line)
-        self.assertRegex(line, r"CheckoutF….testThatTheV")
+            lines = self.see("list", self.directory, width=width)
+            self.assertEqual(len(lines), 4)
+            for line in lines[:3]:
+                self.assertLessEqual(columns(line), width, line)
+                self.assertRegex(line, r"0000000\d$")
 
     def test_show(self):
         self.make()
@@ -129,7 +95,7 @@ class AtATerminal(unittest.TestCase):
             self.assertEqual(len(ends - {min(ends)}), 1, lines)
 
     def test_statements(self):
-        """A statement's line is beside it or below it, and a link where the file is there."""
+        """A statement's line is beside it or below it."""
         record = {"at": "2026-11-21T07:08:09.123456Z", "connection": 1, "phase": "test", "thread": "7f", "changes": 1}
         sources = [
             {"file": "Tests/Integration/checks/harness.py", "function": "closure #1 in Ledger.split(_:into:)", "line": 42},
@@ -151,9 +117,6 @@ class AtATerminal(unittest.TestCase):
             for line in shown:
                 self.assertLessEqual(columns(line), width, line)
             self.assertEqual([len([l for l in shown if l.endswith(" " + place)]) for place in places], [2, 2], shown)
-            self.assertEqual(self.links, [(f"file://{ROOT}/{sources[0]['file']}", places[0])] * 2)
-            self.see("show", path, width=width, NO_COLOR="1")
-            self.assertEqual(self.links, [])
         plain = tool("show", path).stdout
         self.assertNotIn("\x1b", plain)
         plain = plain[plain.index("Last statements"):]
@@ -180,8 +143,6 @@ class AtATerminal(unittest.TestCase):
                 SSH_CONNECTION="::1 1 ::1 22", SSH_TTY="/dev/pts/0")
             self.assertEqual(self.status, 0)
             self.assertEqual(lines[-2], "42|0")
-            lines = self.see("open", f"{self.directory}/00000000", "--gui")
-            self.assertEqual(self.status, 66)
 
     def test_open_without_sqlite3(self):
         self.make()
@@ -190,158 +151,8 @@ class AtATerminal(unittest.TestCase):
         self.assertIn("Install it with 'apt install sqlite3'", " ".join(lines))
 
 
-class Completions(unittest.TestCase):
-    """The completions that real shells offer."""
-
-    maxDiff = None
-
-    def setUp(self):
-        directory = tempfile.TemporaryDirectory(prefix="shells ")
-        self.addCleanup(directory.cleanup)
-        self.directory = pathlib.Path(directory.name)
-        self.place = self.directory / "place"
-        (self.place / "art facts").mkdir(parents=True)
-        for name in ("one.zip", "two words.zip", "note.txt"):
-            (self.place / name).touch()
-        self.environment = {**os.environ, "HOME": str(self.directory), "LC_ALL": "C.UTF-8", "TERM": "dumb"}
-
-    def script(self, shell):
-        path = self.directory / f"completions.{shell}"
-        path.write_text(tool("completions", shell).stdout)
-        return path
-
-    def checkAll(self, offered):
-        for typed, expected in CASES:
-            with self.subTest(typed=typed):
-                # Some shells offer whole paths, some the last part.
-                self.assertEqual(sorted({pathlib.PurePath(word).name for word in offered(typed)}), expected)
-
-    @needs_program("bash")
-    def test_bash(self):
-        # Call it like readline, which splits the text into words and breaks them at an equals sign.
-        program = """
-            source "$1"; shift
-            COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
-            eval "$(complete -p failure-artifacts | sed -n 's/.*-F \\([^ ]*\\).*/\\1/p')"
-            for word in "${COMPREPLY[@]}"; do printf '%s\\n' "$word"; done"""
-
-        def offered(typed):
-            words = [word for part in typed.split(" ") for word in re.split("(=)", part)]
-            return subprocess.run(
-                ["bash", "--norc", "-uc", program, "bash", self.script("bash"), "failure-artifacts", *words],
-                cwd=self.place, env=self.environment, check=True, capture_output=True, text=True,
-            ).stdout.splitlines()
-
-        self.checkAll(offered)
-
-    @needs_program("fish")
-    def test_fish(self):
-        script = self.script("fish")
-
-        def offered(typed):
-            found = subprocess.run(
-                ["fish", "--no-config", "-c", "source $argv[1]; complete -C $argv[2]", str(script),
-                 f"failure-artifacts {typed}"],
-                cwd=self.place, env=self.environment, capture_output=True, text=True)
-            self.assertEqual((found.returncode, found.stderr), (0, ""))
-            names = [line.split("\t")[0].rstrip("/") for line in found.stdout.splitlines()]
-            # fish repeats the option if the value is part of the word.
-            return [re.sub(r"^--\w+=", "", name) for name in names]
-
-        self.checkAll(offered)
-
-    @needs_program("zsh")
-    def test_zsh(self):
-        functions = self.directory / "functions"
-        functions.mkdir()
-        (functions / "_failure-artifacts").write_text(tool("completions", "zsh").stdout)
-        answer = self.directory / "answer"
-        setup = self.directory / "setup.zsh"
-        # Every completion calls compadd. With -O, -A or -D, it only queries.
-        setup.write_text("""
-            PS1=; fpath=("$FUNCTIONS" $fpath); autoload -Uz compinit; compinit -u -D
-            compadd() {
-                if [[ ${@[1,(i)(-|--)]} == *-(O|A|D)\\ * ]]; then builtin compadd "$@"; return; fi
-                local -a hits; builtin compadd -A hits "$@"; print -rl -- $hits >>"$ANSWER"; builtin compadd "$@"
-            }
-            finish() { print -r -- '--end--' >>"$ANSWER"; BUFFER= }
-            zle -N finish; bindkey '^Xe' finish; bindkey '^I' complete-word; print -r -- '--end--' >>"$ANSWER"
-            """)
-        number, controller = pty.fork()
-        if number == 0:
-            os.chdir(self.place)
-            os.execvpe("zsh", ["zsh", "-f", "-i"], {
-                **self.environment, "FUNCTIONS": str(functions), "ANSWER": str(answer)})
-
-        def drain():
-            with contextlib.suppress(OSError):
-                while os.read(controller, 65536):
-                    pass
-
-        reader = threading.Thread(target=drain)
-        reader.start()
-
-        def type_and_wait(keys):
-            answer.write_text("")
-            os.write(controller, keys.encode())
-            deadline = time.monotonic() + 60
-            while not (text := answer.read_text()).endswith("--end--\n"):
-                self.assertLess(time.monotonic(), deadline, f"zsh does not answer to {keys!r}")
-                time.sleep(0.01)
-            return text.splitlines()[:-1]
-
-        try:
-            type_and_wait(f"source '{setup}'\n")
-            self.checkAll(lambda typed: [
-                line.replace("\\ ", " ") for line in type_and_wait(f"failure-artifacts {typed}\t\x18e") if line])
-        finally:
-            os.write(controller, b"\x15exit\n")
-            os.waitpid(number, 0)
-            reader.join()
-            os.close(controller)
-
-
-class Manual(unittest.TestCase):
-    def setUp(self):
-        directory = tempfile.TemporaryDirectory(prefix="manual ")
-        self.addCleanup(directory.cleanup)
-        self.page = pathlib.Path(directory.name) / "failure-artifacts.1"
-        self.page.write_text(tool("manual").stdout)
-
-    @needs_program("mandoc")
-    def test_mandoc(self):
-        found = subprocess.run(
-            ["mandoc", "-T", "lint", "-W", "style", str(self.page)], capture_output=True, text=True)
-        # The set of other pages differs between machines.
-        lines = [line for line in (found.stdout + found.stderr).splitlines() if "mandoc.db" not in line]
-        self.assertEqual([line for line in lines if "referenced manual not found" not in line], [])
-        shown = subprocess.run(
-            ["mandoc", "-T", "utf8", "-O", "width=80", str(self.page)], check=True, capture_output=True, text=True)
-        self.assertSays(re.sub(".\b", "", shown.stdout))
-
-    @needs_program("groff")
-    def test_groff(self):
-        found = subprocess.run(
-            ["groff", "-mandoc", "-ww", "-Tutf8", "-P-c", "-rLL=80n", str(self.page)], check=True, capture_output=True,
-            text=True, encoding="utf-8")
-        self.assertEqual(found.stderr, "")
-        self.assertSays(re.sub(".\b", "", found.stdout))
-
-    def assertSays(self, text):
-        words = " ".join(text.split())
-        self.assertLessEqual(max(map(columns, text.splitlines())), 80)
-        for phrase in (
-            "failure-artifacts run [--timeout D]", "list [--suite SUITE] [--outcome OUTCOME]", "-o, --output",
-            "failure-artifacts run --timeout 20m -- swift test --parallel", "BUNDLE", "EXIT STATUS",
-        ):
-            self.assertIn(phrase.replace(", --", " , --") if phrase not in words else phrase, words)
-
-
 class Installation(unittest.TestCase):
-    FILES = [
-        "bin/failure-artifacts", "share/bash-completion/completions/failure-artifacts",
-        "share/fish/vendor_completions.d/failure-artifacts.fish", "share/man/man1/failure-artifacts.1",
-        "share/zsh/site-functions/_failure-artifacts"]
+    FILES = ["bin/failure-artifacts"]
 
     def install(self, *arguments, cwd=None, **variables):
         return subprocess.run(
@@ -357,19 +168,12 @@ class Installation(unittest.TestCase):
             for _ in range(2):  # The second one replaces the first.
                 found = self.install(place)
                 self.assertEqual(found.returncode, 0, found.stderr)
-                self.assertEqual(found.stdout.splitlines(), [str(place / file) for file in (
-                    self.FILES[0], self.FILES[3], self.FILES[1], self.FILES[4], self.FILES[2])])
+                self.assertEqual(found.stdout.splitlines(), [str(place / file) for file in self.FILES])
                 self.assertIn(f"PATH has no {place}/bin", found.stderr)
                 self.assertEqual(self.files(place), self.FILES)
-            modes = [(place / file).stat().st_mode & 0o777 for file in self.FILES]
-            self.assertEqual(modes, [0o755] + [0o644] * 4)
+            self.assertEqual((place / self.FILES[0]).stat().st_mode & 0o777, 0o755)
             version = subprocess.run([place / self.FILES[0], "--version"], capture_output=True, text=True, check=True)
             self.assertEqual(version.stdout, tool("--version").stdout)
-            # The directories in which man and the shells look.
-            if shutil.which("man"):
-                shown = subprocess.run(
-                    ["man", "-M", place / "share/man", "-P", "cat", "failure-artifacts"], capture_output=True, text=True)
-                self.assertIn("FAILURE-ARTIFACTS(1)", re.sub(".\b", "", shown.stdout))
             self.assertEqual(self.install("--uninstall", place).returncode, 0)
             self.assertEqual(self.files(place), [])
 

@@ -141,13 +141,7 @@ struct ReduceCommand: Command {
         if let place = command?.expected { console.say("The command fails \(place).") }
 
         reduction.isInterrupted = { stop.signal != nil }
-        reduction.onProgress = { rows, runs in
-            console.progress.show(
-                "\(Counted.items(Int64(rows), "row")) left after \(Counted.items(Int64(runs), "run"))",
-                done: before.rowCount - rows, total: before.rowCount)
-        }
         let end = try reduction.run()
-        console.progress.clear()
         let isReliable = try end == .interrupted || reduction.confirm(times: command == nil ? 3 : 1) > 0
         let after = try StoreReduction.size(of: reduction.best, limits: console.limits.store)
 
@@ -231,5 +225,136 @@ struct ReduceCommand: Command {
             .badData,
             "The store '\(choice.name)' is damaged, so rows can't be left out of it: \(SafeText.line(result))."
         )
+    }
+}
+
+/// The result of `reduce`, for JSON and for text.
+struct ReductionReport: Encodable {
+    struct Size: Encodable {
+        var rows: Int
+        var tables: [String: Int]
+        var bytes: UInt64
+
+        init(_ size: StoreReduction.Size) {
+            (rows, tables, bytes) = (size.rowCount, size.rows, size.bytes)
+        }
+    }
+
+    var store: String
+    var end: StoreReduction.End
+    var isReliable: Bool
+    var runs: Int
+    var before: Size
+    var after: Size
+    /// The written files.
+    var files: [String] = []
+
+    init(
+        store: String, end: StoreReduction.End, isReliable: Bool, runs: Int,
+        before: StoreReduction.Size, after: StoreReduction.Size
+    ) {
+        self.store = store
+        self.end = end
+        self.isReliable = isReliable
+        self.runs = runs
+        self.before = Size(before)
+        self.after = Size(after)
+    }
+
+    var lines: [String] {
+        func text(_ size: Size) -> String {
+            let tables = Counted.items(Int64(size.tables.values.count { $0 > 0 }), "table")
+            return "\(Counted.number(Int64(size.rows))) \(size.rows == 1 ? "row" : "rows") in \(tables)"
+        }
+        var lines = [
+            "\(SafeText.line(store)): \(text(before)) became \(text(after)), after "
+                + Counted.items(Int64(runs), "run") + " of the check"
+        ]
+        for (table, rows) in after.tables.sorted(by: { $0.key < $1.key }) where rows > 0 {
+            lines.append("  \(SafeText.line(table)) \(Counted.items(Int64(rows), "row"))")
+        }
+        return lines + files.map(SafeText.line)
+    }
+
+    /// Returns full sentences about a search that ended early, and about a check that doesn't need the rows.
+    func notes(isCommand: Bool) -> [String] {
+        var notes: [String] = []
+        switch end {
+        case .runLimit:
+            notes.append(
+                "The search ended after \(runs) runs, and a smaller store may fail, too. '--max-runs' sets another limit."
+            )
+        case .timeLimit:
+            notes.append(
+                "The search ended because its time was up, and a smaller store may fail, too. '--time-limit' sets "
+                    + "another limit.")
+        case .interrupted: notes.append("The search was interrupted, and a smaller store may fail, too.")
+        case .complete: break
+        }
+        if isCommand, after.rows == 0, before.rows > 0 {
+            notes.append(
+                "The command fails with empty tables, too, so its failure may have nothing to do with the rows."
+            )
+        }
+        return notes
+    }
+}
+
+/// A check that holds for a store if a command fails with it in the same way as it did first.
+final class CommandCheck {
+    /// A failure of the command.
+    struct Failure: CustomStringConvertible {
+        let end: RepeatedCommand.End
+        /// The lines of source code at which tests failed.
+        let places: Set<String>
+
+        var description: String {
+            if !places.isEmpty { return "at " + places.sorted().prefix(3).joined(separator: ", ") }
+            return switch end {
+            case .timedOut: "by its time limit"
+            case .ended(let status): "with status \(status.code)"
+            }
+        }
+
+        func isLike(_ other: Failure) -> Bool {
+            // Another test may fail, too, because its rows are gone.
+            other.places.isEmpty ? end == other.end : !places.isDisjoint(with: other.places)
+        }
+    }
+
+    private let command: RepeatedCommand
+    private let fixture: String
+    private let log: String
+    /// The first failure; nil before it.
+    private(set) var expected: Failure?
+
+    /// Creates a check.
+    init(_ command: RepeatedCommand, fixture: String, log: String) {
+        self.command = command
+        self.fixture = fixture
+        self.log = log
+    }
+
+    /// Runs the command with a store.
+    ///
+    /// True if the command fails like the first time.
+    func holds(for path: String) throws -> Bool {
+        for suffix in ["", "-journal", "-wal", "-shm"] { try? FileSystem.remove(fixture + suffix) }
+        try FileSystem.rename(path, to: fixture)
+        let end = try command.run(setting: ["FAILURE_ARTIFACTS_FIXTURE": fixture], output: log)
+        guard end != .ended(.exited(0)) else { return false }
+        let failure = Failure(end: end, places: try FailurePlaces.places(inOutput: log))
+        guard let expected else {
+            expected = failure
+            return true
+        }
+        return failure.isLike(expected)
+    }
+
+    /// Returns the last lines that the command wrote.
+    func lastOutput() throws -> [String] {
+        let bytes = try FileSystem.contents(ofFile: log).suffix(8 << 10)
+        return String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline).suffix(10)
+            .map(String.init)
     }
 }

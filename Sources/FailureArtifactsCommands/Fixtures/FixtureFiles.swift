@@ -24,7 +24,6 @@ struct FixtureFiles {
     private static let scriptLimit = 64 << 10
 
     let options: Options
-    let rules: RedactionRules
     let console: Console
 
     /// Writes the files.
@@ -55,12 +54,11 @@ struct FixtureFiles {
         var test = FixtureTest(
             framework: options.framework ?? (metadata.test.framework == "XCTest" ? .xctest : .testing),
             storeType: options.storeType
-                ?? FixtureStoreType(of: choice.store.inspected(copyAt: copy) ?? choice.store, log, in: Path.currentDirectory),
+                ?? FixtureStoreType(of: choice.store, log),
             test: metadata.test, failure: metadata.failures.first, state: state,
             outcome: metadata.outcome, plan: plan, notes: notes)
 
-        let store = try redacted(copy, scratch: scratch)
-        let script = try script(of: store)
+        let script = try script(of: copy)
         if script != nil { test.fileExtension = "sql" }
         let resources = Path.join(directory, FixtureTest.directory)
         let (file, source) = (
@@ -71,7 +69,7 @@ struct FixtureFiles {
             if let script {
                 try FileSystem.write(script, toNewFile: part)
             } else {
-                try FileSystem.copy(store, toNewFile: part)
+                try FileSystem.copy(copy, toNewFile: part)
             }
         }
         try report(file)
@@ -86,10 +84,7 @@ struct FixtureFiles {
         let evidence = FailureEvidence(
             bundle, scratch: scratch, checking: invariants, limits: console.limits.store)
         let explanation = Explanation(evidence, bundle: bundle.location.description)
-        var plan = FixturePlan(evidence, explanation, store: options.store)
-        // Queries and rows would show what the rules remove.
-        if !rules.isEmpty { plan?.removeValues(obeying: rules) }
-        return plan
+        return FixturePlan(evidence, explanation, store: options.store)
     }
 
     /// Extracts the store before the transaction, and leaves out rows.
@@ -122,13 +117,6 @@ struct FixtureFiles {
         }
         plan.verifyQuery(fixture: before, broken: after, limits: limits)
         return (before, notes, plan.state)
-    }
-
-    private func redacted(_ copy: String, scratch: String) throws -> String {
-        guard !rules.isEmpty else { return copy }
-        let target = Path.join(scratch, "redacted.sqlite")
-        try ExtractCommand.redact(copy, to: target, rules, console)
-        return target
     }
 
     /// Returns the SQL of a store; nil if it is too long or doesn't give all of the store.

@@ -23,7 +23,7 @@ struct ExtractCommand: Command {
                     "Write the store as it was before the transaction that broke it, and the source of a test that "
                     + "starts with it."),
             Syntax.Option(
-                "--framework", value: "NAME", kind: .words(["xctest", "testing"]),
+                "--framework", value: "NAME",
                 help:
                     "The test framework of the fixture: xctest or testing. By default, the framework of the failed test."
             ),
@@ -31,16 +31,11 @@ struct ExtractCommand: Command {
                 "--store-type", value: "TYPE",
                 help:
                     "The type that opens the fixture's store: SQLiteTestStore, DatabaseQueue, DatabasePool, or your "
-                    + "own type that conforms to TestStore. By default, the only type that conforms to it in the "
-                    + "package of the working directory, or else the one that the failed test used."),
+                    + "own type that conforms to TestStore. By default, the one that the failed test used."
+            ),
             Syntax.Option(
                 "--whole",
                 help: "Keep all rows in the fixture, not only those that the failure needs."),
-            Syntax.Option(
-                "--redactions", value: "FILE",
-                help:
-                    "Leave out the data that a JSON file with redaction rules names: tables, columns and attachments."
-            ),
             .json("Print one JSON object per line, with the keys path and bytes."), .noLimits,
         ],
         discussion: """
@@ -53,9 +48,6 @@ struct ExtractCommand: Command {
             can be the directory of a test target. The store contains only the rows that the transaction changed, \
             those that the best finding of 'explain' names, and those that they refer to. With --at, or without such \
             a finding, it contains all rows. The test fails until you complete it.
-
-            With --redactions, stores are rewritten without the data that FILE names, and statements without their \
-            values. Histories and raw copies are left out.
             """)
 
     private let path: String
@@ -64,14 +56,12 @@ struct ExtractCommand: Command {
     private let store: String?
     private let isFixture: Bool
     private var fixture = FixtureFiles.Options()
-    private let redactions: String?
     private let isJSON: Bool
 
     init(_ arguments: ParsedArguments) throws {
         path = arguments.positionals[0]
         output = arguments.value(of: "--output")
         isJSON = arguments.has("--json")
-        redactions = arguments.value(of: "--redactions")
         commit = try arguments.commit(Self.syntax)
         store = arguments.value(of: "--store")
         isFixture = arguments.has("--fixture")
@@ -97,11 +87,10 @@ struct ExtractCommand: Command {
     }
 
     func run(_ console: Console) throws -> ExitCode {
-        let rules = try redactions.map { try RedactionRules(file: $0) } ?? RedactionRules()
-        return try console.withBundle(at: path) { bundle, scratch in
+        try console.withBundle(at: path) { bundle, scratch in
             let directory = output ?? Path.stem(of: bundle.location.name)
             if isFixture {
-                let files = FixtureFiles(options: fixture, rules: rules, console: console)
+                let files = FixtureFiles(options: fixture, console: console)
                 try files.write(of: bundle, to: directory, scratch: scratch) { path in
                     try report(path, size: FileSystem.status(of: path)?.size ?? 0, console)
                 }
@@ -109,17 +98,12 @@ struct ExtractCommand: Command {
             }
             if let commit {
                 try write(
-                    try bundle.store(named: store), at: commit, of: bundle, to: directory, rules,
+                    try bundle.store(named: store), at: commit, of: bundle, to: directory,
                     scratch: scratch, console)
                 return .done
             }
             try bundle.archive.checkTotalSize()
             try prepare(directory)
-            if !rules.isEmpty {
-                let files = RedactedFiles(of: bundle, rules, in: directory, scratch: scratch)
-                try files.write(warn: console.warn) { try report($0, size: $1, console) }
-                return .done
-            }
             for entry in bundle.archive.entries {
                 try Self.check(entry, of: bundle.location)
                 let file = Path.join(directory, entry.name)
@@ -143,37 +127,14 @@ struct ExtractCommand: Command {
     /// Writes one state of a store's history.
     private func write(
         _ choice: StoreChoice, at commit: CommitReference, of bundle: BundleReader, to directory: String,
-        _ rules: RedactionRules, scratch: String, _ console: Console
+        scratch: String, _ console: Console
     ) throws {
         let history = try bundle.extractHistory(of: choice, below: scratch)
         let state = try history.state(of: commit)
         try prepare(directory)
         let file = Path.join(directory, history.name(of: state) + ".sqlite")
-        try WholeFile.create(file) { part in
-            if rules.isEmpty {
-                _ = try history.rebuild(state, to: part)
-            } else {
-                try Self.redact(try history.rebuild(state), to: part, rules, console)
-            }
-        }
+        try WholeFile.create(file) { _ = try history.rebuild(state, to: $0) }
         try report(file, size: FileSystem.status(of: file)?.size ?? 0, console)
-    }
-
-    /// Writes a redacted copy of a store.
-    static func redact(
-        _ store: String, to file: String, _ rules: RedactionRules, _ console: Console
-    ) throws {
-        guard !rules.leavesOutContent else {
-            throw CommandError(
-                .usage, "The redactions leave out all stores, so there is nothing to write.")
-        }
-        do {
-            let result = try StoreRedactor(rules, timeLimit: RedactedFiles.timeLimit).redact(
-                store, to: file)
-            for note in result.notes { try console.warn(note.text) }
-        } catch let error as RedactionError {
-            throw CommandError(.badData, "The store could not be redacted. \(error)")
-        }
     }
 
     private func report(_ file: String, size: UInt64, _ console: Console) throws {

@@ -136,7 +136,8 @@ struct FixtureTest {
 
     private var body: String {
         var lines = steps.map { ($0.isEmpty ? "//" : "// " + $0) }
-        let message = "This test is incomplete: \(call), and remove this line."
+        let message =
+            "This test is incomplete: do with the store what the failed test did next, and remove this line."
         lines.append(
             (framework == .xctest ? "XCTFail(" : "Issue.record(") + message.debugDescription + ")")
         lines.append("")
@@ -181,19 +182,6 @@ struct FixtureTest {
             "// Expect here what the failed test expected\(place):",
             "// " + Self.comment(failure.message),
         ]
-    }
-
-    /// The function to call, as a clause.
-    private var call: String {
-        guard let call = plan?.call(of: test, failure) else {
-            return "do with the store what the failed test did next"
-        }
-        let place = Self.comment(call.place)
-        guard let function = call.function.map({ Self.comment($0) }) else {
-            return call.isInTest
-                ? "do with the store what \(place) does" : "call the code at \(place) with the store"
-        }
-        return "call \(function) with the store, as \(place) " + (call.isInTest ? "does" : "shows")
     }
 
     /// The statements of the transaction and the rows that it changed.
@@ -337,6 +325,48 @@ struct FixtureTest {
         let text = SafeText.line(String(line.prefix(limit)))
         // XCTest ends the text of an assertion without a message in this way.
         return text.hasSuffix(" - ") ? String(text.dropLast(3)) : text
+    }
+}
+
+extension FixturePlan {
+    /// A description of the state that the test starts with, as a clause.
+    var state: String {
+        switch culprit.place {
+        case .transaction(let number):
+            let verb = finding.confidence.qualified("broke", "broken")
+            return "before transaction \(number), which \(verb) it"
+        case .openTransaction: return "before the transaction that was not committed"
+        case .statement(let number):
+            return "after transaction \(number), before the statement below"
+        }
+    }
+
+    /// A sentence about the state and the finding, for the terminal.
+    var summary: String {
+        let start =
+            switch culprit.place {
+            case .transaction(let number): "transaction \(number)"
+            case .openTransaction: "the uncommitted transaction"
+            case .statement: "the statement"
+            }
+        let kind =
+            switch finding.confidence {
+            case .certain: "finding"
+            case .likely: "likely cause"
+            case .possible: "possible cause"
+            }
+        return "The store is the one before \(start) of this \(kind): \(finding.line)"
+    }
+}
+
+extension Finding.Confidence {
+    /// Returns a verb that claims no more than the finding, from its past tense and its past participle.
+    fileprivate func qualified(_ past: String, _ participle: String) -> String {
+        switch self {
+        case .certain: past
+        case .likely: "probably \(past)"
+        case .possible: "may have \(participle)"
+        }
     }
 }
 

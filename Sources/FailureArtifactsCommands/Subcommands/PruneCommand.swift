@@ -1,0 +1,231 @@
+internal import FailureArtifactsAnalysis
+internal import FailureArtifactsBundle
+internal import FailureArtifactsReading
+internal import FailureArtifactsSystem
+
+/// `prune`: removes old bundles.
+struct PruneCommand: Command {
+    static let syntax = Syntax(
+        command: "prune", summary: "Remove the oldest bundles, by number, age or total size",
+        positionals: [Syntax.Positional("DIR", help: "The directory of bundles.")],
+        options: [
+            Syntax.Option(
+                "--max-bundles", value: "N", help: "Keep at most N bundles, the newest."),
+            Syntax.Option(
+                "--max-age", value: "D",
+                help: "Remove bundles that are older than 90m, 12h or 30d, for example."),
+            Syntax.Option(
+                "--max-total-bytes", value: "BYTES",
+                help:
+                    "Keep the newest bundles up to this total size: 500000000, 64KB, 500MB or 2GB. A KB has 1,024 "
+                    + "bytes."),
+            Syntax.Option(
+                "--dry-run", help: "List the bundles that would be removed, and remove nothing."),
+            .json(
+                "Print a JSON object: dryRun, removed and kept (each with bundles and bytes), and the bundles."
+            ),
+            .noLimits,
+        ],
+        discussion: """
+            Removes bundles from DIR and its subdirectories, the oldest first, until the rest is within all given \
+            limits. At least one limit is required. The age of a bundle is the time since its capture, not the age of \
+            its file. Prints the path of each removed bundle, and then the totals.
+
+            Everything else stays: other files, zips that are not bundles, symbolic links and their targets, and \
+            hidden directories. A damaged zip stays too, with a warning. Tests may run at the same time: their new \
+            bundles stay, and the space of the removed ones is free for them.
+
+            The exit status is 74 if a bundle could not be removed; the others are removed nevertheless.
+            """)
+
+    private let directory: String
+    private let maximumCount: Int
+    /// The maximum age, in seconds; nil for any.
+    private let maximumAge: Double?
+    private let maximumBytes: UInt64
+    private let isDryRun: Bool
+    private let isJSON: Bool
+
+    init(_ arguments: ParsedArguments) throws {
+        directory = arguments.positionals[0]
+        isDryRun = arguments.has("--dry-run")
+        isJSON = arguments.has("--json")
+        let count = try arguments.number(of: "--max-bundles", in: 0...Int.max, Self.syntax)
+        maximumAge = try arguments.age(of: "--max-age", Self.syntax)
+        let bytes = try arguments.size(of: "--max-total-bytes", Self.syntax)
+        guard count != nil || maximumAge != nil || bytes != nil else {
+            throw Self.syntax.usageError(
+                "'prune' has to be told what to keep: give '--max-bundles', '--max-age' or "
+                    + "'--max-total-bytes'.")
+        }
+        (maximumCount, maximumBytes) = (count ?? .max, bytes ?? .max)
+    }
+
+    func run(_ console: Console) throws -> ExitCode {
+        try PathCheck.directory(directory)
+        var code = ExitCode.done
+        // With the path, the order doesn't depend on the file system. The last path counts as the newest.
+        let bundles = try bundles(console, &code).sorted { ($0.date, $0.path) < ($1.date, $1.path) }
+        let outdated = Array(bundles.dropLast(keptCount(of: bundles)))
+        var report = Report(dryRun: isDryRun)
+        var gone: Set<String> = []
+        for (bundle, result) in isDryRun ? outdated.map({ ($0, .removed($0.bytes)) }) : remove(outdated)
+        {
+            switch result {
+            case .removed:
+                report.removed.add(bundle)
+                report.bundles.append(.init(bundle: bundle.path, bytes: bundle.bytes, at: bundle.time))
+                gone.insert(bundle.path)
+            // Another process has removed or replaced it.
+            case .gone: gone.insert(bundle.path)
+            case .inUse:
+                try console.warn("'\(bundle.path)' stays: the process that made it is not done with it.")
+            case .failed(let error):
+                code = .inputOutput
+                console.report(CommandError(code, "'\(bundle.path)' is not removed: \(error)."))
+            }
+        }
+        for bundle in bundles where !gone.contains(bundle.path) { report.kept.add(bundle) }
+        if isJSON {
+            try console.output.writeLine(JSONText.pretty(report))
+        } else {
+            for line in report.lines { try console.output.writeLine(line) }
+        }
+        return code
+    }
+
+    /// Returns the number of the newest bundles that are within all limits.
+    private func keptCount(of bundles: [Candidate]) -> Int {
+        let now = Timestamp.now.nanoseconds / 1_000_000
+        let start = maximumAge.map { now - Int64($0 * 1000) } ?? .min
+        var (count, bytes) = (0, UInt64(0))
+        for bundle in bundles.reversed() {
+            let (sum, overflow) = bytes.addingReportingOverflow(bundle.bytes)
+            guard bundle.date >= start, count < maximumCount, !overflow, sum <= maximumBytes else {
+                break
+            }
+            (count, bytes) = (count + 1, sum)
+        }
+        return count
+    }
+
+    private func remove(_ bundles: [Candidate]) -> [(Candidate, ArtifactsDirectory.Removal)] {
+        let directories = Dictionary(grouping: bundles) { Path.directory(of: $0.path) }
+        return directories.sorted { $0.key < $1.key }.flatMap { path, bundles in
+            let directory = ArtifactsDirectory(path: path)
+            do throws(SystemError) {
+                return Array(zip(bundles, try directory.removeBundles(bundles.map(\.file))))
+            } catch {
+                return bundles.map { ($0, .failed(error)) }
+            }
+        }
+    }
+
+    // MARK: - Bundles
+
+    /// A bundle that is either kept or removed.
+    private struct Candidate {
+        let path: String
+        let file: ArtifactsDirectory.BundleFile
+        let bytes: UInt64
+        /// The time of capture, in milliseconds since 1970, or else the file's modification time.
+        let date: Int64
+
+        init(_ path: String, _ status: FileStatus, _ metadata: BundleMetadata) {
+            self.path = path
+            file = ArtifactsDirectory.BundleFile(name: Path.name(of: path), identity: status.identity)
+            bytes = status.size
+            date = MetadataTime.milliseconds(of: metadata.capture.at) ?? status.modified / 1_000_000
+        }
+
+        /// The date in the format of the metadata.
+        var time: String {
+            let milliseconds = (date % 1000 + 1000) % 1000
+            return Timestamp(seconds: (date - milliseconds) / 1000, milliseconds: Int32(milliseconds))
+                .description
+        }
+    }
+
+    /// Returns all bundles, and warns about other files whose names look like a bundle's.
+    private func bundles(_ console: Console, _ code: inout ExitCode) throws -> [Candidate] {
+        let limits = console.limits.archive
+        var bundles: [Candidate] = []
+        for path in try Self.files(in: directory) {
+            do {
+                guard let status = try FileSystem.statusWithoutFollowing(path), status.kind == .regular
+                else { continue }
+                let source = try BundleSource(path: path, limits: limits)
+                guard source.locations[0].inner == nil else { throw BundleError(path, .noMetadata) }
+                let archive = try source.open(source.locations[0], scratchDirectory: "")
+                let metadata = try BundleMetadata(in: archive, of: path)
+                bundles.append(Candidate(path, status, metadata))
+            } catch let error as BundleError where error.reason == .noMetadata {
+                try console.warn("'\(path)' is left as it is: it is a zip, but no bundle.")
+            } catch let error as BundleError where error.reason == .notFound {
+                continue
+            } catch {
+                let failure = CommandError(error)
+                if failure.exitCode == .inputOutput {
+                    console.report(failure)
+                    code = failure.exitCode
+                } else {
+                    try console.warn(failure.description + " It is left as it is.")
+                }
+            }
+        }
+        return bundles
+    }
+
+    /// Returns the zips in a directory and its subdirectories, without hidden files and links.
+    private static func files(in directory: String, depth: Int = 0) throws(SystemError) -> [String] {
+        // The same depth as for other commands.
+        guard depth < 8 else { return [] }
+        var files: [String] = []
+        for name in try FileSystem.contents(ofDirectory: directory) where !name.hasPrefix(".") {
+            let path = Path.join(directory, name)
+            switch try FileSystem.statusWithoutFollowing(path)?.kind {
+            case .directory: files += try Self.files(in: path, depth: depth + 1)
+            case .regular where BundleLocator.isZipName(name): files.append(path)
+            default: break
+            }
+        }
+        return files
+    }
+
+    // MARK: - Report
+
+    private struct Report: Encodable {
+        /// A number of bundles and their total size.
+        struct Amount: Encodable {
+            var bundles = 0
+            var bytes: UInt64 = 0
+
+            mutating func add(_ bundle: Candidate) {
+                bundles += 1
+                let (sum, overflow) = bytes.addingReportingOverflow(bundle.bytes)
+                bytes = overflow ? .max : sum
+            }
+        }
+
+        /// A removed bundle.
+        struct Entry: Encodable {
+            var bundle: String
+            var bytes: UInt64
+            var at: String
+        }
+
+        var dryRun: Bool
+        var removed = Amount()
+        var kept = Amount()
+        var bundles: [Entry] = []
+
+        var lines: [String] {
+            let verb = dryRun ? "Would remove" : "Removed"
+            let all = Counted.items(Int64(removed.bundles + kept.bundles), "bundle")
+            return bundles.map { SafeText.line($0.bundle) } + [
+                "\(verb) \(removed.bundles) of \(all), \(Counted.bytes(removed.bytes)); kept \(kept.bundles), "
+                    + "\(Counted.bytes(kept.bytes))."
+            ]
+        }
+    }
+}

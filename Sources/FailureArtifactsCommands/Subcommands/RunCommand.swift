@@ -1,0 +1,155 @@
+internal import FailureArtifactsAnalysis
+internal import FailureArtifactsBundle
+internal import FailureArtifactsReport
+internal import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
+internal import FailureArtifactsTestRun
+
+/// `run`: runs tests, and recovers the bundles of tests that crashed or hung.
+struct RunCommand: Command {
+    static let syntax = Syntax(
+        command: "run", summary: "Run tests, and make bundles for those that crash or hang",
+        positionals: [],
+        options: [
+            Syntax.Option(
+                "--timeout", value: "D",
+                help:
+                    "End the command and all processes that it started after this time: 90 (seconds), 90s, 10m or "
+                    + "1h30m. The stores of hanging tests are captured first."),
+            Syntax.Option(
+                "--report",
+                help:
+                    "Write a self-contained page about the new bundles, report.html, beside them."),
+            Syntax.Option(
+                "--junit", value: "FILE",
+                help:
+                    "Write the results of all tests as JUnit XML, with the bundles as attachments. An existing file "
+                    + "is replaced."),
+            Syntax.Option(
+                "--stop-commands",
+                help:
+                    "On GitHub, prevent the output of CMD, such as a failure's text, from running workflow commands."
+            ),
+        ],
+        rest: Syntax.Positional("CMD", help: "The command to run, such as: swift test --parallel"),
+        needsRest: true,
+        discussion: """
+            Tests that fail leave their bundles themselves, if their target links the product FailureArtifacts. 'run' \
+            makes those of tests that crash or hang.
+
+            The command runs in this terminal and working directory, with the same input and output. Signals that \
+            this process gets are passed on to it. Bundles go to the directory that FAILURE_ARTIFACTS_DIR names, by \
+            default failure-artifacts in the working directory; the command gets it as an absolute path. If it can't \
+            be written, they go to failure-artifacts in the temporary directory.
+
+            At the end, the causes of the new failures are printed on standard error, or nothing if there are none. \
+            On GitHub, they are also in the step's summary, and marked in the source.
+
+            For --junit, the results of XCTest are read from the command's output, which is a pipe then. 'swift test' \
+            gets additional options to report the results of Swift Testing and of parallel tests. For another command, \
+            pass its log and its event stream to 'failure-artifacts junit' afterwards.
+
+            The exit status is the command's own. It is 128 plus the signal's number if a signal ended the command, \
+            124 if the command exceeded --timeout, 126 if it can't be run, and 127 if there is no such program.
+            """)
+
+    private let words: [String]
+    private let timeLimit: Double?
+    private let hasReport: Bool
+    private let junit: String?
+    private let stopsCommands: Bool
+
+    init(_ arguments: ParsedArguments) throws {
+        words = arguments.rest
+        hasReport = arguments.has("--report")
+        junit = arguments.value(of: "--junit")
+        stopsCommands = arguments.has("--stop-commands")
+        timeLimit = try arguments.duration(of: "--timeout", Self.syntax)
+    }
+
+    func run(_ console: Console) throws -> ExitCode {
+        guard let junit else { return try run(console, nil) }
+        // Removes the old file first, so that a file that exists afterwards always belongs to this run.
+        WholeFile.removeOld(junit)
+        return try console.withScratchDirectory { scratch in
+            try run(console, RunRecorder(words, scratch: scratch))
+        }
+    }
+
+    private func run(_ console: Console, _ recorder: RunRecorder?) throws -> ExitCode {
+        let workingDirectory = Path.currentDirectory
+        let output = OutputDirectory(
+            Path.absolute(Path.join(workingDirectory, console.artifactsPath)))
+        output.choose()
+        let directory = output.path
+        let recovery = try recovery(in: directory, console)
+        try recoverEarlierRuns(recovery, console)
+        var environment = console.environment
+        let bundles = NewBundles(
+            in: directory, within: environment[ProcessEnvironment.supervisionVariable])
+        environment[ProcessEnvironment.supervisionVariable] = bundles.run
+        environment["FAILURE_ARTIFACTS_DIR"] = directory
+        environment[RedactionRules.variable] = console.redactionFile
+        let isGitHub = WorkflowCommand.isGitHub(console.environment)
+        var brackets = stopsCommands && isGitHub ? WorkflowCommand.brackets() : nil
+        var supervisor = try Supervisor(
+            Supervisor.Command(
+                words: recorder?.words ?? words, environment: environment, timeLimit: timeLimit,
+                directory: directory),
+            interruption: console.interruption, messages: console, recovery: recovery, recorder: recorder
+        )
+        if let brackets { console.command(brackets.start) }
+        // Also runs if the command couldn't be started.
+        defer { if let brackets { console.command(brackets.end) } }
+        let report = try supervisor.run()
+        let recovered = recovery.afterwards(report)
+        for warning in recovered.warnings { try console.warn(warning) }
+        let new = bundles.bundles(and: recovered.bundles)
+        if !new.isEmpty, let warning = output.warning { try console.warn(warning) }
+        let failed = new.filter { $0.metadata.map { $0.outcome != .passed } ?? false }.map(\.path)
+        let outputs = RunOutputs(
+            console: console, bundles: new, directory: directory, workingDirectory: workingDirectory,
+            findings: console.bestFindings(of: failed))
+        let page = hasReport ? try outputs.writeReport() : nil
+        if let recorder, let junit { try outputs.writeResults(of: recorder, to: junit) }
+        try outputs.writeStepSummary(report: page)
+        let lines = outputs.summary(
+            recovered: recovered.bundles.count, leftOut: recovery.failuresLeftOut, report: page)
+        // GitHub recognises a command only at the start of a line.
+        if isGitHub, brackets != nil || !lines.isEmpty, report.hasOpenLine { console.say("") }
+        if isGitHub, brackets == nil, !lines.isEmpty {
+            let own = WorkflowCommand.brackets()
+            console.command(own.start)
+            brackets = own
+        }
+        for line in lines { console.say(line) }
+        if let end = brackets?.end { console.command(end) }
+        brackets = nil
+        for line in outputs.annotations { console.command(line) }
+        return ExitCode(rawValue: report.exitStatus)
+    }
+
+    /// Prepares the recovery of bundles from dead processes.
+    private func recovery(in directory: String, _ console: Console) throws -> RunRecovery {
+        var reader = EnvironmentReader(console.environment)
+        let recovery = RunRecovery(
+            directory: directory, readers: BundleReaders(&reader), limits: DirectoryLimits(&reader),
+            redactions: try console.redactions(), checking: console.invariantsDirectory,
+            timeLimit: timeLimit,
+            sources: PackageSources.root(around: Path.currentDirectory).map { root in
+                CrashSources(root: root) { RepositoryFiles(root: root, package: root).path(of: $0) }
+            })
+        for warning in reader.warnings { try console.warn(warning) }
+        return recovery
+    }
+
+    /// Makes the bundles of processes that had died before this run.
+    private func recoverEarlierRuns(_ recovery: RunRecovery, _ console: Console) throws {
+        let earlier = recovery.beforehand()
+        if !earlier.bundles.isEmpty {
+            let count = Counted.items(Int64(earlier.bundles.count), "bundle")
+            console.say("An earlier run had left something: \(count) made of it.")
+        }
+        for warning in earlier.warnings { try console.warn(warning) }
+    }
+}
