@@ -151,14 +151,6 @@ package struct FixturePlan {
         }
         queries = first.map { [$0] } ?? []
     }
-
-    /// Removes everything that shows values of the store: the query, the changes, and the values in statements.
-    package mutating func removeValues(obeying rules: RedactionRules) {
-        queries = []
-        culprit.changes = []
-        culprit.statements = StatementRecord.redacted(
-            culprit.statements, obeying: rules, keeping: [])
-    }
 }
 
 /// A query for the rows of a finding: it returns rows if the store has what the finding describes.

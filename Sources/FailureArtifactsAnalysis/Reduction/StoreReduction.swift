@@ -50,14 +50,11 @@ package final class StoreReduction {
     package private(set) var best: String
     /// The number of times that the check was run.
     package private(set) var runs = 0
-    /// A closure that receives the number of rows that are left and the number of runs, after each run.
-    package var onProgress: (_ rows: Int, _ runs: Int) -> Void = { _, _ in }
     /// Returns true if the search has to end.
     package var isInterrupted: () -> Bool = { false }
     private let check: Check
     private let scratch: String
     private let budget: TimeBudget
-    private var remainingRows = 0
     private var copies = 0
     private let original: String
 
@@ -169,7 +166,6 @@ package final class StoreReduction {
             throw Stop(end: .interrupted)
         }
         if isBetter { replaceBest(by: candidate) }
-        onProgress(remainingRows, runs)
         return isBetter
     }
 
@@ -216,7 +212,6 @@ package final class StoreReduction {
         let connection = try Connection.untrusted(best, limits: budget.remaining())
         let rows = try ReducibleRows(DatabaseSchema("main", of: connection), of: connection)
         var current = rows.all
-        remainingRows = rows.count
         _ = try minimized(Array(0..<rows.count)) { wanted in
             let kept = rows.closure(of: wanted)
             if kept == current { return true }
@@ -226,7 +221,6 @@ package final class StoreReduction {
                 })
             else { return false }
             current = kept
-            remainingRows = kept.count { $0 }
             return true
         }
     }

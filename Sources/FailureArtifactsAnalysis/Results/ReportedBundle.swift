@@ -41,13 +41,9 @@ package struct ReportedBundle: Sendable {
     /// The best finding; nil without one, or if the search was skipped.
     package var finding: Finding?
 
-    /// Creates a bundle's entry, with its current container unless the original one is given.
-    package init(
-        _ metadata: BundleMetadata, location: BundleLocation, container: String? = nil,
-        bytes: UInt64 = 0
-    ) {
+    package init(_ metadata: BundleMetadata, location: BundleLocation, bytes: UInt64 = 0) {
         self.location = location
-        self.container = container ?? Self.container(of: location)
+        container = Self.container(of: location)
         self.bytes = bytes
         test = TestIdentity(
             framework: metadata.test.framework, suite: metadata.test.suite, name: metadata.test.name)
@@ -86,19 +82,6 @@ package struct ReportedBundle: Sendable {
 
     /// The first failure's message; empty if it is unknown.
     package var message: String { FailureText.essence(of: failures.first?.message ?? "") }
-
-    /// The CI's identifier of the run; empty if it is unknown.
-    var run: String {
-        variable(
-            "GITHUB_RUN_ID", "CI_PIPELINE_ID", "BUILDKITE_BUILD_URL", "CIRCLE_WORKFLOW_ID", "BUILD_TAG",
-            "BUILD_BUILDID", "BITRISE_BUILD_SLUG", "CI_BUILD_ID") ?? ""
-    }
-
-    /// The number of times that the run was started, from 1.
-    var runAttempt: Int {
-        let retries = variables["BUILDKITE_RETRY_COUNT"].flatMap { Int($0) }.map { $0 &+ 1 }
-        return variables["GITHUB_RUN_ATTEMPT"].flatMap { Int($0) } ?? retries ?? 1
-    }
 
     private func variable(_ names: String...) -> String? {
         names.lazy.compactMap { variables[$0] }.first

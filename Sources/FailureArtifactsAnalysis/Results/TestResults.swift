@@ -91,17 +91,6 @@ package struct TestResults: Sendable {
         return tests.count - 1
     }
 
-    /// The tests of Swift Testing that failed and left no bundle, such as tests without the trait.
-    ///
-    /// Tests that were cut off are excluded, because another test's crash may have ended them before they failed.
-    package var failedWithoutBundle: [TestIdentity] {
-        tests.filter { result in
-            result.test.framework == TestIdentity.swiftTesting && !result.test.isWholeSuite
-                && result.runs.contains { $0.attempt.outcome == .failed }
-                && result.runs.allSatisfy(\.bundles.isEmpty)
-        }.map(\.test)
-    }
-
     /// The tests by suite, in order.
     package var suites: [(name: String, tests: [TestResult])] {
         tests.grouped { $0.test.className }.map { (name: $0[0].test.className, tests: $0) }

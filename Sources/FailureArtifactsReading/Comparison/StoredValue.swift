@@ -36,12 +36,6 @@ package struct StoredValue: Hashable, Sendable {
         return StoredValue(.blob(Array(bytes.prefix(limit))), byteCount: byteCount)
     }
 
-    /// Returns the value with a text cut to at most `limit` bytes.
-    package func shortened(text limit: Int) -> StoredValue {
-        guard case .text(let bytes) = content, bytes.count > limit else { return self }
-        return StoredValue(.text(Array(bytes.prefix(limit))), byteCount: byteCount)
-    }
-
     /// True if ``content`` is only the beginning of the value.
     package var isCut: Bool {
         switch content {

@@ -86,16 +86,6 @@ import Testing
         #expect(try FileSystem.contents(ofFile: shop.reduction.best).count < 20_000)
     }
 
-    @Test func progressIsReportedAfterEachRun() throws {
-        let shop = try Shop(Self.ledger, check: Self.unbalanced)
-        var reports: [(rows: Int, runs: Int)] = []
-        shop.reduction.onProgress = { reports.append(($0, $1)) }
-        _ = try shop.reduction.run()
-        #expect(reports.map(\.runs) == Array(1...shop.reduction.runs))
-        #expect(reports.first?.rows ?? 0 > 1000)
-        #expect(reports.last?.rows ?? 99 <= 5)
-    }
-
     @Test func aSlowCheckNeedsAtMostSixtyRuns() throws {
         var options = StoreReduction.Options()
         options.maximumRuns = 60

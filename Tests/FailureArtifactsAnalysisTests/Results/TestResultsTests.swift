@@ -5,24 +5,6 @@ import Testing
 @testable import FailureArtifactsAnalysis
 
 @Suite struct TestResultsTests {
-    @Test func failuresWithoutABundle() throws {
-        func modern(_ name: String, _ outcome: TestAttempt.Outcome) -> TestAttempt {
-            Sample.attempt(name, outcome, "m", module: "M", framework: TestIdentity.swiftTesting)
-        }
-        let results = TestResults(
-            attempts: [
-                Sample.attempt("xctest", .failed), modern("plain", .failed), modern("passes", .passed),
-                modern("bundled", .failed), modern("flaky", .failed), modern("flaky", .passed),
-                modern("cutOff", .unfinished), modern("isSkipped", .skipped),
-                modern(TestIdentity.wholeSuite, .failed),
-            ],
-            bundles: [
-                // The bundle belongs to one of several cases.
-                try Sample.bundle("bundled", "m", arguments: ["2"], framework: TestIdentity.swiftTesting)
-            ])
-        #expect(results.failedWithoutBundle.map(\.name) == ["plain", "flaky"])
-    }
-
     @Test func runsOfOneTestAreToldApart() throws {
         let results = TestResults(
             attempts: [
