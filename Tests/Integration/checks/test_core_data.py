@@ -76,5 +76,5 @@ class CoreDataStores(SuiteCase):
         page = self.directory / "report.html"
         self.tool("report", "-o", str(page))
         text = browser.page_text(page)
-        for part in ('"Fruit.tags"', '"basket"', "--entities", layout.UUID):
+        for part in ('"Fruit.tags"', '"basket"', layout.UUID):
             self.assertIn(part, text)

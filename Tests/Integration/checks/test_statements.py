@@ -1,12 +1,9 @@
 """The bundle has the last statements of a store's connections, including those of its transactions."""
 
 import json
-import pathlib
-import re
-import tempfile
 
 import browser
-from harness import TOOL, SuiteCase, needs, validator
+from harness import SuiteCase, validator
 
 RAW = "RawSuite.StatementTests/testStatementsOfTwoConnections"
 POOL = "GRDBSuite.PoolStatementTests/testStatementsOfAPool"
@@ -96,21 +93,9 @@ class Statements(SuiteCase):
         self.assertEqual((test["suite"], test["name"]), ("PoolStatementTests", "testStatementsOfAPool"))
         self.assertEqual({r["test"] for r in records}, {test["id"]})
 
-    @needs(browser.executable(), "Chromium")
-    def test_the_page_shows_values_or_parameters(self):
-        bundle = self.leaves(POOL)
-        with tempfile.TemporaryDirectory() as directory, browser.page() as page:
-            path = pathlib.Path(directory) / "report.html"
-            path.write_text(self.tool(bundle, "report", "-o", "-"))
-            page.open(path.as_uri())
-            page.wait("!!document.querySelector('.as-written input')")
-            shown = ("[...document.querySelectorAll('code.valued, code.written')].filter(c => c.offsetParent)"
-                     ".map(c => c.textContent).filter(t => t.startsWith('INSERT')).join('\\n')")
-            self.assertIn("VALUES ('plum')", page.run(shown))
-            self.assertNotIn("?", page.run(shown))
-            page.run("document.querySelectorAll('.as-written input').forEach(i => i.click()); 0")
-            self.assertIn("VALUES (?)", page.run(shown))
-            self.assertNotIn("plum", page.run(shown))
+    def test_the_page_shows_values(self):
+        page = self.tool(self.leaves(POOL), "report", "-o", "-")
+        self.assertIn("VALUES (&#39;plum&#39;)", page)
 
     def test_without_values(self):
         bundle = self.leaves(POOL, variables={"FAILURE_ARTIFACTS_VALUES": "off"})
