@@ -1,9 +1,11 @@
 internal import CFailureArtifactsSQLite
-internal import FailureArtifactsBundle
+package import FailureArtifactsBundle
+package import FailureArtifactsReading
 internal import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
 
 /// SQLite's plans for running statements, from `EXPLAIN QUERY PLAN`.
-enum QueryPlan {
+package enum QueryPlan {
     /// The maximum number of lines of a plan; a longer one ends with `…`.
     static let maximumLines = 20
     /// The number of full-scan steps above which a statement gets a plan.
@@ -13,6 +15,24 @@ enum QueryPlan {
     /// The maximum number of names that SQLite resolves to compile them all: nested views can have any number.
     private static let maximumNames = 10_000
 
+    /// Adds the plans of the costliest statements of a store, from its copy in a bundle.
+    ///
+    /// - `directory`: an existing directory for temporary files.
+    package static func add(
+        to records: inout [StatementRecord], of store: BundleMetadata.Store, in bundle: BundleReader,
+        below directory: String
+    ) throws {
+        guard let entry = store.entry, records.contains(where: needsPlan) else { return }
+        let path = Path.join(directory, "planned.sqlite")
+        defer { try? FileSystem.remove(path) }
+        try bundle.extract(entryNamed: entry, toNewFile: path)
+        add(to: &records, from: try Connection.untrusted(path))
+    }
+
+    private static func needsPlan(_ record: StatementRecord) -> Bool {
+        record.cut != true && record.queryPlan == nil && record.fullScanSteps ?? 0 > threshold
+    }
+
     /// Adds the plans of the costliest statements, which are not run: lines that are indented by two spaces per level.
     ///
     /// A statement gets none if SQLite can't compile it on the copy, for example because it calls a function of the
@@ -21,9 +41,8 @@ enum QueryPlan {
     /// - `connection`: a connection to a copy of the store. It has no authorizer.
     static func add(to records: inout [StatementRecord], from connection: borrowing Connection) {
         var steps: [String: Int] = [:]
-        for record in records where record.cut != true && record.queryPlan == nil {
-            guard let count = record.fullScanSteps, count > threshold else { continue }
-            steps[record.sql] = max(steps[record.sql] ?? 0, count)
+        for record in records where needsPlan(record) {
+            steps[record.sql] = max(steps[record.sql] ?? 0, record.fullScanSteps ?? 0)
         }
         guard !steps.isEmpty else { return }
         let costliest = steps.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.prefix(maximumPlans)

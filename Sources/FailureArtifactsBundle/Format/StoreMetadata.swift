@@ -54,7 +54,7 @@ extension BundleMetadata {
         package var integrity: String?
         package var tables: [Table]?
         /// The schema, in the order of creation.
-        package var schema: [DatabaseSchema.Object]?
+        package var schema: [SchemaObject]?
         /// The number of objects that ``schema`` lacks because it would have been too long.
         package var schemaOmitted: Int?
 

@@ -30,7 +30,8 @@ extension Console {
                 sizes.allSatisfy({ $0 <= FindingSearch.storeBytes / UInt64(sizes.count) })
             else { return nil }
             let evidence = FailureEvidence(
-                bundle, scratch: scratch, limits: limits.store, effort: .small)
+                bundle, scratch: scratch, checking: try invariants(in: nil), limits: limits.store,
+                effort: .small)
             // A change of which nothing is known but its time says too little to stand beside a failure.
             return Explanation(evidence, bundle: path).findings.first.flatMap {
                 $0.evidence == .last ? nil : $0

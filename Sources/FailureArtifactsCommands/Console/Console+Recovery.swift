@@ -15,7 +15,7 @@ extension Console {
         for warning in reader.warnings { try warn(warning) }
         return CrashRecovery(
             of: ArtifactsDirectory(path: directory, readers: readers), limits: limits,
-            redactions: try redactions(), checking: invariantsDirectory)
+            redactions: try redactions())
     }
 
     /// Makes the bundles of tests whose process died, in the directory that a path names, or that it names a bundle of.

@@ -54,7 +54,7 @@ struct FixtureFiles {
         var test = FixtureTest(
             framework: options.framework ?? (metadata.test.framework == "XCTest" ? .xctest : .testing),
             storeType: options.storeType
-                ?? FixtureStoreType(of: choice.store, log),
+                ?? FixtureStoreType(of: choice.store.inspected(copyAt: copy) ?? choice.store, log),
             test: metadata.test, failure: metadata.failures.first, state: state,
             outcome: metadata.outcome, plan: plan, notes: notes)
 

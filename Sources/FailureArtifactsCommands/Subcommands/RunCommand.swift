@@ -134,8 +134,7 @@ struct RunCommand: Command {
         var reader = EnvironmentReader(console.environment)
         let recovery = RunRecovery(
             directory: directory, readers: BundleReaders(&reader), limits: DirectoryLimits(&reader),
-            redactions: try console.redactions(), checking: console.invariantsDirectory,
-            timeLimit: timeLimit,
+            redactions: try console.redactions(), timeLimit: timeLimit,
             sources: PackageSources.root(around: Path.currentDirectory).map { root in
                 CrashSources(root: root) { RepositoryFiles(root: root, package: root).path(of: $0) }
             })

@@ -68,12 +68,13 @@ struct ShowCommand: Command {
     ) throws -> BundleText.Content {
         var content = BundleText.Content(
             bundle: bundle.location.description,
-            metadata: try withSchemas(bundle, scratch: scratch, console),
+            metadata: bundle.inspectedMetadata(below: scratch),
             packageRoot: PackageRoot(bundle.metadata))
-        for store in bundle.metadata.stores {
+        for store in content.metadata.stores {
             try checkTime(console)
             do {
-                let log = StatementLines.applied(to: try bundle.statements(of: store))
+                var log = StatementLines.applied(to: try bundle.statements(of: store))
+                try? QueryPlan.add(to: &log, of: store, in: bundle, below: scratch)
                 if !log.isEmpty { content.statements[store.name] = log }
             } catch {
                 try console.warn(
@@ -97,34 +98,6 @@ struct ShowCommand: Command {
         guard console.time.isOver else { return }
         throw CommandError(
             .inputOutput, "'\(path)' takes too long to be shown. \(CommandError.limitsHint)")
-    }
-
-    /// Returns the metadata with missing schemas read from the stores.
-    ///
-    /// Earlier versions wrote no schemas.
-    private func withSchemas(
-        _ bundle: BundleReader, scratch: String, _ console: Console
-    ) throws -> BundleMetadata {
-        var metadata = bundle.metadata
-        let choices = Dictionary(
-            metadata.storeChoices.filter { !$0.isCommitted }.map { ($0.name, $0) },
-            uniquingKeysWith: { first, _ in first })
-        for index in metadata.stores.indices where metadata.stores[index].schema == nil {
-            let store = metadata.stores[index]
-            guard let choice = choices[store.name] else { continue }
-            try checkTime(console)
-            do {
-                let file = try bundle.extract(choice, below: scratch)
-                defer { try? FileSystem.remove(Path.directory(of: file)) }
-                metadata.stores[index].setSchema(
-                    try StoreSchema(
-                        of: Connection.untrusted(file),
-                        maximumBytes: StoreInspection.maximumSchemaBytes))
-            } catch let error as SQLiteError {
-                try console.warn("The schema of store '\(choice.name)' is not shown: \(error).")
-            }
-        }
-        return metadata
     }
 
     /// Returns the Core Data description of a store; nil for other stores.

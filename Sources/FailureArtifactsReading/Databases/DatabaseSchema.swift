@@ -2,22 +2,7 @@ package import FailureArtifactsSQLite
 
 /// The schema of a database.
 package struct DatabaseSchema: Sendable {
-    /// A table, an index, a view or a trigger.
-    package struct Object: Codable, Equatable, Sendable {
-        package let type: String
-        package let name: String
-        /// The table or view that it belongs to; for a table or view, its own name.
-        package let table: String
-        /// The statement that created it.
-        package let sql: String
-
-        package init(type: String, name: String, table: String, sql: String) {
-            self.type = type
-            self.name = name
-            self.table = table
-            self.sql = sql
-        }
-    }
+    package typealias Object = SchemaObject
 
     /// The type and name of an object, which no other object of a schema shares.
     package struct Identity: Hashable, Sendable {

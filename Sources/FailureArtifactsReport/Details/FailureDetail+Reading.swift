@@ -10,21 +10,29 @@ extension FailureDetail {
     /// - `passing`: a bundle of the same test, which passed; nil without one.
     init(
         reading location: BundleLocation, passing: BundleLocation? = nil, scratch: String,
-        _ limits: ReportLimits, archive: ZipLimits
+        _ limits: ReportLimits, checking invariants: [Invariant] = [], archive: ZipLimits
     ) throws {
         let directory = try FileSystem.createUniqueDirectory(in: scratch, prefix: "report-")
         defer { try? FileSystem.remove(directory) }
         let bundle = try BundleReader(
             location, scratchDirectory: directory, limits: archive)
+        let isSmall =
+            bundle.metadata.stores.count <= limits.stores
+            && bundle.metadata.storeChoices.allSatisfy {
+                bundle.size(ofEntry: $0.entry) ?? 0 <= limits.historyStoreBytes
+            }
         self.init(
-            location: location, metadata: bundle.metadata, packageRoot: PackageRoot(bundle.metadata))
+            location: location,
+            metadata: isSmall ? bundle.inspectedMetadata(below: directory) : bundle.metadata,
+            packageRoot: PackageRoot(bundle.metadata))
         excerpt = metadata.failures.first.flatMap {
             SourceExcerpt($0, below: Path.currentDirectory)
         }
         readAttachments(of: bundle, limits)
-        files = FileTree.all(in: bundle)
-        let evidence = evidence(of: bundle, scratch: directory, limits)
+        let evidence =
+            isSmall ? FailureEvidence(bundle, scratch: directory, checking: invariants) : nil
         if let evidence {
+            notes += evidence.notes
             packageRoot = evidence.packageRoot
             if metadata.outcome != .passed {
                 addFindings(evidence, passing, scratch: directory, archive)
@@ -44,22 +52,6 @@ extension FailureDetail {
             }
             stores.append(detail)
         }
-    }
-
-    /// Reads the stores and their histories.
-    ///
-    /// Nil if a store is too large for a page.
-    private mutating func evidence(
-        of bundle: BundleReader, scratch: String, _ limits: ReportLimits
-    ) -> FailureEvidence? {
-        guard metadata.stores.count <= limits.stores,
-            metadata.storeChoices.allSatisfy({
-                bundle.size(ofEntry: $0.entry) ?? 0 <= limits.historyStoreBytes
-            })
-        else { return nil }
-        let evidence = FailureEvidence(bundle, scratch: scratch)
-        notes += evidence.notes
-        return evidence
     }
 
     private mutating func addFindings(

@@ -13,7 +13,6 @@ struct FailureDetail: Sendable {
     var packageRoot: PackageRoot
     /// The first findings, best first.
     var findings: [Finding] = []
-    /// The changes of watched files.
     var stores: [StoreDetail] = []
     /// The content of attachments that can be shown, by their entries.
     var attachments: [String: AttachmentPreview] = [:]

@@ -36,7 +36,6 @@ struct FailureSection {
             .html + "</div>\n"
         text += ReportPage.warnings(detail.metadata.warnings.map(\.text) + detail.notes)
         text += story(of: detail) + "<div class=\"more\">\n"
-        text += FilesSection(trees: detail.files).html
         text += otherFailures(of: detail)
         for store in detail.stores {
             text += StoreSection(detail: store, failure: detail, variables: variables).html

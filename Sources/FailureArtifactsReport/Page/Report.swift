@@ -11,6 +11,7 @@ package struct Report: WrittenText {
     let page: ReportPage
     let limits: ReportLimits
     let scratch: String
+    private let invariants: [Invariant]
     /// The directory of the page.
     var folder = PageFolder(ofPage: nil)
     /// The limits for unpacking bundles.
@@ -19,13 +20,14 @@ package struct Report: WrittenText {
     var start: () -> Void = {}
 
     package init(
-        page: ReportPage, limits: ReportLimits, scratch: String,
+        page: ReportPage, limits: ReportLimits, scratch: String, checking invariants: [Invariant] = [],
         folder: PageFolder = PageFolder(ofPage: nil),
         archive: ZipLimits = ZipLimits.standard, start: @escaping () -> Void = {}
     ) {
         self.page = page
         self.limits = limits
         self.scratch = scratch
+        self.invariants = invariants
         self.folder = folder
         self.archive = archive
         self.start = start
@@ -41,7 +43,7 @@ package struct Report: WrittenText {
             self.start()
             let part = Array(causes[start..<min(start + step, causes.count)])
             let isFull = size > ReportLimits.pageBytes
-            let (limits, scratch, archive) = (limits, scratch, archive)
+            let (limits, scratch, archive, invariants) = (limits, scratch, archive, invariants)
             let (page, folder) = (page, folder)
             let new = Threads.map(part) { number, cause in
                 var detail: FailureDetail?
@@ -53,7 +55,7 @@ package struct Report: WrittenText {
                     do {
                         detail = try FailureDetail(
                             reading: cause.first.location, passing: page.passing(cause.first),
-                            scratch: scratch, limits, archive: archive)
+                            scratch: scratch, limits, checking: invariants, archive: archive)
                     } catch {
                         problem = CommandError(error).description
                     }

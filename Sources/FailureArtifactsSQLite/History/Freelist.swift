@@ -1,4 +1,4 @@
-package import FailureArtifactsSystem
+internal import FailureArtifactsSystem
 
 /// The list of unused pages of a database (<https://www.sqlite.org/fileformat2.html#the_freelist>).
 package struct Freelist {
