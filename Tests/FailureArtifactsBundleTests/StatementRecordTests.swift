@@ -61,19 +61,13 @@ import Testing
         BoundValue(.blob([]), bytes: 100_000), BoundValue(.text("")), BoundValue(.blob([])),
     ]
 
-    /// The tool encodes values with an encoder.
-    @Test func valuesAreTheSameJSONInBothWays() throws {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = .withoutEscapingSlashes
+    @Test func valuesAreReadAsTheyWereWritten() throws {
         for value in Self.values {
-            let json = try encoder.encode([value])
+            let json = try JSONEncoder().encode([value])
             #expect(try JSONDecoder().decode([BoundValue].self, from: json) == [value])
-            let own = Data(Array("[".utf8) + value.json + Array("]".utf8))
-            #expect(try JSONDecoder().decode([BoundValue].self, from: own) == [value])
         }
-        #expect(
-            Self.values.prefix(4).map { String(decoding: $0.json, as: UTF8.self) }
-                == ["null", "-9223372036854775808", "1.5", "{\"real\":3.0}"])
+        let json = String(decoding: try JSONEncoder().encode(Array(Self.values.prefix(4))), as: UTF8.self)
+        #expect(json == "[null,-9223372036854775808,1.5,{\"real\":3}]")
     }
 
     /// Python's parser must read the same JSON lines, with sorted keys.
