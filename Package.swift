@@ -51,7 +51,7 @@ let package = Package(
         product("FailureArtifactsTestKit", "FailureArtifactsTestKit"),
         // For Apple platforms; elsewhere it only installs the adapters.
         product("FailureArtifactsCoreData", "FailureArtifactsCoreData", "FailureArtifactsTestKit"),
-        .executable(name: "failure-artifacts", targets: ["FailureArtifactsTool"]),
+        .executable(name: "failure-artifacts", targets: ["FailureArtifactsCommands"]),
     ],
     targets: [
         // System libraries.
@@ -63,14 +63,14 @@ let package = Package(
         .target(
             name: "FailureArtifactsZip",
             dependencies: ["FailureArtifactsSystem", "CFailureArtifactsZlib"], swiftSettings: settings),
-        .target(name: "CFailureArtifactsFunctions", dependencies: ["CFailureArtifactsSQLite"]),
-        // The flight recorder, whose file the process and other processes read.
-        .target(name: "CFailureArtifactsRecorder", cSettings: optimized),
+        // SQL functions, and the flight recorder, whose file the test process writes and other processes read.
+        .target(
+            name: "CFailureArtifactsShared", dependencies: ["CFailureArtifactsSQLite"],
+            cSettings: optimized),
         .target(
             name: "FailureArtifactsSQLite",
             dependencies: [
-                "FailureArtifactsSystem", "CFailureArtifactsSQLite", "CFailureArtifactsFunctions",
-                "CFailureArtifactsRecorder",
+                "FailureArtifactsSystem", "CFailureArtifactsSQLite", "CFailureArtifactsShared",
             ],
             swiftSettings: settings),
 
@@ -79,53 +79,42 @@ let package = Package(
             name: "FailureArtifactsBundle",
             dependencies: [
                 "FailureArtifactsSystem", "FailureArtifactsSQLite", "FailureArtifactsZip",
-                "CFailureArtifactsRecorder",
+                "CFailureArtifactsShared",
             ],
             swiftSettings: settings),
 
-        // What only a test process has: the hooks, and the session that captures its stores.
+        // What only a test process has: the hooks with their installers, and the session that captures its stores.
         .target(
             name: "CFailureArtifactsCapture",
-            dependencies: [
-                "CFailureArtifactsSQLite", "CFailureArtifactsFunctions", "CFailureArtifactsRecorder",
-            ],
-            cSettings: optimized),
+            dependencies: ["CFailureArtifactsSQLite", "CFailureArtifactsShared"], cSettings: optimized),
         .target(
             name: "FailureArtifactsCapture",
             dependencies: [
                 "FailureArtifactsBundle", "FailureArtifactsSQLite", "FailureArtifactsSystem",
-                "CFailureArtifactsSQLite", "CFailureArtifactsFunctions", "CFailureArtifactsCapture",
-                "CFailureArtifactsRecorder",
+                "CFailureArtifactsSQLite", "CFailureArtifactsShared", "CFailureArtifactsCapture",
             ],
             swiftSettings: settings),
 
         // Reading bundles. Separate targets, so that packages that link the collector don't build them.
         .target(
-            name: "CFailureArtifactsReading",
-            dependencies: ["CFailureArtifactsSQLite", "CFailureArtifactsFunctions"]),
-        .target(
             name: "FailureArtifactsReading",
             dependencies: [
                 "FailureArtifactsBundle", "FailureArtifactsSQLite", "FailureArtifactsZip",
-                "FailureArtifactsSystem", "CFailureArtifactsReading", "CFailureArtifactsSQLite",
+                "FailureArtifactsSystem", "CFailureArtifactsShared", "CFailureArtifactsSQLite",
                 "CFailureArtifactsZlib",
             ],
             swiftSettings: settings),
 
         // Adapters to test frameworks.
-        .target(name: "CFailureArtifactsInstall"),
         .target(
             name: "FailureArtifactsTesting",
             dependencies: [
                 "FailureArtifactsCapture", "FailureArtifactsBundle", "FailureArtifactsSystem",
-                "CFailureArtifactsInstall",
             ],
             swiftSettings: settings),
         .target(
             name: "FailureArtifacts",
-            dependencies: [
-                "FailureArtifactsTesting", "FailureArtifactsCapture", "CFailureArtifactsInstall",
-            ],
+            dependencies: ["FailureArtifactsTesting", "FailureArtifactsCapture"],
             swiftSettings: settings),
 
         // Stores for tests. It imports XCTest for its base classes, and depends on the adapter to install the observer.
@@ -139,12 +128,10 @@ let package = Package(
             swiftSettings: settings),
 
         // Stores of Core Data, on Apple platforms.
-        .target(name: "CFailureArtifactsCoreDataInstall"),
         .target(
             name: "FailureArtifactsCoreData",
             dependencies: [
                 "FailureArtifactsTestKit", "FailureArtifactsCapture", "FailureArtifactsSystem",
-                "CFailureArtifactsCoreDataInstall",
             ],
             swiftSettings: settings),
 
@@ -154,7 +141,7 @@ let package = Package(
             name: "FailureArtifactsAnalysis",
             dependencies: [
                 "FailureArtifactsReading", "FailureArtifactsBundle", "FailureArtifactsSQLite",
-                "FailureArtifactsZip", "FailureArtifactsSystem", "CFailureArtifactsReading",
+                "FailureArtifactsZip", "FailureArtifactsSystem", "CFailureArtifactsShared",
             ],
             swiftSettings: settings),
         .target(
@@ -162,7 +149,7 @@ let package = Package(
             dependencies: [
                 "FailureArtifactsAnalysis", "FailureArtifactsReading", "FailureArtifactsBundle",
                 "FailureArtifactsSQLite", "FailureArtifactsZip", "FailureArtifactsSystem",
-                "CFailureArtifactsFunctions", "CFailureArtifactsZlib",
+                "CFailureArtifactsShared", "CFailureArtifactsZlib",
             ],
             // The page's style and script.
             resources: [.embedInCode("Web")], swiftSettings: settings),
@@ -173,17 +160,13 @@ let package = Package(
                 "FailureArtifactsSQLite", "FailureArtifactsSystem", "CFailureArtifactsProcesses",
             ],
             swiftSettings: settings),
-        .target(
+        .executableTarget(
             name: "FailureArtifactsCommands",
             dependencies: [
                 "FailureArtifactsReport", "FailureArtifactsTestRun", "FailureArtifactsAnalysis",
                 "FailureArtifactsReading", "FailureArtifactsBundle", "FailureArtifactsSQLite",
                 "FailureArtifactsZip", "FailureArtifactsSystem", "CFailureArtifactsProcesses",
             ],
-            swiftSettings: settings),
-        .executableTarget(
-            name: "FailureArtifactsTool",
-            dependencies: ["FailureArtifactsCommands", "FailureArtifactsSystem"],
             swiftSettings: settings),
 
         // Tests.
@@ -281,7 +264,7 @@ let package = Package(
             name: "FailureArtifactsCommandsTests",
             // These tests run the tool.
             dependencies: [
-                "FailureArtifactsCommands", "FailureArtifactsTool", "FailureArtifactsReport",
+                "FailureArtifactsCommands", "FailureArtifactsReport",
                 "FailureArtifactsTestRun", "FailureArtifactsAnalysis", "FailureArtifactsReading",
                 "FailureArtifactsBundle", "FailureArtifactsSQLite", "FailureArtifactsZip",
                 "FailureArtifactsSystem", "FailureArtifactsTestFixtures", "FailureArtifactsTestPrograms",

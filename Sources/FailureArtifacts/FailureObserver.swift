@@ -65,6 +65,11 @@ extension FailureObserver {
 @_cdecl("failure_artifacts_install")
 func installAtProcessStart() {
     SwiftTesting.install()
+    #if canImport(ObjectiveC)
+    // Before the first container loads its stores.
+    let coreData = NSClassFromString("FailureArtifactsCoreData.CoreDataInstaller")
+    (coreData as? any AdapterInstaller.Type)?.install()
+    #endif
     let configuration = CaptureConfiguration()
     if configuration.mode != .off { FailureObserver.install(configuration) }
 }

@@ -75,9 +75,8 @@ enum CoreDataStores {
     }
 }
 
-/// Starts to observe Core Data; called by C at process start.
-@_cdecl("failure_artifacts_core_data_install")
-func installAtProcessStart() {
-    _ = CoreDataStores.isInstalled
+/// Starts to observe Core Data at process start; see ``AdapterInstaller``.
+final class CoreDataInstaller: AdapterInstaller {
+    static func install() { _ = CoreDataStores.isInstalled }
 }
 #endif

@@ -1,4 +1,3 @@
-internal import CFailureArtifactsInstall
 internal import FailureArtifactsCapture
 internal import FailureArtifactsSystem
 internal import Testing

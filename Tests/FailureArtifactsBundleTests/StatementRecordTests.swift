@@ -66,7 +66,8 @@ import Testing
             let json = try JSONEncoder().encode([value])
             #expect(try JSONDecoder().decode([BoundValue].self, from: json) == [value])
         }
-        let json = String(decoding: try JSONEncoder().encode(Array(Self.values.prefix(4))), as: UTF8.self)
+        let json = String(
+            decoding: try JSONEncoder().encode(Array(Self.values.prefix(4))), as: UTF8.self)
         #expect(json == "[null,-9223372036854775808,1.5,{\"real\":3}]")
     }
 

@@ -213,7 +213,10 @@ import Testing
         let world = try World { $0.discoversStores = true }
         let (test, other) = (world.start(), world.start("testOther"))
         world.session.addSource {
-            [LibraryStore(describedAt: nil, named: "peaches", because: "It is in memory.", usedBy: other)]
+            [
+                LibraryStore(
+                    describedAt: nil, named: "peaches", because: "It is in memory.", usedBy: other)
+            ]
         }
         world.fail(test, "first")
         world.finish(test)

@@ -26,30 +26,25 @@ let package = Package(
         .target(
             name: "FailureArtifactsZip",
             dependencies: ["FailureArtifactsSystem", "CFailureArtifactsZlib"], swiftSettings: settings),
-        .target(name: "CFailureArtifactsFunctions", dependencies: ["CFailureArtifactsSQLite"]),
-        .target(name: "CFailureArtifactsRecorder"),
+        .target(name: "CFailureArtifactsShared", dependencies: ["CFailureArtifactsSQLite"]),
         .target(
             name: "FailureArtifactsSQLite",
             dependencies: [
-                "FailureArtifactsSystem", "CFailureArtifactsSQLite", "CFailureArtifactsFunctions",
-                "CFailureArtifactsRecorder",
+                "FailureArtifactsSystem", "CFailureArtifactsSQLite", "CFailureArtifactsShared",
             ],
             swiftSettings: settings),
         .target(
             name: "FailureArtifactsBundle",
             dependencies: [
                 "FailureArtifactsSystem", "FailureArtifactsSQLite", "FailureArtifactsZip",
-                "CFailureArtifactsRecorder",
+                "CFailureArtifactsShared",
             ],
             swiftSettings: settings),
-        .target(
-            name: "CFailureArtifactsReading",
-            dependencies: ["CFailureArtifactsSQLite", "CFailureArtifactsFunctions"]),
         .target(
             name: "FailureArtifactsReading",
             dependencies: [
                 "FailureArtifactsBundle", "FailureArtifactsSQLite", "FailureArtifactsZip",
-                "FailureArtifactsSystem", "CFailureArtifactsReading", "CFailureArtifactsSQLite",
+                "FailureArtifactsSystem", "CFailureArtifactsShared", "CFailureArtifactsSQLite",
                 "CFailureArtifactsZlib",
             ],
             swiftSettings: settings),
@@ -58,7 +53,7 @@ let package = Package(
             name: "FailureArtifactsAnalysis",
             dependencies: [
                 "FailureArtifactsReading", "FailureArtifactsBundle", "FailureArtifactsSQLite",
-                "FailureArtifactsZip", "FailureArtifactsSystem", "CFailureArtifactsReading",
+                "FailureArtifactsZip", "FailureArtifactsSystem", "CFailureArtifactsShared",
             ],
             swiftSettings: settings),
         .target(
@@ -66,7 +61,7 @@ let package = Package(
             dependencies: [
                 "FailureArtifactsAnalysis", "FailureArtifactsReading", "FailureArtifactsBundle",
                 "FailureArtifactsSQLite", "FailureArtifactsZip", "FailureArtifactsSystem",
-                "CFailureArtifactsFunctions", "CFailureArtifactsZlib",
+                "CFailureArtifactsShared", "CFailureArtifactsZlib",
             ],
             resources: [.embedInCode("Web")], swiftSettings: settings),
         .target(
@@ -83,7 +78,8 @@ let package = Package(
                 "FailureArtifactsReading", "FailureArtifactsBundle", "FailureArtifactsSQLite",
                 "FailureArtifactsZip", "FailureArtifactsSystem", "CFailureArtifactsProcesses",
             ],
-            swiftSettings: settings),
+            // Here it is a library.
+            exclude: ["main.swift"], swiftSettings: settings),
         .target(
             name: "FuzzTargets",
             dependencies: [

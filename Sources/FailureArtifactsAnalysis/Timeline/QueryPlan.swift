@@ -52,7 +52,9 @@ package enum QueryPlan {
             sqlite3_set_authorizer(
                 connection.handle,
                 { context, action, _, _, _, _ in
-                    guard let names = context?.assumingMemoryBound(to: Int.self) else { return SQLITE_DENY }
+                    guard let names = context?.assumingMemoryBound(to: Int.self) else {
+                        return SQLITE_DENY
+                    }
                     names.pointee -= 1
                     // SQLite runs some pragmas while it compiles them.
                     let isRowsOnly = [

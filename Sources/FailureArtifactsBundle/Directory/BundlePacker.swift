@@ -56,7 +56,8 @@ package enum BundlePacker {
             // A file that can't be read fails when it is added.
             guard let entry = store.statements?.entry,
                 let bytes = try? FileSystem.contents(ofFile: staging.file(ofEntry: entry), limit: .max),
-                let records = StatementRecord.records(in: bytes), records.contains(where: { $0.stack != nil })
+                let records = StatementRecord.records(in: bytes),
+                records.contains(where: { $0.stack != nil })
             else { continue }
             logs[entry] = records
         }

@@ -115,7 +115,7 @@ struct DirectoryLock: ~Copyable {
         }
     }
 
-    /// Reads the number at the start of the file; 0 if there is none.
+    /// Reads the number at the start of the file; 0 without one.
     fileprivate static func failuresLeftOut(in file: borrowing File) -> UInt64 {
         let digits = ((try? file.bytes(20, at: 0)) ?? []).prefix { (0x30...0x39).contains($0) }
         return UInt64(String(decoding: digits, as: UTF8.self)) ?? 0

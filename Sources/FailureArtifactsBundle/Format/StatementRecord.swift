@@ -86,7 +86,9 @@ package struct StatementRecord: Codable, Equatable, Sendable {
     package var pages: Int?
     package var phase: Phase
     /// SQLite's plan for the statement on the bundle's copy, a line per step, indented by two spaces per level; absent if
-    /// unknown. Since format 1.2, readers find it out.
+    /// unknown.
+    ///
+    /// Since format 1.2, readers find it out.
     package var queryPlan: [String]?
     /// The number of executions that the line stands for; absent for one of the last statements.
     ///

@@ -1,4 +1,4 @@
-internal import CFailureArtifactsRecorder
+internal import CFailureArtifactsShared
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 

@@ -1,4 +1,4 @@
-internal import CFailureArtifactsRecorder
+internal import CFailureArtifactsShared
 internal import FailureArtifactsSystem
 
 /// Converts ticks, the times in the flight recorder, to wall-clock time.

@@ -1,4 +1,4 @@
-internal import CFailureArtifactsRecorder
+internal import CFailureArtifactsShared
 package import FailureArtifactsSystem
 
 /// The record that a process keeps of its running tests, for crash recovery.

@@ -1,5 +1,5 @@
 internal import CFailureArtifactsCapture
-internal import CFailureArtifactsFunctions
+internal import CFailureArtifactsShared
 internal import CFailureArtifactsSQLite
 internal import FailureArtifactsSystem
 

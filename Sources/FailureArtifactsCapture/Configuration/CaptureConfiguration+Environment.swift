@@ -55,7 +55,8 @@ extension CaptureConfiguration {
         }
         configuration.readers = Readers(BundleReaders(&reader))
         configuration.invariants = reader.value(
-            of: "FAILURE_ARTIFACTS_INVARIANTS", default: nil, or: "a directory of SQL files that can be read",
+            of: "FAILURE_ARTIFACTS_INVARIANTS", default: nil,
+            or: "a directory of SQL files that can be read",
             described: { $0?.path(percentEncoded: false) ?? "none" }
         ) { text in
             let path = Path.join(workingDirectory, text)

@@ -1,5 +1,5 @@
 internal import CFailureArtifactsCapture
-internal import CFailureArtifactsRecorder
+internal import CFailureArtifactsShared
 internal import FailureArtifactsSystem
 
 extension ConnectionRegistry {

@@ -6,8 +6,9 @@ struct EarlierFailures {
     private var failed: Set<BundleMetadata.Test> = []
     /// The tests that were captured as passing since then.
     private var passed: Set<BundleMetadata.Test> = []
-    /// The starts of the names of the bundles that other processes have left. Tests that differ in their arguments share
-    /// one.
+    /// The starts of the names of the bundles that other processes have left.
+    ///
+    /// Tests that differ in their arguments share one.
     private var stems: Set<String> = []
     /// The suite of the last test that was looked up, and true if any of its tests may be among the failures.
     ///

@@ -39,7 +39,9 @@ enum FoundStores {
             session.state.withLock { $0.opener(id) }
         }
         let (sources, openAtStart) = session.state.withLock { ($0.sources, $0.openAtStart) }
-        let libraryStores = sources.flatMap { $0() }.filter { $0.belongs(to: test.id, isRunning: isRunning) }
+        let libraryStores = sources.flatMap { $0() }.filter {
+            $0.belongs(to: test.id, isRunning: isRunning)
+        }
         var candidates = Candidates()
         if discovers {
             candidates.addDiscovered(by: session.registry, for: test, isRunning: isRunning)

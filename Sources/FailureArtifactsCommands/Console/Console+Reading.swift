@@ -107,7 +107,8 @@ extension Console {
                     causes: causes, passed: bundles.filter { $0.outcome == .passed },
                     problems: problems),
                 limits: ReportLimits(causes: causes.count, maximumBytes: maximumBytes),
-                scratch: scratch, checking: try invariants(in: nil), folder: PageFolder(ofPage: page), archive: limits.archive,
+                scratch: scratch, checking: try invariants(in: nil), folder: PageFolder(ofPage: page),
+                archive: limits.archive,
                 start: startReading)
             try body(report, bundles.count)
         }

@@ -10,7 +10,9 @@ extension BundleReader {
     /// - `directory`: an existing directory for temporary files.
     package func inspectedMetadata(below directory: String) -> BundleMetadata {
         func inspected(_ store: BundleMetadata.Store) -> BundleMetadata.Store {
-            guard let entry = store.entry, store.tables == nil || store.schema == nil else { return store }
+            guard let entry = store.entry, store.tables == nil || store.schema == nil else {
+                return store
+            }
             let file = Path.join(directory, "inspected.sqlite")
             defer { try? FileSystem.remove(file) }
             guard (try? extract(entryNamed: entry, toNewFile: file)) != nil else { return store }
@@ -100,13 +102,16 @@ extension BundleMetadata.Store {
         of name: String, in connection: borrowing Connection, until deadline: Instant
     ) -> Table {
         let table = quotedIdentifier(name)
-        if Instant.now < deadline, let rows = try? connection.integer(of: "SELECT count(*) FROM \(table)") {
+        if Instant.now < deadline,
+            let rows = try? connection.integer(of: "SELECT count(*) FROM \(table)")
+        {
             return Table(name: name, rows: rows, exact: true)
         }
         // Some rows are counted even after the time limit, because the progress handler would otherwise stop at 0.
         connection.setDeadline(Instant.now.advanced(bySeconds: 0.05))
         defer { connection.setDeadline(deadline) }
-        let rows = try? connection.integer(of: "SELECT count(*) FROM (SELECT 1 FROM \(table) LIMIT 1000)")
+        let rows = try? connection.integer(
+            of: "SELECT count(*) FROM (SELECT 1 FROM \(table) LIMIT 1000)")
         return Table(name: name, rows: rows ?? 0, exact: false)
     }
 }

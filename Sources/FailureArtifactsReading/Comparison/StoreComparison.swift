@@ -1,4 +1,4 @@
-internal import CFailureArtifactsReading
+internal import CFailureArtifactsShared
 internal import CFailureArtifactsSQLite
 package import FailureArtifactsSQLite
 package import FailureArtifactsSystem

@@ -1,4 +1,4 @@
-internal import CFailureArtifactsFunctions
+internal import CFailureArtifactsShared
 package import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 internal import FailureArtifactsReading

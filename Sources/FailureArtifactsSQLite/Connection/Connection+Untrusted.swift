@@ -1,4 +1,4 @@
-internal import CFailureArtifactsFunctions
+internal import CFailureArtifactsShared
 internal import CFailureArtifactsSQLite
 internal import FailureArtifactsSystem
 

@@ -1,4 +1,4 @@
-internal import CFailureArtifactsRecorder
+internal import CFailureArtifactsShared
 package import FailureArtifactsSystem
 
 /// The states of a store that its process has recorded page by page.

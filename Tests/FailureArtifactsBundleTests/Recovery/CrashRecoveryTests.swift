@@ -1,4 +1,4 @@
-import CFailureArtifactsRecorder
+import CFailureArtifactsShared
 import FailureArtifactsReading
 import FailureArtifactsSQLite
 import FailureArtifactsSystem

@@ -13,7 +13,7 @@ import Testing
     /// Builds the program, and returns its path.
     private func build(_ sanitizer: String, in scratch: borrowing Scratch) throws -> String {
         let tests = URL(filePath: #filePath).deletingLastPathComponent()
-        let sources = tests.appending(path: "../../../Sources/CFailureArtifactsRecorder").standardized
+        let sources = tests.appending(path: "../../../Sources/CFailureArtifactsShared").standardized
             .path
         let program = scratch.path + "/unnoticed"
         var objects: [String] = []

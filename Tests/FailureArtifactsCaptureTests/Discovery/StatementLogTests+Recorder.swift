@@ -1,4 +1,4 @@
-import CFailureArtifactsRecorder
+import CFailureArtifactsShared
 import CFailureArtifactsSQLite
 import FailureArtifactsSystem
 import FailureArtifactsTestStores

@@ -1,5 +1,5 @@
 import CFailureArtifactsCapture
-import CFailureArtifactsRecorder
+import CFailureArtifactsShared
 import CFailureArtifactsSQLite
 import FailureArtifactsReading
 import FailureArtifactsSQLite

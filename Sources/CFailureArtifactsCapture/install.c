@@ -1,5 +1,3 @@
-#include "install.h"
-
 // Defined in the Swift module FailureArtifacts.
 extern void failure_artifacts_install(void);
 

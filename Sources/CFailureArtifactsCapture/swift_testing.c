@@ -1,7 +1,6 @@
 #ifdef __linux__
 #define _GNU_SOURCE
 #endif
-#include "install.h"
 
 #include <dlfcn.h>
 #include <stdatomic.h>

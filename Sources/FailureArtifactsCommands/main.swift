@@ -1,7 +1,6 @@
 internal import FailureArtifactsAnalysis
-internal import FailureArtifactsTestRun
-internal import FailureArtifactsCommands
 internal import FailureArtifactsSystem
+internal import FailureArtifactsTestRun
 
 let console = Console.process()
 console.interruption.watch()
