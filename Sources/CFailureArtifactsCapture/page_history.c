@@ -144,7 +144,7 @@ void failure_artifacts_history_release(history *history) {
     pthread_mutex_unlock(&list_lock);
 }
 
-// Removes the history that was released first. Returns false if there is none.
+// Removes the history that was released first; returns false without one.
 static bool remove_oldest(void) {
     pthread_mutex_lock(&list_lock);
     history *oldest = NULL;

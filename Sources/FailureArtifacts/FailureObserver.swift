@@ -67,7 +67,7 @@ func installAtProcessStart() {
     SwiftTesting.install()
     #if canImport(ObjectiveC)
     // Before the first container loads its stores.
-    let coreData = NSClassFromString("FailureArtifactsCoreData.CoreDataInstaller")
+    let coreData: AnyClass? = NSClassFromString("FailureArtifactsCoreData.CoreDataInstaller")
     (coreData as? any AdapterInstaller.Type)?.install()
     #endif
     let configuration = CaptureConfiguration()

@@ -84,7 +84,19 @@ struct Experiment {
             step.tables.contains { question.reads[folded($0.table.name)] != nil }
                 || step.changes.schema.contains { question.reads[folded($0.name)] != nil }
         }
-        for step in related.prefix(effort.transactions) {
+        // Of older transactions, those that wrote a value that the assertion compared.
+        let compared = question.claim.tested?.telling ?? []
+        let earlier = related.dropFirst(effort.transactions).filter { step in
+            step.tables.contains { table in
+                question.reads[folded(table.table.name)] != nil
+                    && table.rows.contains { row in
+                        row.cells.contains { cell in
+                            cell.new.map { new in compared.contains { $0.matches(new) } } ?? false
+                        }
+                    }
+            }
+        }
+        for step in related.prefix(effort.transactions) + earlier.prefix(effort.transactions / 2) {
             guard !budget.isUsedUp else { break }
             var trial = trial(of: step, canAsk ? relaxed : nil, in: scratch)
             // A change of the schema can't be undone, but the states before and after it can be compared.

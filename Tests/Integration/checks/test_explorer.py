@@ -225,6 +225,7 @@ class FirstTable(unittest.TestCase):
                     }.get(test)
                     self.assertEqual(buttons[:1], [expected] if expected else [])
                     # Without a history, there is no first step.
+                    page.wait("!!document.querySelector('article:not([hidden]) .panel .of-step').innerText")
                     panel = page.run("document.querySelector('article:not([hidden]) .panel .of-step').innerText")
                     self.assertEqual(panel.split("\n")[0], "At the failure")
                     self.assertNotIn("began with", panel)

@@ -35,7 +35,7 @@ class Case(PassingCase):
 
 
 class WhenATestFails(Case):
-    """The warnings are in the bundle, and `show` prints them without the SQL files."""
+    """The tool checks the invariants that the environment names."""
 
     def failed(self, *names, **variables):
         self.write(*names)
@@ -44,63 +44,50 @@ class WhenATestFails(Case):
         found = read(process, self.directory / "failure-artifacts")
         self.assertNotEqual(found.status, 0, found.errors)
         self.assertEqual(len(found.bundles), 1, found.errors)
-        self.assertEqual(sorted(path.name for path in self.files.iterdir()), sorted(names))
         return found, found.bundles[0]
 
+    def explanation(self, bundle):
+        """What `explain` says with the variable, and without the option."""
+        result = subprocess.run(
+            [TOOL, "explain", bundle.path, "--all", "--json"], check=True, capture_output=True, text=True,
+            env=clean_environment("/tmp", FAILURE_ARTIFACTS_INVARIANTS=str(self.files)))
+        explanation = json.loads(result.stdout)
+        return {finding["code"]: finding for finding in explanation["findings"]}, explanation.get("notes", [])
+
     def test_broken(self):
-        found, bundle = self.failed("apples.sql", "pears.sql")
-        [warning] = [each for each in bundle.metadata["warnings"] if each["code"].startswith("invariant")]
-        text = ("The invariant 'There are enough apples' (apples.sql) is broken in the store 'open': its query returns "
-                "1 row.")
-        self.assertEqual(warning, {
-            "code": "invariant-broken", "invariant": "apples.sql", "rows": 1, "store": "open", "text": text,
-            "title": "There are enough apples"})
-        self.assertIn(text, found.errors)
-        for path in self.files.iterdir():
-            path.unlink()
-        self.assertIn("There are enough apples", tool("show", bundle.path))
+        _, bundle = self.failed("apples.sql", "pears.sql")
+        findings, notes = self.explanation(bundle)
+        self.assertIn("There are enough apples", findings["invariant-broken"]["title"])
+        self.assertEqual(notes, [])
+        page = self.directory / "page.html"
+        subprocess.run(
+            [TOOL, "report", bundle.path, "-o", page], check=True, capture_output=True,
+            env=clean_environment("/tmp", FAILURE_ARTIFACTS_INVARIANTS=str(self.files)))
+        self.assertIn("There are enough apples", page.read_text(encoding="utf-8"))
         # SQL never comes from a bundle.
         self.assertNotIn("invariant-broken", self.explained(bundle.path))
 
     def test_hostile(self):
         _, bundle = self.failed("apples.sql", "endless.sql", "two.sql", "write.sql")
-        warnings = {each["invariant"]: each for each in bundle.metadata["warnings"] if "invariant" in each}
-        self.assertEqual({name: warning["code"] for name, warning in warnings.items()}, {
-            "apples.sql": "invariant-broken", "endless.sql": "invariant-not-checked",
-            "two.sql": "invariant-not-checked", "write.sql": "invariant-not-checked"})
-        self.assertTrue(warnings["endless.sql"]["text"].endswith("it ran out of time."))
+        findings, notes = self.explanation(bundle)
+        self.assertIn("There are enough apples", findings["invariant-broken"]["title"])
+        for name in ("endless.sql", "two.sql", "write.sql"):
+            self.assertEqual(len([note for note in notes if f"({name}) was not checked" in note]), 1, notes)
+        self.assertTrue(any(note.endswith("it needs too many steps.") for note in notes), notes)
         self.assertEqual(self.rows(bundle)["open"], [("apple", 3), ("pear", 1)])
 
     def test_redacted(self):
         rules = self.directory / "rules.json"
         rules.write_text('{"columns": [{"table": "fruit", "column": "kilos", "method": "blank"}]}')
         _, bundle = self.failed("apples.sql", FAILURE_ARTIFACTS_REDACTIONS=str(rules))
-        [warning] = [each for each in bundle.metadata["warnings"] if each["code"].startswith("invariant")]
-        self.assertEqual(warning["code"], "invariant-not-checked")
-
-    def test_after_a_crash(self):
-        """The process that makes the bundle checks its own invariants."""
-        # The store has no kilos.
-        self.write("apples.sql", "pears.sql", "write.sql")
-        (self.files / "none.sql").write_text("-- There is no apple\nSELECT name FROM fruit WHERE name = 'apple'")
-        place = self.directory / "failure-artifacts"
-        for variables, codes in (({}, []), ({"FAILURE_ARTIFACTS_INVARIANTS": str(self.files)}, [
-                "invariant-broken", "invariant-not-checked", "invariant-not-checked"])):
-            with self.subTest(variables=variables):
-                launch("RawSuite.CrashTests/testIsKilled", self.directory, {})
-                process = subprocess.run(
-                    [TOOL, "sweep", place], capture_output=True, text=True, encoding="utf-8",
-                    env=clean_environment("/tmp", **variables))
-                [bundle] = read(process, place).bundles
-                found = [each for each in bundle.metadata["warnings"] if each["code"].startswith("invariant")]
-                self.assertEqual(sorted(each["code"] for each in found), codes, process.stderr)
-                for each in found:
-                    self.assertIn(each["text"], process.stderr)
-                bundle.path.unlink()
+        findings, notes = self.explanation(bundle)
+        self.assertNotIn("invariant-broken", findings)
+        self.assertTrue(any("redactions changed a table" in note for note in notes), notes)
 
     def test_no_directory(self):
         found, _ = self.failed(FAILURE_ARTIFACTS_INVARIANTS="nowhere")
-        self.assertEqual(found.errors.count("FAILURE_ARTIFACTS_INVARIANTS is 'nowhere', which is not a directory"), 1)
+        warning = "FAILURE_ARTIFACTS_INVARIANTS is 'nowhere', which is not a directory"
+        self.assertEqual(found.errors.count(warning), 1)
 
 
 class Explained(Case):

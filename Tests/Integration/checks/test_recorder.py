@@ -161,13 +161,6 @@ class LastStatements(RecorderCase):
                 records = self.records(bundle, next(s for s in bundle.metadata["stores"] if s.get("statements") == log))
                 self.assertLessEqual(len([record for record in records if "repeated" not in record]), number)
 
-    def test_query_plan(self):
-        place = self.place(SUITE_DEATH="SIGKILL")
-        self.assertEqual(self.died(place, "testScansAndDies"), -signal.SIGKILL)
-        (bundle,) = self.swept(place)
-        scan = self.records(bundle, bundle.described("scan"))[-2]
-        self.assertEqual((scan["sql"], scan["queryPlan"]), ("SELECT count(name || 's') FROM fruit", ["SCAN fruit"]))
-
     def test_store_in_memory_that_is_older(self):
         place = self.place()
         result = subprocess.run(

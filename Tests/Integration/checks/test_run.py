@@ -169,11 +169,8 @@ class Running(RunCase):
         bundle = self.only(place, "timedOut", errors)
         self.assertEqual(bundle.store("crash").rows(), ["apple", "pear"])
         self.assertIn("time limit of 3s", bundle.messages[0])
-        # The test's own process holds the lock, and not another one.
-        (warning,) = [warning for warning in bundle.metadata["warnings"] if warning["code"] == "other-writer"]
-        number = bundle.metadata["environment"]["processID"]
-        self.assertEqual(warning["process"], number)
-        self.assertTrue(warning["text"].startswith(f"The test's own process ({number}) had a write transaction"), warning)
+        # The process was killed before its store was copied, so nobody holds a lock.
+        self.assertEqual([warning["code"] for warning in bundle.metadata["warnings"]], [])
 
     def hanging(self, place, **dispositions):
         """A supervised test that hangs, with the given signal dispositions instead of this process's."""
