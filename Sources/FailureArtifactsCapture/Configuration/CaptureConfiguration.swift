@@ -178,9 +178,6 @@ public struct CaptureConfiguration: Sendable, Equatable {
     /// True if the stores of tests are discovered.
     var watchesStores: Bool { mode != .off && discoversStores }
 
-    /// ``invariants`` as a path.
-    var invariantsPath: String? { invariants?.path(percentEncoded: false) }
-
     /// ``directory`` as a path, without a slash at its end.
     var directoryPath: String {
         let path = Path.absolute(directory.path(percentEncoded: false))

@@ -36,12 +36,6 @@ package struct SQLiteError: Error, Equatable, Sendable, CustomStringConvertible 
         primaryCode == SQLITE_CORRUPT || primaryCode == SQLITE_NOTADB
     }
 
-    /// True if the system is at fault: a file could not be opened, read or written, or memory or disk space was
-    /// short.
-    package var isOfSystem: Bool {
-        [SQLITE_IOERR, SQLITE_CANTOPEN, SQLITE_NOMEM, SQLITE_FULL].contains(primaryCode)
-    }
-
     /// True if a time limit, set as a progress handler, ended the work.
     package var isInterrupted: Bool { primaryCode == SQLITE_INTERRUPT }
 

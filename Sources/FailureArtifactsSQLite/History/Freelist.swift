@@ -6,8 +6,6 @@ package struct Freelist {
     package private(set) var trunks: Set<UInt32> = []
     /// The pages whose content has no meaning; of an invalid list, those before the invalid entry.
     package private(set) var leaves: Set<UInt32> = []
-    /// True if each entry is a page of the database, and no page is listed twice.
-    private(set) var isValid = true
 
     /// Reads the list of a database with a size in pages; `read` returns a page, or nil if there is no such page.
     package init<Failure>(
@@ -16,7 +14,6 @@ package struct Freelist {
         guard databaseSize > 0, let first = try read(1), first.count >= 100 else { return }
         var trunk = first.withBytes { $0.bigEndianUInt32(at: 32) }
         while trunk != 0 {
-            isValid = false
             // A list that returns to an earlier trunk is circular. A limit on their number is not enough, because a
             // file can claim any database size. The first page has the header and is never free.
             guard trunk > 1, trunk <= databaseSize, trunks.insert(trunk).inserted,
@@ -35,9 +32,7 @@ package struct Freelist {
                 return true
             }
             guard isGood else { return }
-            isValid = true
             trunk = page.withBytes { $0.bigEndianUInt32(at: 0) }
         }
-        if !trunks.isDisjoint(with: leaves) { isValid = false }
     }
 }

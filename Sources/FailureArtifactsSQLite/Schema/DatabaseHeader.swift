@@ -8,12 +8,7 @@ package struct DatabaseHeader {
 
     /// The page size, in bytes.
     let pageSize: Int
-    /// The page size without the bytes that an extension has reserved at the end of each page.
-    private let usableSize: Int
     let pageCount: Int
-    /// The number of free pages, both trunks and leaves.
-    let freePageCount: Int
-    private let hasPointerMap: Bool
 
     /// Reads a file's header; nil if it is invalid or does not fit the file's size.
     init?(of file: borrowing File) throws(SystemError) {
@@ -23,8 +18,8 @@ package struct DatabaseHeader {
         // 65536 does not fit in two bytes, so 1 stands for it.
         pageSize = size == 1 ? 65_536 : size
         guard pageSize >= 512, pageSize & (pageSize - 1) == 0 else { return nil }
-        usableSize = pageSize - Int(bytes[20])
-        guard usableSize >= 480 else { return nil }
+        // The number of bytes that an extension has reserved at the end of each page.
+        guard pageSize - Int(bytes[20]) >= 480 else { return nil }
         let fileSize = try file.size()
         guard fileSize % UInt64(pageSize) == 0, fileSize / UInt64(pageSize) <= UInt64(UInt32.max)
         else { return nil }
@@ -35,22 +30,7 @@ package struct DatabaseHeader {
         let isSizeValid = number(at: 28) != 0 && number(at: 24) == number(at: 92)
         pageCount = isSizeValid ? number(at: 28) : Int(fileSize / UInt64(pageSize))
         guard UInt64(pageCount) * UInt64(pageSize) <= fileSize else { return nil }
-        freePageCount = number(at: 36)
-        hasPointerMap = number(at: 52) != 0
-        guard freePageCount < pageCount else { return nil }
-    }
-
-    /// Returns true if a page can be on the freelist.
-    ///
-    /// The first page, the lock-byte page and pages of the pointer map can't be
-    /// (<https://www.sqlite.org/fileformat2.html#pointer_map_or_ptrmap_pages>).
-    func mayBeFree(_ number: UInt32) -> Bool {
-        let page = Int(number)
-        let lockBytePage = (1 << 30) / pageSize + 1
-        guard page >= 2, page <= pageCount, page != lockBytePage else { return false }
-        guard hasPointerMap else { return true }
-        let interval = usableSize / 5 + 1
-        let mapPage = (page - 2) / interval * interval + 2
-        return page != (mapPage == lockBytePage ? mapPage + 1 : mapPage)
+        // The number of free pages.
+        guard number(at: 36) < pageCount else { return nil }
     }
 }
