@@ -169,10 +169,10 @@ bool failure_artifacts_slot_read(const void *bytes, failure_artifacts_slot_facts
         .postponed = atomic_load(&slot->postponed),
         .device = slot->device,
         .inode = slot->inode,
+        .known = slot->known,
     };
     memcpy(facts->schema, slot->schema, sizeof facts->schema);
     facts->schema[sizeof facts->schema - 1] = 0;
     memcpy(facts->connections, slot->connections, sizeof facts->connections);
-    memcpy(facts->known, slot->known, sizeof facts->known);
     return true;
 }

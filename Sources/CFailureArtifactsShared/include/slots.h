@@ -126,7 +126,8 @@ typedef struct failure_artifacts_slot_facts {
     uint64_t inode;
     char schema[failure_artifacts_slot_schema];
     uint64_t connections[failure_artifacts_slot_connections];
-    uint8_t known[failure_artifacts_slot_pages / 8];
+    // `failure_artifacts_slot_pages` bits. A pointer, because Swift takes many seconds to compile a large array of C.
+    const uint8_t *known;
 } failure_artifacts_slot_facts;
 
 // Reads the header of a slot, which is untrusted. Returns false if the slot is unused, or is invalid.

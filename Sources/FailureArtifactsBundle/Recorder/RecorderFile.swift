@@ -86,7 +86,7 @@ final class RecorderFile {
 
     /// Reads a slot; nil if it is unused or invalid, or changes all the time.
     private func recordedStates(at offset: UInt64) throws(SystemError) -> RecordedStates? {
-        let headerSize = MemoryLayout<failure_artifacts_slot_facts>.size
+        let headerSize = Int(failure_artifacts_slot_header)
         for _ in 0..<Self.attempts {
             let header = try file.bytes(headerSize, at: offset)
             guard header.starts(with: FAILURE_ARTIFACTS_SLOT_MAGIC.utf8) else { return nil }
