@@ -34,7 +34,7 @@ import Testing
         try withTemporaryDirectory { directory in
             let failures = Lock<[SystemError]>([])
             DispatchQueue.concurrentPerform(iterations: 8) { _ in
-                for _ in 0..<2000 {
+                for _ in 0..<400 {
                     do throws(SystemError) {
                         try FileSystem.createDirectory(directory + "/a/b")
                     } catch {

@@ -1,4 +1,5 @@
 internal import FailureArtifactsAnalysis
+internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 internal import FailureArtifactsZip
 internal import Foundation
@@ -28,13 +29,18 @@ package struct Fixture: ~Copyable {
         return path
     }
 
-    /// Returns the bytes of a store created by the `sqlite3` shell.
+    /// The stores that were made, by their statements.
+    private static let stores = Lock<[String: [UInt8]]>([:])
+
+    /// Returns the bytes of the store that some statements make.
     package func store(_ sql: String) throws -> [UInt8] {
+        if let made = Self.stores.withLock({ $0[sql] }) { return made }
         let path = path("made-\(UInt32.random(in: 0 ... .max)).sqlite")
-        let made = try Program.run("/usr/bin/env", ["sqlite3", path, sql])
-        try #require(made.status == 0, "\(made.error)")
         defer { try? FileSystem.remove(path) }
-        return try FileSystem.contents(ofFile: path)
+        try Connection(path: path, mode: .create).execute("PRAGMA synchronous = off; \(sql)")
+        let made = try FileSystem.contents(ofFile: path)
+        Self.stores.withLock { $0[sql] = made }
+        return made
     }
 
     /// Writes a zip with this package's writer.

@@ -25,7 +25,7 @@ extension Fixture {
         let live = path("live-\(UInt32.random(in: 0 ... .max)).sqlite")
         let connection = try Connection(path: live, mode: .create)
         try connection.execute(
-            "PRAGMA journal_mode = wal; PRAGMA wal_autocheckpoint = 0; \(base);"
+            "PRAGMA synchronous = off; PRAGMA journal_mode = wal; PRAGMA wal_autocheckpoint = 0; \(base);"
                 + "PRAGMA wal_checkpoint(TRUNCATE)")
         for statements in transactions { try connection.execute("BEGIN; \(statements); COMMIT") }
 
@@ -48,7 +48,7 @@ extension Fixture {
         }
         try FileSystem.copy(live, toNewFile: committed)
         try FileSystem.copy(live + "-wal", toNewFile: committed + "-wal")
-        try Connection(path: committed, mode: .readWrite).execute("PRAGMA journal_mode = delete")
+        try Connection(path: committed, mode: .readWrite).execute("PRAGMA synchronous = off; PRAGMA journal_mode = delete")
         var entries = [("stores/ledger.sqlite", try FileSystem.contents(ofFile: committed))]
         if let uncommitted {
             try Connection(path: committed, mode: .readWrite).execute(uncommitted)

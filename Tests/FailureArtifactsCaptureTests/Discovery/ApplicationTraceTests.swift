@@ -183,7 +183,7 @@ extension StatementLogTests {
     }
 
     @Test func theLogIsCompleteBesideAnApplicationsTrace() throws {
-        try withConnection(.init(statements: 3000)) { handle in
+        try withConnection(.init(statements: 3000), path: ":memory:") { handle in
             try handle.run("CREATE TABLE t(a)")
             let inserts = (1...2000).map { "INSERT INTO t VALUES (\($0))" }
             let heard = try listening(to: handle) { try inserts.forEach { try handle.run($0) } }

@@ -140,7 +140,7 @@ extension StatementLogTests {
                 let start = bytes.count / 5 / 4096 * 4096 + 4096
                 var random = SplitMix(seed: 20_261_122)
                 let copy = path + ".copy"
-                for _ in 0..<200 {
+                for _ in 0..<rounds(20, of: 200) {
                     var damaged = bytes
                     // The header, the start of the journal, and the first chunk.
                     for _ in 0..<20 {

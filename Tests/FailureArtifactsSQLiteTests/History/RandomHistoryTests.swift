@@ -20,10 +20,11 @@ import Testing
 
     @Test func everyStateIsRebuiltExactly() throws {
         var occurred: Set<String> = []
-        for seed in 0..<32 {
+        let seeds = rounds(8, of: 32)
+        for seed in 0..<seeds {
             occurred.formUnion(try withTemporaryDirectory { try check(seed: seed, in: $0) })
         }
-        #expect(Self.features.subtracting(occurred).isEmpty)
+        if seeds == 32 { #expect(Self.features.subtracting(occurred).isEmpty) }
     }
 
     /// Records and rebuilds the history of one random workload.
