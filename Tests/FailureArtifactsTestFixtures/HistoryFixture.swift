@@ -48,7 +48,8 @@ extension Fixture {
         }
         try FileSystem.copy(live, toNewFile: committed)
         try FileSystem.copy(live + "-wal", toNewFile: committed + "-wal")
-        try Connection(path: committed, mode: .readWrite).execute("PRAGMA synchronous = off; PRAGMA journal_mode = delete")
+        try Connection(path: committed, mode: .readWrite).execute(
+            "PRAGMA synchronous = off; PRAGMA journal_mode = delete")
         var entries = [("stores/ledger.sqlite", try FileSystem.contents(ofFile: committed))]
         if let uncommitted {
             try Connection(path: committed, mode: .readWrite).execute(uncommitted)

@@ -65,7 +65,8 @@ package struct RecordedStates {
         connections = withUnsafeBytes(of: facts.connections) { Array($0.bindMemory(to: UInt64.self)) }
             .filter { $0 != 0 }
         file = facts.is_in_file ? .init(device: facts.device, inode: facts.inode) : nil
-        known = Array(UnsafeBufferPointer(start: facts.known, count: Int(failure_artifacts_slot_pages) / 8))
+        known = Array(
+            UnsafeBufferPointer(start: facts.known, count: Int(failure_artifacts_slot_pages) / 8))
         let pages = headerSize + Int(failure_artifacts_slot_log)
         let ring = UnsafeRawBufferPointer(rebasing: slot[headerSize..<pages])
         guard let records = Self.records(in: ring, from: facts.first, to: facts.next) else { return nil }

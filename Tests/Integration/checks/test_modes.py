@@ -221,29 +221,6 @@ class ModesCase(SuiteCase):
     def runs_in_release(self, package):
         self.assertBundles(package.swift("test", *RELEASE, "--filter", "testFails$"), testFails="fails")
 
-    def runs_with_other_build_system(self, package):
-        for _ in range(5):
-            found = package.swift("test", "--build-system", "swiftbuild", "--filter", "testFails$")
-            # Swift 6.3.1 itself crashes in one of a dozen runs while it plans such a build (in libdispatch;
-            # with any package, even without the product). A test process is never retried.
-            if found.status != -signal.SIGSEGV or "Test Suite" in found.output:
-                break
-        self.assertBundles(found, testFails="fails")
-
-    def lists_as(self, plain, package):
-        """Listing tests is not disturbed: the product prints nothing and leaves no files."""
-        for built in (package, plain):
-            self.assertEqual(built.swift("build", "--build-tests").status, 0)
-        listed = package.swift("test", "list", "--skip-build")
-        expected = plain.swift("test", "list", "--skip-build")
-        self.assertEqual(expected.status, 0)
-        self.assertIn("UserTests.UserTests/testFails\n", expected.output)
-        self.assertIn("UserTests.Undeclared/parameterized(_:)\n", expected.output)
-        self.assertEqual((listed.status, listed.output), (expected.status, expected.output))
-        self.assertEqual(listed.errors, expected.errors)
-        self.assertTidy(listed, 0)
-
-
 class Modes(ModesCase):
     @classmethod
     def setUpClass(cls):
@@ -276,10 +253,26 @@ class Modes(ModesCase):
         self.runs_in_release(self.package)
 
     def test_other_build_system(self):
-        self.runs_with_other_build_system(self.package)
+        for _ in range(5):
+            found = self.package.swift("test", "--build-system", "swiftbuild", "--filter", "testFails$")
+            # Swift 6.3.1 itself crashes in one of a dozen runs while it plans such a build (in libdispatch;
+            # with any package, even without the product). A test process is never retried.
+            if found.status != -signal.SIGSEGV or "Test Suite" in found.output:
+                break
+        self.assertBundles(found, testFails="fails")
 
     def test_list(self):
-        self.lists_as(self.plain, self.package)
+        """Listing tests is not disturbed: the product prints nothing and leaves no files."""
+        for built in (self.package, self.plain):
+            self.assertEqual(built.swift("build", "--build-tests").status, 0)
+        listed = self.package.swift("test", "list", "--skip-build")
+        expected = self.plain.swift("test", "list", "--skip-build")
+        self.assertEqual(expected.status, 0)
+        self.assertIn("UserTests.UserTests/testFails\n", expected.output)
+        self.assertIn("UserTests.Undeclared/parameterized(_:)\n", expected.output)
+        self.assertEqual((listed.status, listed.output), (expected.status, expected.output))
+        self.assertEqual(listed.errors, expected.errors)
+        self.assertTidy(listed, 0)
 
     def test_working_directory(self):
         """Without the variable, bundles go to the working directory of `swift test`."""
@@ -297,21 +290,11 @@ class OtherProducts(ModesCase):
     @classmethod
     def setUpClass(cls):
         cls.test_kit = with_product("with the test kit", "FailureArtifactsTestKit", built_as="with")
-        # Without Core Data this product is empty, but still installs the observer.
+        # It includes the test kit. Without Core Data it has nothing of its own, but still installs the observer.
         cls.core_data = with_product("with Core Data", "FailureArtifactsCoreData", built_as="with")
-        cls.plain = UserPackage("without")
 
     def test_test_kit(self):
         self.runs_plainly(self.test_kit)
-
-    def test_test_kit_in_release(self):
-        self.runs_in_release(self.test_kit)
-
-    def test_test_kit_with_other_build_system(self):
-        self.runs_with_other_build_system(self.test_kit)
-
-    def test_test_kit_is_silent_where_tests_are_listed(self):
-        self.lists_as(self.plain, self.test_kit)
 
     def test_core_data(self):
         self.runs_plainly(self.core_data)
