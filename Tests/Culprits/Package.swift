@@ -88,25 +88,5 @@ let package = Package(
                 "Feeds", "Stores", .product(name: "FailureArtifacts", package: "failure-artifacts"),
             ],
             swiftSettings: settings),
-        .target(
-            name: "Clinic", dependencies: [.product(name: "GRDB", package: "GRDB.swift")],
-            swiftSettings: settings),
-        .testTarget(
-            name: "ClinicTests",
-            dependencies: [
-                "Clinic", "Stores", .product(name: "GRDB", package: "GRDB.swift"),
-                .product(name: "FailureArtifacts", package: "failure-artifacts"),
-            ],
-            swiftSettings: settings),
-        .target(
-            name: "Inventory", dependencies: [.product(name: "GRDB", package: "GRDB.swift")],
-            swiftSettings: settings),
-        .testTarget(
-            name: "InventoryTests",
-            dependencies: [
-                "Inventory", "Stores", .product(name: "GRDB", package: "GRDB.swift"),
-                .product(name: "FailureArtifacts", package: "failure-artifacts"),
-            ],
-            swiftSettings: settings),
     ]
 )

@@ -53,10 +53,6 @@ import Testing
                 connections: 2),
         ]
 
-    /// The number of seeds: more with `Scripts/soak`.
-    private static let seeds =
-        Int(ProcessInfo.processInfo.environment["RECORDED_STATES_SEEDS"] ?? "") ?? 1
-
     /// A statement that is often refused, such as a `COMMIT` without a transaction.
     static func statement(_ random: inout SplitMix) -> String {
         func number(_ limit: UInt64) -> UInt64 { random.next(below: limit) }
@@ -125,7 +121,7 @@ import Testing
     }
 
     @Test(arguments: kinds) func statesOfRandomTransactions(_ kind: Kind) throws {
-        for seed in 0..<UInt64(Self.seeds) {
+        for seed in 0..<UInt64(rounds(1, of: 2)) {
             try withTemporaryDirectory { try compareStates(of: kind, seed: seed, in: $0) }
         }
     }
