@@ -104,3 +104,56 @@ struct TestScope: Sendable {
         if let bundle { BundleAttachment.record(bundle, of: test) }
     }
 }
+
+/// Names and texts of Swift Testing as the metadata has them.
+enum TestName {
+    /// Returns the suites around a test, outermost first, such as `Outer.Inner`; for a test in no suite, the module.
+    static func suite(of test: Test.ID) -> String {
+        // The last component is the function.
+        let suites = test.nameComponents.dropLast()
+        return suites.isEmpty ? test.moduleName : suites.joined(separator: ".")
+    }
+
+    /// Returns the function's name, such as `total`, or with its parameters `total(of:in:)`.
+    static func name(of test: Test.ID) -> String {
+        let name = test.nameComponents.last ?? ""
+        return name.hasSuffix("()") ? String(name.dropLast(2)) : name
+    }
+
+    /// Returns an issue's text as the console of Swift 6.3 shows it, followed by its comments.
+    static func message(of issue: Issue) -> String {
+        let comments = issue.comments.map(\.rawValue).joined(separator: "\n")
+        let kind = Compatibility.text(of: issue.kind)
+        if comments.isEmpty { return kind }
+        // `Issue.record("…")` has no other text, and lists of failures have one line for each.
+        if case .unconditional = issue.kind { return "\(kind): \(comments)" }
+        return "\(kind)\n\(comments)"
+    }
+}
+
+/// A bundle as an attachment of its test.
+///
+/// The file is mapped into memory rather than read.
+struct BundleAttachment: Attachable {
+    private let path: String
+    private let size: Int
+
+    /// Records a bundle as an attachment of the current test.
+    ///
+    /// Called in the test's own task.
+    static func record(_ path: String, of test: Test) {
+        guard let size = FileSystem.regularFile(path)?.size else { return }
+        Attachment.record(
+            BundleAttachment(path: path, size: Int(size)), named: Path.name(of: path),
+            sourceLocation: test.sourceLocation)
+    }
+
+    var estimatedAttachmentByteCount: Int? { size }
+
+    func withUnsafeBytes<Result>(
+        for attachment: borrowing Attachment<BundleAttachment>,
+        _ body: (UnsafeRawBufferPointer) throws -> Result
+    ) throws -> Result {
+        try File(reading: path).withMappedBytes(body)
+    }
+}

@@ -23,19 +23,6 @@ import Testing
         #expect(!BundleName.isName(passed, with: BundleName.stem(of: test(name))))
     }
 
-    @Test func aTestsBundlesAreFoundByTheirNames() throws {
-        let root = try FileSystem.createUniqueDirectory(in: "/tmp", prefix: "passing-")
-        defer { try? FileSystem.remove(root) }
-        let names = [
-            "S.t-00000001.zip", "S.t-passed-00000002.zip", "S.tt-00000003.zip", "S.t-00000004.zip.part",
-            "S.t-x-00000005.zip", "SS.t-00000006.zip",
-        ]
-        for name in names { try FileSystem.write([1], toNewFile: root + "/" + name) }
-        let directory = ArtifactsDirectory(path: root)
-        #expect(directory.bundlePaths(of: test("t")).map(Path.name).sorted() == Array(names.prefix(2)))
-        #expect(ArtifactsDirectory(path: root + "/none").bundlePaths(of: test("t")).isEmpty)
-    }
-
     @Test func laterPassesAreRecordedByTheNamesOfBundles() throws {
         let root = try FileSystem.createUniqueDirectory(in: "/tmp", prefix: "passing-")
         defer { try? FileSystem.remove(root) }

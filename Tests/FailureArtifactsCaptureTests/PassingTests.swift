@@ -1,11 +1,6 @@
-import CFailureArtifactsSQLite
 import FailureArtifactsBundle
 import FailureArtifactsReading
-import FailureArtifactsSQLite
 import FailureArtifactsSystem
-import FailureArtifactsTestPrograms
-import FailureArtifactsZip
-import Foundation
 import Testing
 
 @testable import FailureArtifactsCapture
@@ -14,94 +9,7 @@ import Testing
 ///
 /// The stores are registered, and discovery is off: it would find the stores of other tests in this process.
 @Suite struct PassingTests {
-    /// A directory with an open store, and sessions that write to it as if each were a process.
-    private final class World: @unchecked Sendable {
-        let directory: String
-        private(set) var session: CaptureSession
-        var configuration = CaptureConfiguration()
-        private var handle: OpaquePointer?
-
-        init(
-            _ passing: CaptureConfiguration.PassingCapture,
-            _ change: (inout CaptureConfiguration) -> Void = { _ in }
-        ) throws {
-            directory = try FileSystem.createUniqueDirectory(
-                in: FileManager.default.temporaryDirectory.path, prefix: "passing tests ")
-            configuration.mode = .firstFailure
-            // As on a CI service.
-            configuration.removesOldestBundles = false
-            configuration.directory = URL(filePath: directory + "/artifacts")
-            configuration.discoversStores = false
-            configuration.capturesPassingTests = passing
-            change(&configuration)
-            session = CaptureSession(configuration: configuration)
-            try #require(sqlite3_open(directory + "/ledger.sqlite", &handle) == SQLITE_OK)
-            try run("CREATE TABLE t(a); INSERT INTO t VALUES (1)")
-        }
-
-        deinit {
-            sqlite3_close_v2(handle)
-            try? FileSystem.remove(directory)
-        }
-
-        /// Simulates another process: it only knows the content of the directory.
-        func startAgain() {
-            session = CaptureSession(configuration: configuration)
-            session.testsWillStart()
-        }
-
-        func run(_ sql: String) throws {
-            try #require(sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK)
-        }
-
-        func start(_ name: String = "testTotal", arguments: [String]? = nil) -> RunningTest {
-            let test = session.testWillStart(
-                framework: "XCTest", suite: "LedgerTests", name: name,
-                location: name, arguments: arguments, isAlone: false)
-            test.state.withLock { $0.registered.append((directory + "/ledger.sqlite", nil)) }
-            return test
-        }
-
-        func fail(_ test: RunningTest) {
-            session.testDidFail(
-                test, FailureEvent(message: "m", file: "T.swift", line: 1, kind: .assertion))
-        }
-
-        func finish(_ test: RunningTest) {
-            session.testDidFinish(test)
-            session.testsDidFinish()
-        }
-
-        /// Runs a test from its start to its end.
-        func perform(_ name: String = "testTotal", arguments: [String]? = nil, fails: Bool = false) {
-            let test = start(name, arguments: arguments)
-            if fails { fail(test) }
-            session.testDidReachEnd(test)
-            session.testDidPass(test)
-            finish(test)
-        }
-
-        var bundles: [BundleReader] {
-            get throws {
-                guard try FileSystem.status(of: directory + "/artifacts") != nil else { return [] }
-                return try BundleLocator.findings(at: directory + "/artifacts").map {
-                    try BundleReader($0.location, scratchDirectory: directory)
-                }.sorted { $0.metadata.capture.at < $1.metadata.capture.at }
-            }
-        }
-
-        var outcomes: [BundleMetadata.Outcome] { get throws { try bundles.map(\.metadata.outcome) } }
-
-        var isTidy: Bool {
-            get throws {
-                try FileSystem.contents(ofDirectory: directory + "/artifacts")
-                    .allSatisfy {
-                        [".gitignore", ".budget", ".budget-line", ".passed"].contains($0)
-                            || $0.hasSuffix(".zip")
-                    }
-            }
-        }
-    }
+    private typealias World = SessionWorld
 
     private func rows(_ bundle: BundleReader) throws -> Int64? {
         try bundle.rows(ofFirstTableIn: nil)
@@ -146,7 +54,10 @@ import Testing
         let text = String(
             decoding: try passed.archive.contents(of: readMe, limit: 1 << 20), as: UTF8.self)
         #expect(text.contains("as they were at its end: it passed."))
-        #expect(try world.isTidy)
+        #expect(
+            world.left.allSatisfy {
+                [".gitignore", ".budget", ".passed"].contains($0) || $0.hasSuffix(".zip")
+            })
 
         // The test fails again, and passes again.
         world.perform(fails: true)
@@ -299,5 +210,41 @@ import Testing
         let metadata = try #require(try world.bundles.first).metadata
         #expect(metadata.outcome == .failed && metadata.stores.first?.entry != nil)
         #expect(metadata.warnings.isEmpty && metadata.capture.limitsHit.isEmpty)
+    }
+}
+
+extension SessionWorld {
+    fileprivate convenience init(
+        _ passing: CaptureConfiguration.PassingCapture,
+        _ change: (inout CaptureConfiguration) -> Void = { _ in }
+    ) throws {
+        try self.init {
+            $0.capturesPassingTests = passing
+            change(&$0)
+        }
+    }
+
+    /// Runs a test from its start to its end.
+    fileprivate func perform(
+        _ name: String = "testTotal", arguments: [String]? = nil, fails: Bool = false
+    ) {
+        let test = start(name, arguments: arguments)
+        if fails { fail(test) }
+        session.testDidReachEnd(test)
+        session.testDidPass(test)
+        finish(test)
+    }
+
+    fileprivate var bundles: [BundleReader] {
+        get throws {
+            guard try FileSystem.status(of: directory + "/artifacts") != nil else { return [] }
+            return try BundleLocator.findings(at: directory + "/artifacts").map {
+                try BundleReader($0.location, scratchDirectory: directory)
+            }.sorted { $0.metadata.capture.at < $1.metadata.capture.at }
+        }
+    }
+
+    fileprivate var outcomes: [BundleMetadata.Outcome] {
+        get throws { try bundles.map(\.metadata.outcome) }
     }
 }

@@ -23,6 +23,9 @@ import Testing
         let test = world.start()
         test.state.withLock { $0.attachments.append(("a", .bytes([1]))) }
         world.finish(test)
+        let other = world.start()
+        world.session.takeSnapshot("before", of: other)
+        world.finish(other)
         #expect(try FileSystem.status(of: world.directory + "/artifacts") == nil)
     }
 
@@ -121,33 +124,6 @@ import Testing
         world.session.takeSnapshot("late", of: test)
         world.finish(test)
         #expect(try FileSystem.status(of: world.directory + "/artifacts") == nil)
-    }
-
-    @Test func snapshotsOfATestThatPassesLeaveNothing() throws {
-        let world = try World()
-        let test = world.start()
-        world.session.takeSnapshot("before", of: test)
-        world.finish(test)
-        #expect(try FileSystem.status(of: world.directory + "/artifacts") == nil)
-    }
-
-    @Test func theOriginalIsCheckpointedOnlyIfAskedFor() throws {
-        for asked in [false, true] {
-            let world = try World { $0.checkpointsOriginal = asked }
-            try world.run("PRAGMA journal_mode = wal; INSERT INTO t VALUES (2)")
-            let test = world.start()
-            world.fail(test, "m")
-            let wal = FileSystem.regularFile(world.directory + "/ledger.sqlite-wal")
-            world.finish(test)
-            let bundle = try world.bundle()
-            let store = try #require(bundle.metadata.stores.first)
-            #expect(try bundle.rows(ofFirstTableIn: nil) == 2)
-            #expect((wal?.size == 0) == asked)
-            // SQLite's numbers for an emptied WAL.
-            #expect(
-                store.capture.originalCheckpoint
-                    == (asked ? .init(busy: false, log: 0, checkpointed: 0) : nil))
-        }
     }
 
     @Test func everyFailureHasASnapshot() throws {
@@ -256,6 +232,9 @@ import Testing
         let world = try World { $0.mode = .off }
         let test = world.start()
         world.fail(test, "m")
+        world.session.suiteDidFail(
+            framework: "XCTest", suite: "LedgerTests",
+            FailureEvent(message: "m", file: nil, line: nil, kind: .assertion))
         world.finish(test)
         #expect(world.left.isEmpty)
     }
@@ -304,12 +283,30 @@ import Testing
         #expect(messages(try world.bundle()) == ["of the suite"])
     }
 
-    @Test func failureOfASuiteIsIgnoredIfCapturingIsOff() throws {
-        let world = try World { $0.mode = .off }
-        world.session.suiteDidFail(
-            framework: "XCTest", suite: "LedgerTests",
-            FailureEvent(message: "m", file: nil, line: nil, kind: .assertion))
-        world.session.testsDidFinish()
-        #expect(world.left.isEmpty)
+    // MARK: Long messages
+
+    @Test func aLongMessageKeepsItsStartAndItsEnd() {
+        let limit = FailureEvent.maximumMessageBytes
+        let fitting = String(repeating: "m", count: limit)
+        #expect(FailureEvent.cut(fitting) == fitting)
+        let cut = FailureEvent.cut("start" + String(repeating: "m", count: 20_000_000) + "end")
+        #expect(cut.utf8.count <= limit && cut.utf8.count > limit - 100)
+        #expect(cut.hasPrefix("startmmm") && cut.hasSuffix("mmmend"))
+        #expect(cut.contains("\n[19934572 bytes are left out here]\n"))
+    }
+
+    @Test func manyLongMessagesMakeAReadableBundle() throws {
+        let world = try World()
+        let test = world.start()
+        // In JSON, each of these characters takes up six bytes.
+        let message = String(repeating: "\u{1}", count: 100_000)
+        for _ in 0..<60 { world.fail(test, message) }
+        for _ in 0..<10_000 { world.fail(test, "m") }
+        world.finish(test)
+        let metadata = try world.bundle().metadata
+        let warning = try #require(metadata.warnings.first { $0.is(.failuresLeftOut) })
+        let leftOut = 10_060 - metadata.failures.count
+        #expect(leftOut > 0 && warning.parameters["failures"] == .number(Int64(leftOut)))
+        #expect(metadata.failures.first?.message.contains("34564 bytes are left out") == true)
     }
 }

@@ -117,7 +117,7 @@ extension StatementRecord {
         let bytes = Array(sql.utf8)
         var result: [UInt8] = []
         var (copied, isComplete) = (0, true)
-        for parameter in StatementParameter.all(in: bytes) {
+        for parameter in StatementParameter.all(in: sql) {
             guard parameter.number <= values.count, let text = text(values[parameter.number - 1]) else {
                 isComplete = false
                 continue

@@ -146,7 +146,7 @@ extension StatementRecord {
 
     /// The values of the parameters, of which only the start may be known; nil if they were not recorded.
     var knownValues: [BoundValue]? {
-        values ?? (StatementParameter.all(in: Array(sql.utf8)).isEmpty ? [] : nil)
+        values ?? (StatementParameter.all(in: sql).isEmpty ? [] : nil)
     }
 
     /// The table whose rows the statement inserts, updates or deletes, in lower case; nil for others or if uncertain.

@@ -47,7 +47,6 @@ package struct ArtifactsDirectory: Sendable {
         }
     }
 
-    /// The captures of all processes that are not packed yet; none if they can't be listed.
     package var stagingDirectories: [StagingDirectory] { (try? allStagingDirectories()) ?? [] }
 
     /// Lists the captures of all processes that are not packed yet.
@@ -202,10 +201,10 @@ package struct ArtifactsDirectory: Sendable {
         return try FileSystem.status(of: bundle) == nil ? nil : bundle
     }
 
-    /// Returns the metadata of a staging directory of which a bundle is to be made; nil for another one.
+    /// Returns the metadata of a staging directory of which a bundle is to be made.
     ///
-    /// No bundle is made if it exists already, and of copies without metadata. A test that ended without a failure, and
-    /// only asked for snapshots, gets none either.
+    /// No bundle is made if it exists already, of copies without metadata, and of a test that ended without a failure
+    /// and only asked for snapshots.
     func unpacked(_ staging: StagingDirectory.Content) throws(SystemError) -> BundleMetadata? {
         guard try bundle(of: staging) == nil, let metadata = staging.metadata,
             metadata.outcome == .passed || !(metadata.failures.isEmpty && staging.isEnded)
@@ -300,5 +299,28 @@ package enum BundleReaders: String, Sendable, CaseIterable {
         case .group: 0o750
         case .everyone: 0o755
         }
+    }
+}
+
+// Bundles of tests that passed, in the same directory as those of failures.
+
+extension BundleMetadata.Outcome {
+    /// The suffix in the names of bundles with this outcome; nil for no suffix.
+    var nameSuffix: String? { self == .passed ? Self.passed.rawValue : nil }
+}
+
+extension ArtifactsDirectory {
+    /// Computes the maximum size of a passing test's bundle, in bytes; nil if there is no space left.
+    ///
+    /// All bundles of passing tests together take at most half of the directory, so that space is left for failures.
+    package func roomForPassingTest(within limits: DirectoryLimits) -> UInt64? {
+        guard let all = try? DirectoryUsage(of: path),
+            let passing = try? DirectoryUsage(of: path, where: BundleName.isOfPassingTest),
+            all.bundles < limits.bundles, passing.bundles < limits.bundles / 2
+        else { return nil }
+        let room = min(
+            limits.totalBytes - min(all.bytes, limits.totalBytes),
+            limits.totalBytes / 2 - min(passing.bytes, limits.totalBytes / 2))
+        return room > 0 ? room : nil
     }
 }

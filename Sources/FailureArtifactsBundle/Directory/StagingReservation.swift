@@ -76,7 +76,7 @@ package struct StagingReservation: Sendable {
         guard limits.freeBytes > 0, let free = FileSystem.freeBytes(ofVolumeAt: directory.path) else {
             return .max
         }
-        return free.saturatingSubtract(limits.contentFreeBytes)
+        return free.saturatingSubtract(limits.freeBytes)
     }
 
     /// Counts bytes as staged if there is space for them; returns true if it did.
@@ -105,6 +105,130 @@ package struct StagingReservation: Sendable {
         return "It has \(size) bytes, for which no room was left."
     }
 
+    /// Writes the statements of a store to an entry, if there is space for them; returns true if it did.
+    ///
+    /// The images are those of the test's process, as JSON, which the statements' stacks refer to.
+    package mutating func stage(
+        _ records: [StatementRecord], to entry: String, images: @autoclosure () -> String?
+    ) throws(SystemError) -> Bool {
+        let lines = StatementRecord.lines(of: records)
+        guard take(UInt64(lines.count)) else { return false }
+        if records.contains(where: { $0.stack != nil }), let images = images() {
+            try staging.record(images: images)
+        }
+        try FileSystem.write(lines, toNewFile: staging.path(ofEntry: entry))
+        return true
+    }
+
     /// Counts bytes as no longer staged.
     package mutating func giveBack(_ bytes: UInt64) { used = used.saturatingSubtract(bytes) }
+}
+
+/// The limits of an artifacts directory.
+package struct DirectoryLimits: Equatable, Sendable {
+    /// The maximum size of a store that is copied, in bytes.
+    package var storeBytes: UInt64
+    /// The maximum size of one bundle's file, and of its content before compression, in bytes.
+    package var bundleBytes: UInt64
+    /// The maximum size of all bundles together, in bytes.
+    package var totalBytes: UInt64
+    /// The maximum number of bundles.
+    package var bundles: Int
+    /// The number of bytes to leave free on the volume.
+    package var freeBytes: UInt64
+    /// True if the oldest bundles make room for a further failure.
+    ///
+    /// On a CI service nothing is removed, because all bundles are of the same run; the further failure leaves none.
+    package var removesOldest: Bool
+
+    package init(
+        storeBytes: UInt64, bundleBytes: UInt64 = .max, totalBytes: UInt64, bundles: Int,
+        freeBytes: UInt64 = 0, removesOldest: Bool = false
+    ) {
+        self.removesOldest = removesOldest
+        self.storeBytes = storeBytes
+        self.bundleBytes = bundleBytes
+        self.totalBytes = totalBytes
+        self.bundles = bundles
+        self.freeBytes = freeBytes
+    }
+
+    /// Reads the limits from environment variables; missing ones have defaults.
+    package init(_ reader: inout EnvironmentReader) {
+        func bytes(_ limit: Limit, _ fallback: UInt64) -> UInt64 {
+            reader.number(of: limit.rawValue, default: fallback, or: "a number of bytes")
+        }
+        storeBytes = bytes(.storeBytes, 1 << 30)
+        totalBytes = bytes(.totalBytes, 4 << 30)
+        bundles = reader.number(of: Limit.bundles.rawValue, default: 200, or: "a number")
+        bundleBytes = bytes(.bundleBytes, Self.ordinaryBundleBytes(forStoresOf: storeBytes))
+        freeBytes = bytes(.freeBytes, 256 << 20)
+        removesOldest = !reader.hasAny(RunEnvironment.markers)
+    }
+
+    /// The default for ``bundleBytes``: 3 GiB, or three times the largest store, if that is more.
+    package static func ordinaryBundleBytes(forStoresOf storeBytes: UInt64) -> UInt64 {
+        max(3 << 30, storeBytes.saturatingAdd(storeBytes).saturatingAdd(storeBytes))
+    }
+
+    /// One of the limits, identified by its environment variable.
+    package enum Limit: String, Sendable {
+        case storeBytes = "FAILURE_ARTIFACTS_MAX_STORE_BYTES"
+        case bundleBytes = "FAILURE_ARTIFACTS_MAX_BUNDLE_BYTES"
+        case totalBytes = "FAILURE_ARTIFACTS_MAX_TOTAL_BYTES"
+        case bundles = "FAILURE_ARTIFACTS_MAX_BUNDLES"
+        case freeBytes = "FAILURE_ARTIFACTS_MIN_FREE_BYTES"
+
+        /// The limits on available space.
+        package static let ofRoom: [Limit] = [.bundleBytes, .totalBytes, .freeBytes]
+    }
+
+    // MARK: The reserve for descriptions
+
+    // A bundle without copies takes some kilobytes, and still describes what is missing and why.
+
+    /// The maximum size of all bundles with copies, statements or attachments, in bytes.
+    var totalContentBytes: UInt64 { Self.withoutReserve(totalBytes, atMost: 16 << 20) }
+
+    /// The maximum size of the copies, statements and attachments of one bundle, in bytes.
+    var bundleContentBytes: UInt64 { Self.withoutReserve(bundleBytes, atMost: 1 << 20) }
+
+    private static func withoutReserve(_ bytes: UInt64, atMost reserve: UInt64) -> UInt64 {
+        bytes - min(bytes / 4, reserve)
+    }
+}
+
+/// The error for a bundle that would exceed a limit.
+package struct LimitReached: Error, CustomStringConvertible {
+    package let limit: DirectoryLimits.Limit
+    /// The path of the artifacts directory.
+    let path: String
+    let limits: DirectoryLimits
+
+    /// A full sentence.
+    package var description: String {
+        switch limit {
+        case .bundles:
+            "'\(path)' holds as many bundles as it may, \(limits.bundles); further failures leave none "
+                + "(\(limit.rawValue))."
+        case .totalBytes:
+            "The bundles in '\(path)' have as many bytes as they may, \(limits.totalBytes); "
+                + "further failures leave less, or nothing (\(limit.rawValue))."
+        case .bundleBytes, .storeBytes:
+            "The bundle would have more than the \(limits.bundleBytes) bytes that it may have "
+                + "(\(limit.rawValue))."
+        case .freeBytes:
+            "The volume of '\(path)' has hardly more than the \(limits.freeBytes) bytes left that are to be "
+                + "kept free (\(limit.rawValue))."
+        }
+    }
+}
+
+extension UInt64 {
+    func saturatingAdd(_ other: UInt64) -> UInt64 {
+        let (sum, overflow) = addingReportingOverflow(other)
+        return overflow ? .max : sum
+    }
+
+    package func saturatingSubtract(_ other: UInt64) -> UInt64 { self - Swift.min(self, other) }
 }

@@ -36,7 +36,7 @@ package struct BoundValue: Hashable, Sendable {
         var literals = LiteralReader(bytes: Array(expanded))
         var values: [BoundValue] = []
         var copied = 0
-        for parameter in StatementParameter.all(in: text) {
+        for parameter in StatementParameter.all(in: sql) {
             guard literals.skip(text[copied..<parameter.range.lowerBound]), let value = literals.next()
             else { return nil }
             while values.count < parameter.number { values.append(BoundValue(.null)) }
@@ -204,64 +204,29 @@ package struct StatementParameter: Equatable, Sendable {
     /// The number that SQLite gives it, from 1.
     package let number: Int
 
-    /// Finds the parameters in a statement.
-    package static func all(in sql: [UInt8]) -> [StatementParameter] {
+    /// Finds the parameters in a statement; none if one has a number that SQLite refuses.
+    package static func all(in sql: String) -> [StatementParameter] {
         var result: [StatementParameter] = []
-        var names: [ArraySlice<UInt8>: Int] = [:]
+        var names: [String: Int] = [:]
         var last = 0
-        var position = 0
-        func byte(_ offset: Int = 0) -> UInt8 {
-            position + offset < sql.count ? sql[position + offset] : 0
-        }
-        func skip(to end: UInt8) {
-            position += 1
-            while position < sql.count, byte() != end { position += 1 }
-            position += 1
-        }
-        while position < sql.count {
-            let start = position
-            switch byte() {
-            case UInt8(ascii: "'"), UInt8(ascii: "\""), UInt8(ascii: "`"): skip(to: byte())
-            case UInt8(ascii: "["): skip(to: UInt8(ascii: "]"))
-            case UInt8(ascii: "-") where byte(1) == byte(): skip(to: UInt8(ascii: "\n"))
-            case UInt8(ascii: "/") where byte(1) == UInt8(ascii: "*"):
-                position += 2
-                while position < sql.count, byte() != UInt8(ascii: "*") || byte(1) != UInt8(ascii: "/") {
-                    position += 1
-                }
-                position += 2
-            case UInt8(ascii: "?"):
-                position += 1
-                while (0x30...0x39).contains(byte()) { position += 1 }
-                let digits = String(decoding: sql[start + 1..<position], as: UTF8.self)
-                // SQLite's limit, SQLITE_MAX_VARIABLE_NUMBER.
-                guard let number = digits.isEmpty ? last + 1 : Int(digits), (1...32766).contains(number)
-                else { return [] }
-                last = max(last, number)
-                result.append(StatementParameter(range: start..<position, number: number))
-            case UInt8(ascii: ":"), UInt8(ascii: "@"), UInt8(ascii: "$"):
-                position += 1
-                while isWord(byte()) || (byte() == UInt8(ascii: ":") && byte(1) == byte()) {
-                    position += byte() == UInt8(ascii: ":") ? 2 : 1
-                }
-                if position == start + 1 { continue }
-                let name = sql[start..<position]
-                let number = names[name] ?? last + 1
+        var scanner = SQLScanner(sql)
+        while let token = scanner.next() {
+            guard token.kind == .parameter else { continue }
+            let name = scanner.text(of: token)
+            let number: Int?
+            if name.hasPrefix("?") {
+                number = name == "?" ? last + 1 : Int(name.dropFirst())
+            } else if token.range.count > 1 {
+                number = names[name] ?? last + 1
                 names[name] = number
-                last = max(last, number)
-                result.append(StatementParameter(range: start..<position, number: number))
-            case let first where isWord(first):
-                while isWord(byte()) { position += 1 }
-            default: position += 1
+            } else {
+                continue
             }
+            // SQLite's limit, SQLITE_MAX_VARIABLE_NUMBER.
+            guard let number, (1...32766).contains(number) else { return [] }
+            last = max(last, number)
+            result.append(StatementParameter(range: token.range, number: number))
         }
         return result
-    }
-
-    private static func isWord(_ byte: UInt8) -> Bool {
-        switch byte {
-        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "_"), UInt8(ascii: "$"), 0x80...: true
-        default: false
-        }
     }
 }

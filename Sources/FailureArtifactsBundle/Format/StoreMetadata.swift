@@ -117,27 +117,8 @@ extension BundleMetadata {
             /// The duration of the copy, in seconds.
             package var duration: Double
             package var checkpoint: Checkpoint = .none
-            /// The result of the checkpoint of the test's own store; absent if none was requested.
-            package var originalCheckpoint: CheckpointResult?
             /// The reason why there is no copy, as a full sentence; absent if there is one.
             package var reason: String?
-        }
-
-        /// The result that SQLite reports for a checkpoint
-        /// (<https://www.sqlite.org/pragma.html#pragma_wal_checkpoint>).
-        package struct CheckpointResult: Codable, Equatable, Sendable {
-            /// True if another connection kept the checkpoint from completing.
-            package var busy: Bool
-            /// The number of frames in the WAL; −1 if there is no WAL.
-            package var log: Int64
-            /// The number of frames that are now in the database file.
-            package var checkpointed: Int64
-
-            package init(busy: Bool, log: Int64, checkpointed: Int64) {
-                self.busy = busy
-                self.log = log
-                self.checkpointed = checkpointed
-            }
         }
 
         /// The checkpoint that produced one stand-alone file.
@@ -208,5 +189,148 @@ extension BundleMetadata {
             /// The entry in the bundle, uncompressed.
             package var copy: UInt64?
         }
+    }
+}
+
+extension BundleMetadata.Store {
+    /// Describes a captured store.
+    ///
+    /// The description names the entries that exist. The copy took `duration` seconds.
+    package init(
+        _ snapshot: Snapshot, named name: String, originalPath: String?, isShared: Bool,
+        openedBy opener: Opener? = nil, duration: Double, entries: StoreEntries, bytes: UInt64?
+    ) {
+        self.init(
+            name: name, entry: snapshot.method == .described ? nil : entries.copy,
+            committedEntry: snapshot.hasCommittedCopy ? entries.committed : nil,
+            rawEntries: snapshot.rawFiles.isEmpty ? nil : snapshot.rawFiles.map { entries.raw + $0 },
+            originalPath: originalPath, deleted: snapshot.isDeleted ? true : nil,
+            storage: snapshot.storage,
+            shared: isShared ? true : nil, openedBy: opener,
+            journalMode: snapshot.journalMode, vfs: snapshot.vfs,
+            transactionOpen: snapshot.isTransactionOpen,
+            capture: Capture(
+                method: snapshot.method.rawValue, consistent: snapshot.isConsistent,
+                duration: duration,
+                checkpoint: snapshot.foldedJournal ? .copy : .none, reason: snapshot.reason),
+            bytes: Bytes(original: snapshot.originalBytes, wal: snapshot.walBytes, copy: bytes))
+        redactions = snapshot.redaction?.summaries
+        if snapshot.method != .described, let history = snapshot.history {
+            self.history = History(history, in: entries.history)
+        }
+    }
+
+    /// The entries of the store's copies.
+    package var stagedEntries: [String] {
+        [entry, committedEntry, history?.entry].compactMap(\.self) + (rawEntries ?? [])
+    }
+
+    /// Returns the description of the store without its copy, for a copy that could not be kept.
+    package func described(because reason: String) -> BundleMetadata.Store {
+        var result = self
+        result.entry = nil
+        result.committedEntry = nil
+        result.rawEntries = nil
+        result.history = nil
+        result.statements = nil
+        result.redactions = nil
+        result.capture.method = Snapshot.Method.described.rawValue
+        result.capture.consistent = false
+        result.capture.reason = capture.reason ?? reason
+        return result
+    }
+}
+
+/// A generator of unique store names: no two entries of a bundle collide.
+package struct StoreNames {
+    private var names = UniqueNames()
+
+    package init() {}
+
+    /// Returns a name for a store that is safe in a path and was not returned before.
+    package mutating func claim(_ name: String) -> String {
+        names.claim(
+            SafeName.make(from: name, maximumBytes: 150), variants: [StoreEntries.committedSuffix])
+    }
+}
+
+/// The names of a store's entries in a bundle.
+///
+/// The entries of stores with different names from ``StoreNames`` have different names.
+package struct StoreEntries: Sendable {
+    /// The end of the name of a committed copy.
+    package static let committedSuffix = ".committed"
+
+    package let copy: String
+    package let committed: String
+    /// The start of the names of the raw files.
+    package let raw: String
+    package let statements: String
+    package let history: String
+
+    /// Names the entries of a store in `stores`, or in the folder of a snapshot.
+    package init(of name: String, in folder: String) {
+        copy = "\(folder)/\(name).sqlite"
+        committed = "\(folder)/\(name)\(Self.committedSuffix).sqlite"
+        let top = folder == "stores" ? "" : folder + "/"
+        history = "\(top)history/\(name).wal-history"
+        statements = "\(top)statements/\(name).jsonl"
+        // Beside the stand-alone copy, SQLite would take a raw journal for the copy's own.
+        raw = "\(top)raw/\(name).sqlite"
+    }
+}
+
+/// A copy of a store in a bundle: the test's view or the committed state, at one of its failures.
+package struct StoreChoice: Equatable, Sendable {
+    /// The name: `ledger`, `ledger.committed`, or `failure-2/ledger` for a copy in a snapshot.
+    package let name: String
+    /// The entry that holds the copy.
+    package let entry: String
+    /// True if the copy has the committed state, as all other connections saw it.
+    package let isCommitted: Bool
+    package let store: BundleMetadata.Store
+}
+
+extension BundleMetadata {
+    /// The copies in the bundle, in the metadata's order.
+    package var storeChoices: [StoreChoice] {
+        stores.flatMap { $0.choices(prefix: "") }
+            + (snapshots ?? []).flatMap { snapshot in
+                snapshot.stores.flatMap { $0.choices(prefix: snapshot.label + "/") }
+            }
+    }
+
+    /// The entries that the metadata names, in the archive's order, without duplicates.
+    package var entries: [String] {
+        let allStores = stores + (snapshots ?? []).flatMap(\.stores)
+        let names =
+            storeChoices.map(\.entry) + historyEntries + allStores.compactMap(\.statements?.entry)
+            + allStores.flatMap { $0.rawEntries ?? [] }
+            + attachments.compactMap(\.entry)
+        var seen: Set<String> = []
+        return names.filter { seen.insert($0).inserted }
+    }
+
+    /// The history files, in the metadata's order.
+    package var historyEntries: [String] {
+        (stores + (snapshots ?? []).flatMap(\.stores)).compactMap { $0.history?.entry }
+    }
+}
+
+extension BundleMetadata.Store {
+    fileprivate func choices(prefix: String) -> [StoreChoice] {
+        var choices: [StoreChoice] = []
+        if let entry {
+            choices.append(
+                StoreChoice(name: prefix + name, entry: entry, isCommitted: false, store: self))
+        }
+        if let committedEntry {
+            choices.append(
+                StoreChoice(
+                    name: prefix + name + StoreEntries.committedSuffix, entry: committedEntry,
+                    isCommitted: true,
+                    store: self))
+        }
+        return choices
     }
 }

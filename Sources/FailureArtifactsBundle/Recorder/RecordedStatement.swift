@@ -92,16 +92,10 @@ extension RecordedStatement {
 
 /// SQLite's counts of the rows that a connection has inserted, updated and deleted, modulo 2³².
 package struct ChangeCounts: Sendable, Equatable {
-    /// All changes of the connection.
     var total: UInt32
     /// The changes of its last statement that can change rows, without those of triggers, foreign keys and virtual
     /// tables.
     var own: UInt32
-
-    package init(total: UInt32, own: UInt32) {
-        self.total = total
-        self.own = own
-    }
 }
 
 /// The pages that a connection has written to its files; see `failure_artifacts_pages`.
@@ -109,33 +103,24 @@ package struct WrittenPages: Sendable, Equatable {
     var written: UInt32
     var spilled: UInt32
     var version: UInt32
-
-    package init(written: UInt32, spilled: UInt32, version: UInt32) {
-        self.written = written
-        self.spilled = spilled
-        self.version = version
-    }
-
     /// False if the application has reset SQLite's counter.
     var areKnown: Bool { written != failure_artifacts_unknown_count }
 }
 
 /// The state of a connection after its last statement.
 package struct RecordedState: Sendable {
-    package var counts: ChangeCounts
-    /// The pages that it has written.
-    package var pages: WrittenPages
-    /// True if a transaction was open.
-    package var isInTransaction: Bool
+    let counts: ChangeCounts
+    let pages: WrittenPages
+    let isInTransaction: Bool
     /// Its error; nil if it has none, or if not known.
-    package var failure: RecordedStatement.Failure?
+    let failure: RecordedStatement.Failure?
 
     package init(
-        counts: ChangeCounts, pages: WrittenPages, isInTransaction: Bool,
-        failure: RecordedStatement.Failure?
+        totalChanges: UInt32, ownChanges: UInt32, written: UInt32, spilled: UInt32, version: UInt32,
+        isInTransaction: Bool, failure: RecordedStatement.Failure?
     ) {
-        self.counts = counts
-        self.pages = pages
+        counts = ChangeCounts(total: totalChanges, own: ownChanges)
+        pages = WrittenPages(written: written, spilled: spilled, version: version)
         self.isInTransaction = isInTransaction
         self.failure = failure
     }
@@ -385,5 +370,81 @@ extension [RecordedStatement] {
             if !isRepeated { statements.append(statement) }
         }
         return statements.reversed()
+    }
+}
+
+extension RecordedStatement {
+    /// Executions of one statement by the same functions, of which only the first one is known.
+    package struct Repetitions: Sendable, Equatable {
+        /// The number of executions, the first one included.
+        package var count: Int
+        /// The number of the last one; see ``order``.
+        package var lastOrder: UInt64
+    }
+
+    /// The statements that count as one, as in `repetitions.c`.
+    fileprivate struct Kind: Hashable {
+        /// The text without its numbers and strings.
+        let shape: [UInt8]
+        let code: Int32?
+
+        init(_ statement: RecordedStatement) {
+            var shape: [UInt8] = []
+            var (isWord, isString) = (false, false)
+            for byte in statement.sql.utf8 {
+                let isDigit = (0x30...0x39).contains(byte)
+                if byte == UInt8(ascii: "'") {
+                    isString.toggle()
+                } else if !isString, isWord || !isDigit {
+                    shape.append(byte)
+                    isWord =
+                        (0x61...0x7a).contains(byte | 0x20) || byte == UInt8(ascii: "_")
+                        || isWord && isDigit
+                }
+            }
+            self.shape = shape
+            code = statement.failure?.code
+        }
+    }
+}
+
+extension [RecordedStatement] {
+    /// True if there are at least as many as the log of one connection keeps, so that it may lack some.
+    package func reach(_ maximum: Int) -> Bool { count { $0.repetitions == nil } >= maximum }
+
+    /// Adds the last statements up to a number, and counts those before them.
+    ///
+    /// The elements stand for statements that are not in the log, and are older.
+    func followed(by statements: [RecordedStatement], atMost maximum: Int) -> [RecordedStatement] {
+        var result = self
+        // The places of each kind, the last one first.
+        var places: [RecordedStatement.Kind: [Int]] = [:]
+        let excess = statements.dropLast(maximum)
+        if !excess.isEmpty {
+            for index in indices { places[.init(self[index]), default: []].insert(index, at: 0) }
+        }
+        for statement in excess {
+            let kind = RecordedStatement.Kind(statement)
+            let known = places[kind]?.first {
+                statement.addresses.isEmpty || result[$0].addresses == statement.addresses
+            }
+            if let known, let repetitions = result[known].repetitions {
+                result[known].repetitions = .init(
+                    count: repetitions.count + 1, lastOrder: statement.order)
+                result[known].changes = result[known].changes.flatMap { old in
+                    statement.changes.map { old + $0 }
+                }
+            } else {
+                places[kind, default: []].insert(result.count, at: 0)
+                result.append(statement)
+                result[result.count - 1].repetitions = .init(count: 1, lastOrder: statement.order)
+            }
+        }
+        return (result + statements.suffix(maximum)).sorted { $0.order < $1.order }
+    }
+
+    /// Returns the statements of several connections, with at most as many as a log keeps that don't stand for others.
+    package func limited(to maximum: Int) -> [RecordedStatement] {
+        filter { $0.repetitions != nil }.followed(by: filter { $0.repetitions == nil }, atMost: maximum)
     }
 }

@@ -58,22 +58,6 @@ package struct CrashRecovery: Sendable {
         self.redactions = redactions
     }
 
-    func rules(of test: InFlightTest) -> RedactionRules {
-        var rules = redactions
-        rules.add(test.redactions)
-        return rules
-    }
-
-    /// Copies a test's stores to a new staging directory.
-    func copies(
-        of test: InFlightTest, _ statements: RecordedStatements?
-    ) throws -> RecoveredCopies {
-        RecoveredCopies(
-            of: test, statements,
-            in: try StagingReservation(in: directory, of: test.process, within: limits),
-            below: "stores", limits: limits, obeying: rules(of: test))
-    }
-
     // MARK: Processes
 
     /// The living processes that are in the middle of a test, according to their journals.

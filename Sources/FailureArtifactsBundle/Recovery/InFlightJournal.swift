@@ -195,7 +195,6 @@ package final class InFlightJournal: Sendable {
             state.end = 0
             let environment = environment()
             var records: [JournalRecord] = [.process(environment)]
-            if let run = environment.run { records.append(.run(run)) }
             if let file = state.file { records.append(.file(file.identity)) }
             if let images = state.images { records.append(.images(images)) }
             if let rules = state.redactions { records.append(.redactions(rules)) }

@@ -1,15 +1,18 @@
 package import FailureArtifactsSystem
 
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
 /// One line of a process's journal; see ``InFlightJournal``.
 ///
 /// A line consists of fields, separated by tabs. The first field is a letter that identifies the kind of record. In a
 /// field, `\\`, `\t` and `\n` stand for a backslash, a tab and a newline.
-///
 package enum JournalRecord: Equatable, Sendable {
-    /// `P`: the process, from the environment's fields to the variables that identify a CI run.
+    /// `P`: the process, as JSON.
     case process(BundleMetadata.Environment)
-    /// `N`: the identifier of the run that the process belongs to; see ``BundleMetadata/Environment/run``.
-    case run(String)
     /// `F`: the journal's own file. A copy of the file, such as one from a downloaded zip, has another identity.
     case file(FileStatus.Identity)
     /// `R`: redaction rules for copies of the process's stores, as a line of JSON.
@@ -40,13 +43,9 @@ package enum JournalRecord: Equatable, Sendable {
     private var fields: [String] {
         switch self {
         case .process(let environment):
-            let ci = environment.ci
-            let variables = ci?.variables.sorted { $0.key < $1.key } ?? []
-            return [
-                "P", environment.operatingSystem, environment.architecture, environment.swift,
-                environment.sqlite, String(environment.processID),
-            ] + (ci.map { [$0.service] } ?? []) + variables.flatMap { [$0.key, $0.value] }
-        case .run(let identifier): return ["N", identifier]
+            // Strings and numbers can always be encoded.
+            let json = try? JSONEncoder().encode(environment)
+            return ["P"] + (json.map { [String(decoding: $0, as: UTF8.self)] } ?? [])
         case .file(let identity): return ["F", String(identity.device), String(identity.inode)]
         case .redactions(let rules): return ["R", rules]
         case .images(let images): return ["I", images]
@@ -108,21 +107,12 @@ package enum JournalRecord: Equatable, Sendable {
 
     private init?(fields: [String]) {
         switch (fields[0], fields.count) {
-        case ("P", 6...):
-            guard let processID = Int(fields[5]) else { return nil }
-            var environment = BundleMetadata.Environment(
-                operatingSystem: fields[1], architecture: fields[2], swift: fields[3],
-                sqlite: fields[4], processID: processID)
-            if fields.count > 6 {
-                var ci = BundleMetadata.ContinuousIntegration(service: fields[6], variables: [:])
-                for index in stride(from: 7, to: fields.count - 1, by: 2) {
-                    ci.variables[fields[index]] = fields[index + 1]
-                }
-                environment.ci = ci
-            }
+        case ("P", 2):
+            let json = Data(fields[1].utf8)
+            guard
+                let environment = try? JSONDecoder().decode(BundleMetadata.Environment.self, from: json)
+            else { return nil }
             self = .process(environment)
-        case ("N", 2):
-            self = .run(fields[1])
         case ("F", 3):
             guard let device = UInt64(fields[1]), let inode = UInt64(fields[2]) else { return nil }
             self = .file(FileStatus.Identity(device: device, inode: inode))

@@ -3,8 +3,6 @@ internal import FailureArtifactsSystem
 
 /// Copies of a test's stores that another process made.
 struct RecoveredCopies: Sendable {
-    var staging: StagingDirectory { room.staging }
-    private var room: StagingReservation
     private(set) var stores: [BundleMetadata.Store] = []
     private(set) var warnings: [CaptureWarning] = []
     private(set) var limitsHit: Set<String> = []
@@ -12,7 +10,12 @@ struct RecoveredCopies: Sendable {
     private(set) var tests: [BundleMetadata.NumberedTest]?
     /// Some of the values that redactions removed from the copies.
     private(set) var removed = RemovedValues()
+    var staging: StagingDirectory { room.staging }
+    private var room: StagingReservation
+    private let test: InFlightTest
     private let folder: String
+    private let limits: DirectoryLimits
+    private let rules: RedactionRules
     private var testNumbers: Set<JournalRecord.TestID> = []
 
     /// Copies the stores that a journal lists, to the staging directory of a reservation.
@@ -22,67 +25,43 @@ struct RecoveredCopies: Sendable {
         of test: InFlightTest, _ statements: RecordedStatements?, in room: StagingReservation,
         below folder: String, limits: DirectoryLimits, obeying rules: RedactionRules
     ) {
+        self.test = test
         self.room = room
         self.folder = folder
+        self.limits = limits
+        self.rules = rules
         var names = StoreNames()
         // The process's log stays in memory if there are rules. If they were added later, it isn't used.
         let isUsable = folder == "stores" && test.redactions.isEmpty && !rules.concernStores
         let statements = isUsable ? statements : nil
         // The journal doesn't tell whether an earlier test opened a shared store, so databases of frameworks are copied, too.
         for path in test.paths {
-            let name = names.claim(Path.stem(of: Path.name(of: path.path)))
             let identity = try? FileSystem.status(of: path.path)?.identity
             let states = statements?.states.first { $0.file != nil && $0.file == identity }
-            var commits: [RecordedStates.Commit] = []
-            stores.append(
-                copy(path, of: test.process.number, named: name, limits, rules, states, &commits))
-            if let statements {
-                stage(
-                    statements.log(of: path.path, testStartedAfter: test.order), commits,
-                    images: test.images, rules)
-            }
+            let name = names.claim(Path.stem(of: Path.name(of: path.path)))
+            let (store, history) = copy(path, named: name, states)
+            add(store, history, statements?.log(of: path.path, testStartedAfter: test.order))
         }
-        defer {
-            tests = statements?.tests.filter { testNumbers.contains($0.id) }
-            if tests?.isEmpty == true { tests = nil }
-        }
-        guard test.hasMemoryStores else { return }
-        let inMemory = statements?.storesInMemory(testStartedAfter: test.order) ?? []
-        for (log, states) in inMemory {
-            var commits: [RecordedStates.Commit] = []
-            let name = names.claim("memory")
-            let isShared = !test.isAlone || log.records.first?.phase == .earlier
-            let recorded = states.flatMap {
-                recordedStore($0, named: name, isShared: isShared, &commits)
-            }
-            stores.append(recorded ?? Self.lostStore(named: name, isShared: isShared))
-            stage(log, commits, images: test.images, rules)
-        }
-        if inMemory.isEmpty || stores.contains(where: { $0.storage == .memory && $0.entry == nil }) {
-            warnings.add(
-                .memoryStoresLost,
-                "The test had stores in memory, whose content is gone with its process \(test.process.number).",
-                ["process": .number(Int64(test.process.number))])
-        }
+        if test.hasMemoryStores { addStoresInMemory(statements, &names) }
+        let known = statements?.tests.filter { testNumbers.contains($0.id) } ?? []
+        tests = known.isEmpty ? nil : known
     }
 
     private mutating func copy(
-        _ path: InFlightTest.Path, of process: Int32, named name: String, _ limits: DirectoryLimits,
-        _ rules: RedactionRules, _ states: RecordedStates?, _ commits: inout [RecordedStates.Commit]
-    ) -> BundleMetadata.Store {
+        _ path: InFlightTest.Path, named name: String, _ states: RecordedStates?
+    ) -> (BundleMetadata.Store, HistoryRecorder.Summary?) {
         let start = Instant.now
         let entries = StoreEntries(of: name, in: folder)
         var snapshot = Snapshot(storage: .file)
         var bytes: UInt64?
         do {
             let targets = Snapshotter.Targets(
-                copy: try staging.path(ofEntry: entries.copy),
-                committed: nil, raw: staging.file(ofEntry: entries.raw),
+                copy: try staging.path(ofEntry: entries.copy), committed: nil,
+                raw: staging.file(ofEntry: entries.raw),
                 history: folder == "stores" ? staging.file(ofEntry: entries.history) : nil)
             let database = FileSystem.regularFile(path.path)?.size ?? 0
-            let isTooLarge = database > limits.storeBytes
             let maximum =
-                isTooLarge ? limits.storeBytes : room.available(for: database)
+                database > limits.storeBytes ? limits.storeBytes : room.available(for: database)
             var snapshotter = Snapshotter(maximumBytes: min(limits.storeBytes, maximum))
             if rules.concernStores { snapshotter.redactor = StoreRedactor(rules) }
             if rules.leavesOutContent {
@@ -90,15 +69,12 @@ struct RecoveredCopies: Sendable {
             } else {
                 snapshot = ForkGuard.withForksDelayed {
                     snapshotter.capture(
-                        StoreSource(path: path.path, process: process), to: targets)
+                        StoreSource(path: path.path, process: test.process.number), to: targets)
                 }
                 removed.add(snapshot.redaction?.removed ?? RemovedValues())
             }
             bytes = FileSystem.regularFile(targets.copy)?.size
-            if snapshot.method != .described {
-                addHistory(states, to: &snapshot, targets)
-                commits = snapshot.history?.commits ?? []
-            }
+            if snapshot.method != .described { addHistory(states, to: &snapshot, targets) }
         } catch {
             snapshot.reason = "\(error)."
         }
@@ -116,7 +92,7 @@ struct RecoveredCopies: Sendable {
         let store = BundleMetadata.Store(
             snapshot, named: name, originalPath: path.path, isShared: path.isShared,
             openedBy: path.openedBy, duration: start.elapsed, entries: entries, bytes: bytes)
-        return takeRoom(for: store, &commits)
+        return (store, snapshot.history)
     }
 
     /// Adds the recorded states before a copy, if there are any.
@@ -129,11 +105,31 @@ struct RecoveredCopies: Sendable {
             maximumBytes: Snapshotter.maximumHistoryBytes)
     }
 
+    private mutating func addStoresInMemory(
+        _ statements: RecordedStatements?, _ names: inout StoreNames
+    ) {
+        let inMemory = statements?.storesInMemory(testStartedAfter: test.order) ?? []
+        for (log, states) in inMemory {
+            let name = names.claim("memory")
+            let isShared = !test.isAlone || log.records.first?.phase == .earlier
+            if let states, let (store, history) = lastState(states, named: name, isShared: isShared) {
+                add(store, history, log)
+            } else {
+                add(Self.lostStore(named: name, isShared: isShared), nil, log)
+            }
+        }
+        if inMemory.isEmpty || stores.contains(where: { $0.storage == .memory && $0.entry == nil }) {
+            warnings.add(
+                .memoryStoresLost,
+                "The test had stores in memory, whose content is gone with its process \(test.process.number).",
+                ["process": .number(Int64(test.process.number))])
+        }
+    }
+
     /// Writes the last recorded state of a store in memory; nil if it is not complete.
-    private mutating func recordedStore(
-        _ states: RecordedStates, named name: String, isShared: Bool,
-        _ commits: inout [RecordedStates.Commit]
-    ) -> BundleMetadata.Store? {
+    private func lastState(
+        _ states: RecordedStates, named name: String, isShared: Bool
+    ) -> (BundleMetadata.Store, HistoryRecorder.Summary?)? {
         let start = Instant.now
         let entries = StoreEntries(of: name, in: folder)
         var snapshot = Snapshot(storage: .memory)
@@ -146,11 +142,10 @@ struct RecoveredCopies: Sendable {
             snapshot.method = .recorded
             snapshot.isConsistent = true
             addHistory(states, to: &snapshot, targets)
-            commits = snapshot.history?.commits ?? []
             let store = BundleMetadata.Store(
                 snapshot, named: name, originalPath: nil, isShared: isShared, duration: start.elapsed,
                 entries: entries, bytes: FileSystem.regularFile(targets.copy)?.size)
-            return takeRoom(for: store, &commits)
+            return (store, snapshot.history)
         } catch {
             return nil
         }
@@ -166,46 +161,44 @@ struct RecoveredCopies: Sendable {
             bytes: .init())
     }
 
-    /// Writes the statements of the last store.
-    private mutating func stage(
-        _ log: RecordedStatements.Log, _ commits: [RecordedStates.Commit], images: String?,
-        _ rules: RedactionRules
+    /// Adds a store with its statements, without its copy if there is no room for that.
+    private mutating func add(
+        _ store: BundleMetadata.Store, _ history: HistoryRecorder.Summary?,
+        _ log: RecordedStatements.Log?
     ) {
-        guard !log.records.isEmpty, let index = stores.indices.last else { return }
+        var store = store
+        if let shortage = room.takeFiles(of: &store) {
+            let reason = "\(shortage) \(room.limit.rawValue) sets the limit."
+            limitsHit.insert(room.limit.rawValue)
+            warnings.append(.storeNotCopied(store.name, because: reason, limit: room.limit.rawValue))
+            store = store.described(because: reason)
+        }
+        if let log, !log.records.isEmpty {
+            stage(log, store.history?.entry == nil ? [] : history?.commits ?? [], of: &store)
+        }
+        stores.append(store)
+    }
+
+    private mutating func stage(
+        _ log: RecordedStatements.Log, _ commits: [RecordedStates.Commit],
+        of store: inout BundleMetadata.Store
+    ) {
         var records = log.records
         records.noteCommits(commits)
         testNumbers.formUnion(records.compactMap(\.test))
-        // The schema's names aren't known here. Rules that would need them leave out all statements.
-        let lines = StatementRecord.lines(
-            of: StatementRecord.redacted(records, obeying: rules, keeping: []))
-        guard room.take(UInt64(lines.count)) else {
-            limitsHit.insert(room.limit.rawValue)
-            return
-        }
-        let entry = StoreEntries(of: stores[index].name, in: folder).statements
+        let entry = StoreEntries(of: store.name, in: folder).statements
         do throws(SystemError) {
-            if let images { try staging.record(images: images) }
-            try FileSystem.write(lines, toNewFile: staging.path(ofEntry: entry))
-            stores[index].statements = .init(
-                entry: entry, count: log.records.count, limit: log.limit)
+            // The schema's names aren't known here. Rules that would need them leave out all statements.
+            records = StatementRecord.redacted(records, obeying: rules, keeping: [])
+            guard try room.stage(records, to: entry, images: test.images) else {
+                limitsHit.insert(room.limit.rawValue)
+                return
+            }
+            store.statements = .init(entry: entry, count: records.count, limit: log.limit)
         } catch {
             warnings.add(
-                .statementsNotKept,
-                "The statements of '\(stores[index].name)' were not kept: \(error).",
-                ["store": .text(stores[index].name)])
+                .statementsNotKept, "The statements of '\(store.name)' were not kept: \(error).",
+                ["store": .text(store.name)])
         }
-    }
-
-    /// Reserves room for a store's files, or removes them and their entries if there isn't enough.
-    private mutating func takeRoom(
-        for store: BundleMetadata.Store, _ commits: inout [RecordedStates.Commit]
-    ) -> BundleMetadata.Store {
-        var store = store
-        defer { if store.history?.entry == nil { commits = [] } }
-        guard let shortage = room.takeFiles(of: &store) else { return store }
-        let reason = "\(shortage) \(room.limit.rawValue) sets the limit."
-        limitsHit.insert(room.limit.rawValue)
-        warnings.append(.storeNotCopied(store.name, because: reason, limit: room.limit.rawValue))
-        return store.described(because: reason)
     }
 }

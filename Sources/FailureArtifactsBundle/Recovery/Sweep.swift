@@ -101,7 +101,8 @@ struct Sweep {
         _ test: InFlightTest, among running: [BundleMetadata.Test], _ statements: RecordedStatements?
     ) throws {
         let cause = self.cause(test.process).noting(test.identity, among: running)
-        let rules = recovery.rules(of: test)
+        var rules = recovery.redactions
+        rules.add(test.redactions)
         for earlier in try directory.allStagingDirectories() where earlier.process == test.process {
             let content = try earlier.read()
             guard var metadata = content.metadata, metadata.test == test.identity else { continue }
@@ -127,7 +128,10 @@ struct Sweep {
             return try pack(metadata, staging, removed, rules)
         }
         // The test had not failed before.
-        let copies = try recovery.copies(of: test, statements)
+        let copies = RecoveredCopies(
+            of: test, statements,
+            in: try StagingReservation(in: directory, of: test.process, within: recovery.limits),
+            below: "stores", limits: recovery.limits, obeying: rules)
         let metadata = BundleMetadata(recovered: test, copies, cause)
         // Without metadata, a later sweep could not recognise the staging directory and its bundle.
         do throws(SystemError) {
@@ -177,5 +181,95 @@ struct Sweep {
             metadata, from: staging, within: recovery.limits
         ) { result.warnings.append($0) }
         result.bundles.append(bundle)
+    }
+}
+
+// The changes to the metadata of a test whose process made no bundle.
+extension BundleMetadata {
+    /// Describes the content without its entries, and adds a warning, because a limit is reached.
+    mutating func leaveOutContent(because limit: LimitReached) {
+        let reason = "No room was left. \(limit)"
+        warnings.add(.contentNotPacked, reason, ["limit": .text(limit.limit.rawValue)])
+        capture.limitsHit = Set(capture.limitsHit + [limit.limit.rawValue]).sorted()
+        stores = stores.map { $0.described(because: reason) }
+        snapshots = nil
+        attachments = []
+    }
+
+    /// Leaves out the entries that a staging directory lacks, and adds a warning.
+    ///
+    /// Without this, no sweep could make the bundle.
+    mutating func leaveOutWhatIsMissing(in staging: StagingDirectory) throws(SystemError) {
+        var missing: Set<String> = []
+        for entry in entries where try FileSystem.status(of: staging.file(ofEntry: entry)) == nil {
+            missing.insert(entry)
+        }
+        guard !missing.isEmpty else { return }
+        warnings.add(
+            .contentMissing, "What was captured was gone when the bundle was made: \(missing.sorted()).")
+        for index in stores.indices { stores[index].leaveOut(missing) }
+        for index in snapshots?.indices ?? 0..<0 {
+            for store in snapshots?[index].stores.indices ?? 0..<0 {
+                snapshots?[index].stores[store].leaveOut(missing)
+            }
+        }
+        for index in attachments.indices where missing.contains(attachments[index].entry ?? "") {
+            attachments[index].entry = nil
+        }
+    }
+
+    /// Creates the metadata of a test that left only its journal.
+    init(
+        recovered test: InFlightTest, _ copies: RecoveredCopies, _ cause: CrashRecovery.Cause
+    ) {
+        var environment = test.environment ?? RunEnvironment.describe(variables: [:])
+        environment.processID = Int(test.process.number)
+        self.init(
+            test: test.identity, outcome: cause.outcome, fingerprint: "", failures: [],
+            stores: copies.stores, attachments: [], environment: environment,
+            capture: Capture(at: .now, duration: 0, limitsHit: copies.limitsHit.sorted()),
+            warnings: copies.warnings)
+        tests = copies.tests
+        packageRoot = PackageSources.root(
+            ofFailureIn: cause.file,
+            workingDirectory: test.images.flatMap { LoadedImages(json: Array($0.utf8)) }?
+                .workingDirectory
+                ?? "")
+        end(cause)
+    }
+
+    /// Records that the test did not end.
+    mutating func end(_ cause: CrashRecovery.Cause) {
+        outcome = cause.outcome
+        failures.append(
+            Failure(
+                message: cause.message, file: cause.file, line: cause.line, kind: .termination,
+                at: .now))
+        fingerprint = Fingerprint.make(test: self.test, outcome: outcome, first: failures.first)
+        // Other runs of the same crash may have other tests at the same time.
+        if let note = cause.note { failures[failures.count - 1].message += "\n" + note }
+        failures[failures.count - 1].suspects = cause.suspects
+    }
+
+    /// Records that a test did not end, and adds the final copies of its stores, as a snapshot if there is a label.
+    mutating func end(
+        _ cause: CrashRecovery.Cause, with copies: RecoveredCopies, label: String?
+    ) {
+        end(cause)
+        if let label {
+            snapshots =
+                (snapshots ?? []) + [Snapshot(label: label, at: .now, stores: copies.stores)]
+        } else {
+            stores = copies.stores
+            tests = copies.tests
+        }
+        warnings += copies.warnings
+    }
+}
+
+extension BundleMetadata.Store {
+    fileprivate mutating func leaveOut(_ missing: Set<String>) {
+        if missing.contains(statements?.entry ?? "") { statements = nil }
+        if !missing.isDisjoint(with: stagedEntries) { self = described(because: "The copy was gone.") }
     }
 }

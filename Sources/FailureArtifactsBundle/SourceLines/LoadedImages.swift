@@ -17,8 +17,8 @@ package struct LoadedImage: Codable, Equatable, Sendable {
     package var start: UInt64
     /// The address after the last byte of the code.
     package var end: UInt64
-    /// The linker's identifier of the file's content, in hexadecimal; nil if it has none.
-    package var buildID: String?
+    /// The time at which the file was changed last, in nanoseconds since 1970; nil if it isn't known.
+    package var modified: Int64?
 
     /// True for the libraries of Swift's toolchain whose functions keep frame pointers.
     var isOfToolchain: Bool {
@@ -28,7 +28,7 @@ package struct LoadedImage: Codable, Equatable, Sendable {
     }
 
     /// True if the file still has the content that the process loaded.
-    var isUnchanged: Bool { buildID != nil && BuildID.ofFile(path) == buildID }
+    var isUnchanged: Bool { modified != nil && FileSystem.regularFile(path)?.modified == modified }
 }
 
 /// The images through which the stacks of a process can be followed.
@@ -49,19 +49,18 @@ package struct LoadedImages: Codable, Equatable, Sendable {
         withUnsafeMutablePointer(to: &all) { pointer in
             failure_artifacts_each_image(pointer) { context, image in
                 guard let image, let path = image.pointee.path else { return }
-                let buildID = UnsafeRawBufferPointer(
-                    start: image.pointee.build_id, count: image.pointee.build_id_length)
                 context?.assumingMemoryBound(to: [LoadedImage].self).pointee.append(
                     LoadedImage(
                         path: String(cString: path), base: image.pointee.base,
-                        start: image.pointee.start,
-                        end: image.pointee.end, buildID: buildID.isEmpty ? nil : BuildID.text(buildID)))
+                        start: image.pointee.start, end: image.pointee.end))
             }
         }
         let products = Path.directory(of: all.first?.path ?? "") + "/"
-        return LoadedImages(
-            images: all.filter { $0.path.hasPrefix(products) || $0.isOfToolchain },
-            workingDirectory: Path.currentDirectory)
+        all.removeAll { !$0.path.hasPrefix(products) && !$0.isOfToolchain }
+        for index in all.indices {
+            all[index].modified = FileSystem.regularFile(all[index].path)?.modified
+        }
+        return LoadedImages(images: all, workingDirectory: Path.currentDirectory)
     }
 
     /// The images of this process as a line of JSON.

@@ -7,16 +7,6 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// A function at an address, or one that the compiler inlined there.
-package struct SourceFrame: Equatable, Sendable {
-    /// The demangled name; nil if unknown.
-    package var function: String?
-    /// The path of the source file.
-    package var file: String
-    /// The line in that file, counted from 1.
-    package var line: Int
-}
-
 /// Finds the source lines of addresses.
 ///
 /// It runs `llvm-symbolizer`, which is part of Swift's toolchain. The process doesn't notice that program; see
@@ -25,13 +15,13 @@ package final class Symbolizer: Sendable {
     /// An address in a file.
     private struct Place: Hashable {
         let path: String
-        let buildID: String?
+        let modified: Int64?
         let offset: UInt64
     }
 
     private struct State {
         /// The frames of each address that was looked up; none for an address without source.
-        var known: [Place: [SourceFrame]] = [:]
+        var known: [Place: [StatementRecord.Source]] = [:]
         /// True after the program has reached the time limit.
         ///
         /// It isn't run again.
@@ -67,12 +57,12 @@ package final class Symbolizer: Sendable {
     /// directory is an existing one for the program's input and output.
     package func frames(
         at addresses: Set<UInt64>, in images: LoadedImages, scratch directory: String
-    ) -> [UInt64: [SourceFrame]] {
+    ) -> [UInt64: [StatementRecord.Source]] {
         var places: [UInt64: Place] = [:]
         for address in addresses {
             guard let image = images.image(ofCallBefore: address) else { continue }
             places[address] = Place(
-                path: image.path, buildID: image.buildID, offset: address &- image.base)
+                path: image.path, modified: image.modified, offset: address &- image.base)
         }
         let (known, isTooSlow) = state.withLock { ($0.known, $0.isTooSlow) }
         let unknown = Set(places.values).filter { known[$0] == nil }
@@ -149,10 +139,10 @@ package final class Symbolizer: Sendable {
             var Line: Int?
 
             /// Nil for code that the compiler made.
-            var frame: SourceFrame? {
+            var frame: StatementRecord.Source? {
                 guard let FileName, let Line, Line > 0 else { return nil }
-                return SourceFrame(
-                    function: FunctionName.flatMap(Symbolizer.demangled), file: FileName, line: Line)
+                return StatementRecord.Source(
+                    file: FileName, function: FunctionName.flatMap(Symbolizer.demangled), line: Line)
             }
         }
 

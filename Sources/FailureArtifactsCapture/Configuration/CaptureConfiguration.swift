@@ -1,9 +1,12 @@
+internal import FailureArtifactsBundle
+internal import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
+
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
 #else
 public import Foundation
 #endif
-internal import FailureArtifactsSystem
 
 /// The settings of a capture, and the location of its bundles.
 ///
@@ -44,7 +47,7 @@ public struct CaptureConfiguration: Sendable, Equatable {
     }
 
     /// The failures that cause a capture of stores: `FAILURE_ARTIFACTS`, by default the first one.
-    public var mode: Mode
+    public var mode = Mode.firstFailure
     /// The passing tests whose stores are captured, for comparison with a failure: `FAILURE_ARTIFACTS_PASSING`, by
     /// default none.
     ///
@@ -60,20 +63,20 @@ public struct CaptureConfiguration: Sendable, Equatable {
     ///
     /// It is created when the first test is captured. If it can't be created or written to, bundles go to
     /// `failure-artifacts` in the temporary directory. One warning on standard error reports this.
-    public var directory: URL
+    public var directory = URL(filePath: "failure-artifacts", directoryHint: .isDirectory)
     /// The maximum size of a copied store, in bytes: `FAILURE_ARTIFACTS_MAX_STORE_BYTES`, by default 1 GiB.
     ///
     /// Larger stores are described, not copied.
-    public var maximumStoreBytes: UInt64
+    public var maximumStoreBytes: UInt64 = 1 << 30
     /// The maximum total size of the directory's bundles, in bytes: `FAILURE_ARTIFACTS_MAX_TOTAL_BYTES`, by default 4
     /// GiB.
     ///
     /// It applies to all processes of a run together.
-    public var maximumTotalBytes: UInt64
+    public var maximumTotalBytes: UInt64 = 4 << 30
     /// The maximum number of bundles in the directory: `FAILURE_ARTIFACTS_MAX_BUNDLES`, by default 200.
     ///
     /// If there are more, the oldest are removed. On a CI service, later failures leave none instead.
-    public var maximumBundles: Int
+    public var maximumBundles = 200
     /// True outside of CI services.
     var removesOldestBundles = false
     /// The maximum size of a bundle, in bytes: `FAILURE_ARTIFACTS_MAX_BUNDLE_BYTES`.
@@ -85,10 +88,10 @@ public struct CaptureConfiguration: Sendable, Equatable {
     /// MiB.
     ///
     /// If less space is free, stores are described, not copied. A value of 0 means no minimum.
-    public var minimumFreeBytes: UInt64
+    public var minimumFreeBytes: UInt64 = 256 << 20
     /// A Boolean value that indicates whether stores are discovered without registration:
     /// `FAILURE_ARTIFACTS_DISCOVERY`, by default `on`.
-    public var discoversStores: Bool
+    public var discoversStores = true
     /// A Boolean value that indicates whether encrypted stores are copied in plain, through the connections that have
     /// the key; false by default.
     ///
@@ -113,7 +116,7 @@ public struct CaptureConfiguration: Sendable, Equatable {
     ///
     /// A value of 0 turns the log off. A change applies to connections opened afterward. The application may set its own
     /// trace callback (`sqlite3_trace_v2`).
-    public var maximumStatements: Int
+    public var maximumStatements = 1000
     /// A Boolean value that indicates whether the statement log includes the values that were bound to statements:
     /// `FAILURE_ARTIFACTS_VALUES`, by default `on`.
     ///
@@ -141,11 +144,6 @@ public struct CaptureConfiguration: Sendable, Equatable {
     /// If there is more, the newest transactions are kept. `FAILURE_ARTIFACTS_HISTORY=off` sets it to 0. Then no
     /// transactions are recorded of stores opened afterward.
     public var maximumHistoryBytes: UInt64 = 64 << 20
-    /// A Boolean value that indicates whether a failing test's stores are checkpointed after they are copied; false by
-    /// default.
-    ///
-    /// The test can notice the difference: its WAL is emptied, as by `PRAGMA wal_checkpoint(TRUNCATE)`.
-    public var checkpointsOriginal = false
     /// The maximum time that the capture of one store waits for locks and other threads, in seconds; 2 by default.
     public var timeLimitPerStore: Double = 2
     /// The time after which no further store of the same failure is copied, in seconds; 10 by default.
@@ -170,6 +168,9 @@ public struct CaptureConfiguration: Sendable, Equatable {
     /// hash in each bundle. Anyone who has the salt can test which value produces a hash.
     public var redactionSalt: String?
 
+    /// Leaves all defaults.
+    init(base: Void) {}
+
     /// Creates a configuration with the values of the process's environment.
     public init() {
         self = Self.environment.configuration
@@ -187,4 +188,100 @@ public struct CaptureConfiguration: Sendable, Equatable {
     /// The configuration from the process's environment, with full sentences about variables that could not be read.
     package static let environment = parse(
         ProcessEnvironment.variables, workingDirectory: Path.currentDirectory)
+}
+
+extension CaptureConfiguration {
+    /// Reads a configuration from environment variables, and a full sentence for each value that could not be read.
+    ///
+    /// An empty value counts as not set. Relative paths refer to the working directory.
+    package static func parse(
+        _ variables: [String: String], workingDirectory: String
+    ) -> (configuration: CaptureConfiguration, warnings: [String]) {
+        var reader = EnvironmentReader(variables)
+        var configuration = CaptureConfiguration(base: ())
+        configuration.mode = reader.value(
+            of: "FAILURE_ARTIFACTS", default: .firstFailure,
+            or: "one of first-failure, every-failure, off", described: \.rawValue
+        ) { Mode(rawValue: $0) }
+        let directory = reader.value(
+            of: "FAILURE_ARTIFACTS_DIR", default: "failure-artifacts", or: "a path", described: \.self
+        ) { $0 }
+        let limits = DirectoryLimits(&reader)
+        configuration.directory = URL(
+            filePath: Path.join(workingDirectory, directory), directoryHint: .isDirectory)
+        configuration.maximumStoreBytes = limits.storeBytes
+        let ordinary = DirectoryLimits.ordinaryBundleBytes(forStoresOf: limits.storeBytes)
+        configuration.maximumBundleBytes = limits.bundleBytes == ordinary ? nil : limits.bundleBytes
+        configuration.maximumTotalBytes = limits.totalBytes
+        configuration.maximumBundles = limits.bundles
+        configuration.minimumFreeBytes = limits.freeBytes
+        configuration.removesOldestBundles = limits.removesOldest
+        configuration.maximumStatements = reader.number(
+            of: "FAILURE_ARTIFACTS_STATEMENTS", default: configuration.maximumStatements, or: "a number")
+        configuration.discoversStores = reader.isOn("FAILURE_ARTIFACTS_DISCOVERY", default: true)
+        if !reader.isOn("FAILURE_ARTIFACTS_HISTORY", default: true) {
+            configuration.maximumHistoryBytes = 0
+        }
+        configuration.recordsBoundValues = reader.isOn("FAILURE_ARTIFACTS_VALUES", default: true)
+        configuration.recordsSourceLines = reader.isOn(
+            "FAILURE_ARTIFACTS_SOURCE_LINES", default: true)
+        configuration.capturesPassingTests = reader.value(
+            of: "FAILURE_ARTIFACTS_PASSING", default: .never, or: "one of never, retry, always",
+            described: \.rawValue
+        ) { PassingCapture(rawValue: $0) }
+        configuration.sqlitePrefixes = reader.value(
+            of: "FAILURE_ARTIFACTS_SQLITE_PREFIXES", default: [],
+            or: "prefixes of names in C, separated by commas",
+            described: { $0.isEmpty ? "none" : $0.joined(separator: ",") }
+        ) { text in
+            let prefixes = text.split(separator: ",").map(String.init)
+            let isValid = prefixes.allSatisfy {
+                $0.allSatisfy { $0 == "_" || ($0.isASCII && ($0.isLetter || $0.isNumber)) }
+            }
+            return isValid ? prefixes : nil
+        }
+        configuration.readers = Readers(rawValue: BundleReaders(&reader).rawValue) ?? .owner
+        configuration.invariants = reader.value(
+            of: "FAILURE_ARTIFACTS_INVARIANTS", default: nil,
+            or: "a directory of SQL files that can be read",
+            described: { $0?.path(percentEncoded: false) ?? "none" }
+        ) { text in
+            let path = Path.join(workingDirectory, text)
+            guard (try? FileSystem.contents(ofDirectory: path)) != nil else { return nil }
+            return URL(filePath: path, directoryHint: .isDirectory)
+        }
+        guard let file = variables[RedactionRules.variable], !file.isEmpty else {
+            return (configuration, reader.warnings)
+        }
+        do {
+            configuration.setRedactions(try RedactionRules(file: Path.join(workingDirectory, file)))
+            return (configuration, reader.warnings)
+        } catch {
+            // The content to leave out is unknown, so all content is left out.
+            configuration.redactions = [.leaveOutContent]
+            return (
+                configuration,
+                reader.warnings + [
+                    "\(RedactionRules.variable) is '\(file)'. \(error) Of stores, statements and attachments "
+                        + "nothing is kept."
+                ]
+            )
+        }
+    }
+
+    /// Returns a directory of bundles with the configured readers.
+    func artifactsDirectory(at path: String) -> ArtifactsDirectory {
+        ArtifactsDirectory(
+            path: path, readers: BundleReaders(rawValue: readers.rawValue) ?? .owner)
+    }
+
+    /// The limits of the artifacts directory.
+    var limits: DirectoryLimits {
+        DirectoryLimits(
+            storeBytes: maximumStoreBytes,
+            bundleBytes: maximumBundleBytes
+                ?? DirectoryLimits.ordinaryBundleBytes(forStoresOf: maximumStoreBytes),
+            totalBytes: maximumTotalBytes, bundles: maximumBundles, freeBytes: minimumFreeBytes,
+            removesOldest: removesOldestBundles)
+    }
 }

@@ -38,11 +38,6 @@ struct BorrowedHandle {
     let record: UnsafeMutablePointer<failure_artifacts_connection>
     let hasMutex: Bool
 
-    /// Returns the permitted way to read one of its databases without side effects, by the table in reading.h.
-    func permittedReading(of schema: String) -> failure_artifacts_reading {
-        failure_artifacts_permitted_reading(record, schema)
-    }
-
     /// Returns the transaction that the connection has open in a database, from `sqlite3_txn_state`.
     func transaction(in schema: String) -> TransactionState {
         switch failure_artifacts_transaction_state(record, schema) {

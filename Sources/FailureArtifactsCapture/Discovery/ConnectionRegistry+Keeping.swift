@@ -5,8 +5,8 @@ internal import FailureArtifactsSystem
 extension ConnectionRegistry {
     /// Saves content that is about to be lost from now on; see ``SavedState``.
     ///
-    /// - `maximumBytes`: the maximum size of a saved store, in bytes; 0 to save none. If several tests run at
-    ///   the same time, the largest maximum applies to all.
+    /// A store of more bytes than the maximum isn't saved. If several tests run at the same time, the largest maximum
+    /// applies to all.
     @discardableResult
     func beginKeeping(maximumBytes: UInt64) -> PointInTime {
         state.withLock { state in
@@ -19,14 +19,10 @@ extension ConnectionRegistry {
         }
     }
 
-    /// Ends the saving that a test has begun with ``beginKeeping(maximumBytes:)``.
+    /// Ends the saving that a test has begun, and returns the stores that it has left open; nil if there are none.
     ///
-    /// Drops the closed stores of the test. The end of the last running test also drops all other saved data.
-    ///
-    /// Nil if there are none.
-    ///
-    /// - `test`: the test; nil if it has no stores of its own. A store without a known owner may belong to a
-    ///   test that is still running, so it stays.
+    /// Drops the closed stores of the test. One without a known owner may belong to a test that is still running, so it
+    /// stays. The end of the last running test also drops all other saved data.
     @discardableResult
     func endKeeping(of test: TestID? = nil) -> LeftStores? {
         var left: LeftStores?
@@ -60,8 +56,6 @@ extension ConnectionRegistry {
     }
 
     /// Notes the end of a test on each connection that the test has opened or used.
-    ///
-    /// Nil if there are none.
     private static func leave(by test: TestID, _ state: inout State) -> LeftStores? {
         let pointInTime = failure_artifacts_point_in_time()
         var areLeft = false
@@ -91,9 +85,7 @@ extension ConnectionRegistry {
         state.closed.removeAll { $0.owner == test }
     }
 
-    /// Returns the content of a connection's database before a rollback.
-    ///
-    /// Nil if the rollback is not the last operation on the connection.
+    /// Returns the content of a connection's database before a rollback, if that was the last operation on it.
     func imageBeforeRollback(of connection: DiscoveredConnection, _ schema: String) -> SavedState? {
         guard let start = connection.lastUse?.unwoundAt else { return nil }
         return state.withLock { state in
@@ -111,11 +103,6 @@ extension ConnectionRegistry {
                 image.reason == .end && image.schema == access.schema && image.order >= lastUse.order
             }
         }
-    }
-
-    /// Returns the content before a rollback, saved for ended connections to a store that others have open.
-    func imageBeforeRollback(ofEndedConnectionsTo main: DiscoveredConnection.Main) -> SavedState? {
-        state.withLock { $0.endedConnections[main]?.imageBeforeRollback }
     }
 
     // MARK: Events from C
@@ -139,7 +126,8 @@ extension ConnectionRegistry {
             )
         }
         if let connection, connection.leftAt > 0 || connection.isOfAnyTestInMemory {
-            observer?.leftConnectionUsed(LeftConnection(connection))
+            observer?.leftConnectionUsed(
+                UnsafePointer(connection.record.pointee.path), ownedBy: connection.owner)
         }
     }
 }

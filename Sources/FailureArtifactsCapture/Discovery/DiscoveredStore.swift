@@ -12,19 +12,19 @@ struct DiscoveredStore: Sendable {
     }
 
     /// The kind of storage, as far as it is known without reading the store.
-    let storage: Snapshot.Storage
+    private(set) var storage = Snapshot.Storage.file
     /// The database file, absolute; nil for a store in memory or a temporary one.
-    let path: String?
+    private(set) var path: String?
     /// The name of a store whose file, if any, does not provide one.
-    let suggestedName: String?
+    private(set) var suggestedName: String?
     /// The tests that are known to have opened it.
-    let owners: Set<TestID>
+    private(set) var owners: Set<TestID> = []
     /// The tests that are known to have used it and have not ended.
-    let users: Set<TestID>
+    private(set) var users: Set<TestID> = []
     /// The identity of the file that is open; nil if there is no file or it is not known to be open.
-    let identity: FileStatus.Identity?
+    private(set) var identity: FileStatus.Identity?
     /// The files to read its bytes from; nil if it has no file.
-    let files: StoreFiles?
+    private(set) var files: StoreFiles?
     /// The connections to the store, the test's own one first.
     ///
     /// Connections last used by this thread come before the others. In each group, those used last come first.
@@ -32,22 +32,21 @@ struct DiscoveredStore: Sendable {
     /// SQLite doesn't report that a pending SELECT goes on. So if the first connection is in no transaction, a
     /// connection of the same thread with a read transaction comes before it. Only that connection sees its state. In
     /// memory, a connection that writes comes first: while it writes, no other one can read.
-    let accesses: [Access]
+    private(set) var accesses: [Access] = []
     /// The content at the end of its last connection; nil if a file has it.
-    let last: SavedState?
+    private(set) var last: SavedState?
     /// The content before a rollback, if the store was not used after the rollback.
-    let beforeRollback: SavedState?
+    private(set) var beforeRollback: SavedState?
     /// The statements of its ended connections.
-    let endedLogs: KeptLogs
+    private(set) var endedLogs = KeptLogs()
     /// The number of the last one of its ended connections; nil if none is known.
-    let endedConnection: UInt64?
+    private(set) var endedConnection: UInt64?
     /// The last use by those connections, in the order of all connections' statements; 0 for none.
-    let endedUse: UInt64
+    private(set) var endedUse: UInt64 = 0
+}
 
+extension DiscoveredStore {
     /// Creates a store to which no open connection is known.
-    ///
-    /// - `identity`: the identity of the file that an unknown part of the process has open; nil if it is not
-    ///   known to be open.
     init(path: String, identity: FileStatus.Identity? = nil) {
         self.init(path: path, identity: identity, files: StoreFiles(path: path))
     }
@@ -57,9 +56,7 @@ struct DiscoveredStore: Sendable {
         let isInPlace = (try? FileSystem.status(of: file.path)?.identity) == file.status.identity
         self.init(
             path: file.path, identity: file.status.identity,
-            files: isInPlace
-                ? StoreFiles(path: file.path)
-                : StoreFiles(deleted: file))
+            files: isInPlace ? StoreFiles(path: file.path) : StoreFiles(deleted: file))
     }
 
     /// Creates a store from the data left of a closed one.
@@ -73,43 +70,15 @@ struct DiscoveredStore: Sendable {
             storage: closed.path == nil ? .memory : .file, path: closed.path,
             suggestedName: closed.schema == "main" || closed.path != nil ? nil : closed.schema,
             owners: closed.owner.map { [$0] } ?? [],
-            files: isInPlace
-                ? closed.path.map { StoreFiles(path: $0) }
-                : StoreFiles(closed),
+            files: isInPlace ? closed.path.map { StoreFiles(path: $0) } : StoreFiles(closed),
             last: closed.last, beforeRollback: closed.beforeRollback, endedLogs: closed.logs,
-            endedConnection: closed.serial,
-            endedUse: closed.lastUse)
+            endedConnection: closed.serial, endedUse: closed.lastUse)
     }
 
-    /// Creates a store that is only described.
-    ///
-    /// - `path`: the store's file; nil for a store in memory.
+    /// Creates a store that is only described; one without a path is in memory.
     init(describedAt path: String?, named name: String?) {
         self.init(
             storage: path == nil ? .memory : .file, path: path, suggestedName: name, files: nil)
-    }
-
-    private init(
-        storage: Snapshot.Storage = .file, path: String?, suggestedName: String? = nil,
-        owners: Set<TestID> = [], users: Set<TestID> = [], identity: FileStatus.Identity? = nil,
-        files: StoreFiles?,
-        accesses: [Access] = [],
-        last: SavedState? = nil, beforeRollback: SavedState? = nil, endedLogs: KeptLogs = KeptLogs(),
-        endedConnection: UInt64? = nil, endedUse: UInt64 = 0
-    ) {
-        self.storage = storage
-        self.path = path
-        self.suggestedName = suggestedName
-        self.owners = owners
-        self.users = users
-        self.identity = identity
-        self.files = files
-        self.accesses = accesses
-        self.last = last
-        self.beforeRollback = beforeRollback
-        self.endedLogs = endedLogs
-        self.endedConnection = endedConnection
-        self.endedUse = endedUse
     }
 
     /// Creates a store from one database of some open connections.
@@ -138,12 +107,10 @@ struct DiscoveredStore: Sendable {
         if let preferred { sorted.insert(sorted.remove(at: preferred), at: 0) }
         let registry = ConnectionRegistry.shared
         let connection = sorted.first { $0.schema == "main" }?.connection
-        let main = connection?.main
-        let images =
-            sorted.compactMap { registry.imageBeforeRollback(of: $0.connection, $0.schema) }
-            + [main.flatMap { registry.imageBeforeRollback(ofEndedConnectionsTo: $0) }].compactMap(
-                \.self)
-        let latest = images.max { $0.order < $1.order }
+        let ended = connection.map { registry.endedConnections(beside: $0) } ?? EndedConnections()
+        let images = sorted.map { registry.imageBeforeRollback(of: $0.connection, $0.schema) }
+        let latest = (images + [ended.imageBeforeRollback]).compactMap(\.self)
+            .max { $0.order < $1.order }
         // A connection used after the rollback has seen the store rolled back.
         let isUsedSince = latest.map { image in
             uses.contains { ($0.use?.order ?? 0) > image.order && $0.use?.isUnwound == false }
@@ -156,8 +123,7 @@ struct DiscoveredStore: Sendable {
             identity: database.identity, files: database.path.map { StoreFiles(path: $0) },
             accesses: sorted, last: sorted.lazy.compactMap { registry.imageAtEnd(of: $0) }.first,
             beforeRollback: isUsedSince == true ? nil : latest,
-            endedLogs: connection.map { registry.logs(ofEndedConnectionsBeside: $0) } ?? KeptLogs(),
-            endedUse: main.map { registry.lastUse(ofEndedConnectionsTo: $0) } ?? 0)
+            endedLogs: ended.logs, endedUse: ended.lastUse)
     }
 
     /// True if there is anything to copy or to describe.
@@ -171,11 +137,9 @@ struct DiscoveredStore: Sendable {
             ?? owners.min()
     }
 
-    /// True if no connection of another copy of SQLite has it.
     var isOfSystemLibrary: Bool { accesses.allSatisfy { $0.connection.prefix == nil } }
 
-    /// True if statements on it may go unnoticed, because the application has replaced the trace or the copy of
-    /// SQLite has none.
+    /// True if statements on it may go unnoticed; see ``DiscoveredConnection/isUnwatched``.
     var isUnwatched: Bool { accesses.contains { $0.connection.isUnwatched } }
 
     /// The suites of the tests that opened it or whose tasks used it, if tests run at the same time.

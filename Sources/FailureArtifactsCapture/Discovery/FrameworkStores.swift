@@ -24,8 +24,7 @@ struct FrameworkStores: Sendable {
         #if canImport(Darwin)
         let variables = ProcessEnvironment.variables
         return FrameworkStores(
-            areas: [variables["HOME"], variables["CFFIXED_USER_HOME"], variables["TMPDIR"]].compactMap(
-                \.self)
+            areas: ["HOME", "CFFIXED_USER_HOME", "TMPDIR"].compactMap { variables[$0] }
                 + ["/tmp", "/var/tmp", Path.currentDirectory])
         #else
         return FrameworkStores(areas: nil)
@@ -46,8 +45,7 @@ struct FrameworkStores: Sendable {
         _ path: String?, isOfTest: Bool, wasOpenAtStart: Bool
     ) -> String? {
         guard let path, !isOfTest else { return nil }
-        let names = path.split(separator: "/")
-        if let known = Self.known.first(where: { $0.matches(names) }) { return known.reason }
+        if let known = Self.known.first(where: { fnmatch($0.0, path, 0) == 0 }) { return known.1 }
         let components = Self.components(of: path)
         guard let areas, wasOpenAtStart, !Self.isOfApp(components),
             !areas.contains(where: { components.starts(with: $0) })
@@ -72,60 +70,19 @@ struct FrameworkStores: Sendable {
         }
     }
 
-    // MARK: - Known paths
-
-    /// Databases of a framework.
-    private struct Known {
-        /// The directory, or the end of its path.
-        ///
-        /// A `*` at the end of a name stands for any characters.
-        let directory: [Substring]
-        /// True if the directory's path starts at the root.
-        let isAbsolute: Bool
-        /// The files in the directory; nil for all files below it.
-        let names: [Substring]?
-        let reason: String
-
-        init(_ directory: String, _ names: [Substring]?, _ reason: String) {
-            self.directory = directory.split(separator: "/")
-            isAbsolute = directory.hasPrefix("/")
-            self.names = names
-            self.reason = reason
-        }
-
-        func matches(_ path: [Substring]) -> Bool {
-            let last = path.count - directory.count - 1
-            guard last >= 0 else { return false }
-            if let names {
-                guard let name = path.last, names.contains(name) else { return false }
-                return (!isAbsolute || last == 0) && isDirectory(path, at: last)
-            }
-            return (isAbsolute ? 0...0 : 0...last).contains { isDirectory(path, at: $0) }
-        }
-
-        private func isDirectory(_ path: [Substring], at start: Int) -> Bool {
-            zip(directory, path[start...]).allSatisfy { pattern, name in
-                pattern.hasSuffix("*") ? name.hasPrefix(pattern.dropLast()) : pattern == name
-            }
-        }
-    }
-
+    /// The paths of frameworks' databases, as patterns for `fnmatch`, in which `*` also stands for slashes.
     private static let known = [
-        Known("Library/Caches/*", ["Cache.db"], "It is the cache of URLSession."),
-        Known(
-            "Library/HTTPStorages/*", ["httpstorages.sqlite"],
-            "It holds URLSession's data about servers."),
-        Known("Library/Caches/com.apple.*", nil, "It is a cache of the system."),
-        Known("Library/WebKit", nil, "It belongs to WebKit."),
-        Known("Library/Application Support/Google/Measurement", nil, "It belongs to Google Analytics."),
-        Known("/System/Library", nil, "It belongs to the system."),
-        Known("/private/var/db", nil, "It belongs to the system."),
-        Known("pki/nssdb", ["cert9.db", "key4.db"], nss),
-        Known(".pki/nssdb", ["cert9.db", "key4.db"], nss),
-        Known("/var/lib/rpm", ["rpmdb.sqlite"], rpm),
-        Known("/usr/lib/sysimage/rpm", ["rpmdb.sqlite"], rpm),
+        ("*/Library/Caches/*/Cache.db", "It is the cache of URLSession."),
+        ("*/Library/HTTPStorages/*/httpstorages.sqlite", "It holds URLSession's data about servers."),
+        ("*/Library/Caches/com.apple.*", "It is a cache of the system."),
+        ("*/Library/WebKit/*", "It belongs to WebKit."),
+        ("*/Library/Application Support/Google/Measurement/*", "It belongs to Google Analytics."),
+        ("/System/Library/*", "It belongs to the system."),
+        ("/private/var/db/*", "It belongs to the system."),
+        ("*/pki/nssdb/cert9.db", nss), ("*/pki/nssdb/key4.db", nss),
+        ("*/.pki/nssdb/cert9.db", nss), ("*/.pki/nssdb/key4.db", nss),
+        ("/var/lib/rpm/rpmdb.sqlite", rpm), ("/usr/lib/sysimage/rpm/rpmdb.sqlite", rpm),
     ]
-
     private static let nss = "It has the certificates and keys of the library NSS."
     private static let rpm = "It is the list of the packages that RPM has installed."
 }

@@ -24,11 +24,9 @@ extension RecordedState {
     fileprivate init?(_ end: failure_artifacts_log_end) {
         guard end.changes >= 0 else { return nil }
         self.init(
-            counts: ChangeCounts(
-                total: UInt32(truncatingIfNeeded: end.changes),
-                own: UInt32(truncatingIfNeeded: end.own_changes)),
-            pages: WrittenPages(written: end.written, spilled: end.spilled, version: end.version),
-            isInTransaction: end.is_in_transaction,
+            totalChanges: UInt32(truncatingIfNeeded: end.changes),
+            ownChanges: UInt32(truncatingIfNeeded: end.own_changes), written: end.written,
+            spilled: end.spilled, version: end.version, isInTransaction: end.is_in_transaction,
             failure: end.message.map { .init(code: end.code, message: String(cString: $0)) })
     }
 }
@@ -96,78 +94,64 @@ struct KeptLogs: Sendable {
     var statements: [RecordedStatement] { logs.flatMap(\.statements) }
 }
 
-/// The known statements of a connection.
-struct StatementLog {
-    var statements: [RecordedStatement] = []
-    /// True if the last statements were not reported: the application has replaced the trace, or the copy of SQLite is not
-    /// the system's.
-    var isReplaced = false
-    /// True if the statements could not be read, because a thread used the connection all the time.
-    var isUnread = false
-}
-
-extension DiscoveredConnection {
-    /// The last statements, oldest first; empty if a thread uses the connection all the time.
-    var log: StatementLog {
-        let collection = Collection()
-        let context = Unmanaged.passUnretained(collection).toOpaque()
-        var result = StatementLog()
-        // With the connection borrowed, the number of changes by its last statement is known too.
-        let isRead: Void? = try? lend(until: .now, waitsForRest: false) { _ in
-            failure_artifacts_log_read(record.pointee.log, handle, context, Collection.read)
-            result.isReplaced = failure_artifacts_is_unwatched(record)
-        }
-        result.isUnread = isRead == nil
-        for _ in 0..<20 where result.isUnread {
-            let isDone = ConnectionRegistry.shared.withOpenHandle(of: self) { _ in
-                guard failure_artifacts_borrowing_begins(record) else { return false }
-                failure_artifacts_log_read(record.pointee.log, nil, context, Collection.read)
-                result.isReplaced = failure_artifacts_is_unwatched(record)
-                failure_artifacts_borrowing_ends(record)
-                return true
-            }
-            if isDone != false { result.isUnread = false }
-            if isDone != false { break }
-            sleep(microseconds: 200)
-        }
-        result.statements = collection.statements
-        // The connection's later changes may come from statements that are not known.
-        if result.isReplaced {
-            result.statements.indices.last.map { result.statements[$0].changes = nil }
-        }
-        return result
-    }
-}
-
 extension DiscoveredStore {
     /// The last statements of the connections that have or had the store.
     struct Statements: Sendable {
         /// The statements, oldest first.
         var statements: [RecordedStatement] = []
-        /// True if the last statements are missing because the application has replaced the trace.
+        /// True if the last statements were not reported: the application has replaced the trace, or the copy of SQLite
+        /// is not the system's.
         var isReplaced = false
-        /// The prefix of the copy of SQLite that the store's connections belong to, whose statements are not recorded.
+        /// The prefix of the copy of SQLite that the store's connections belong to; nil for the system's.
         ///
-        /// Nil for the system's.
+        /// The statements of another copy are not recorded.
         var prefix: String?
         /// True if statements are missing because too many connections have ended, or one is in use all the time.
         var isCut = false
         /// True if older statements are missing.
         var lacksOlder = false
+
+        /// Adds the statements of an open connection, unless a thread uses it all the time.
+        fileprivate mutating func add(_ connection: DiscoveredConnection) {
+            if let prefix = connection.prefix { self.prefix = prefix }
+            let record = connection.record
+            let collection = Collection()
+            let context = Unmanaged.passUnretained(collection).toOpaque()
+            var isUnwatched = false
+            // With the connection borrowed, the number of changes by its last statement is known too.
+            let isRead: Void? = try? connection.lend(until: .now, waitsForRest: false) { _ in
+                failure_artifacts_log_read(
+                    record.pointee.log, connection.handle, context, Collection.read)
+                isUnwatched = failure_artifacts_is_unwatched(record)
+            }
+            var isUnread = isRead == nil
+            for _ in 0..<20 where isUnread {
+                let isDone = ConnectionRegistry.shared.withOpenHandle(of: connection) { _ in
+                    guard failure_artifacts_borrowing_begins(record) else { return false }
+                    failure_artifacts_log_read(record.pointee.log, nil, context, Collection.read)
+                    isUnwatched = failure_artifacts_is_unwatched(record)
+                    failure_artifacts_borrowing_ends(record)
+                    return true
+                }
+                isUnread = isDone == false
+                if isUnread { sleep(microseconds: 200) }
+            }
+            var log = collection.statements
+            // The connection's later changes may come from statements that are not known.
+            if isUnwatched, let last = log.indices.last { log[last].changes = nil }
+            statements += log
+            isReplaced = isReplaced || isUnwatched
+            isCut = isCut || isUnread
+        }
     }
 
     /// The known statements of the store; to be read on the test's thread.
     var statements: Statements {
         var seen: Set<UInt64> = []
-        let connections = accesses.map(\.connection).filter { seen.insert($0.serial).inserted }
         var result = Statements(
             statements: endedLogs.statements, isCut: endedLogs.isCut, lacksOlder: endedLogs.lacksOlder)
-        for connection in connections {
-            let log = connection.log
-            result.statements += log.statements
-            if let prefix = connection.prefix { result.prefix = prefix }
-            if log.isReplaced { result.isReplaced = true }
-            if log.isUnread { result.isCut = true }
+        for access in accesses where seen.insert(access.connection.serial).inserted {
+            result.add(access.connection)
         }
         result.statements = result.statements.merged()
         return result

@@ -101,7 +101,6 @@ extension Capture {
                     of: found, to: entries.statements, names: snapshot.redaction?.names ?? [],
                     commits: store.history?.entry == nil ? [] : snapshot.history?.commits ?? [], &store)
             }
-            if configuration.checkpointsOriginal { checkpoint(found, &store) }
             return store
         } catch {
             return leaveOut(found, because: "\(error).")
@@ -173,17 +172,12 @@ extension Capture {
                 String?.none
             }
         guard !records.isEmpty || reason != nil else { return }
-        let lines = StatementRecord.lines(
-            of: StatementRecord.redacted(records, obeying: rules, keeping: names))
-        guard room.take(UInt64(lines.count)) else {
-            problems.limitsHit.insert(room.limit.rawValue)
-            return
-        }
+        records = StatementRecord.redacted(records, obeying: rules, keeping: names)
         do {
-            if records.contains(where: { $0.stack != nil }) {
-                try staging.record(images: LoadedImages.currentJSON)
+            guard try room.stage(records, to: entry, images: LoadedImages.currentJSON) else {
+                problems.limitsHit.insert(room.limit.rawValue)
+                return
             }
-            try FileSystem.write(lines, toNewFile: staging.path(ofEntry: entry))
             let isCut = log.lacksOlder || log.statements.reach(configuration.maximumStatements)
             store.statements = .init(
                 entry: entry, count: records.count,
@@ -194,19 +188,6 @@ extension Capture {
         } catch {
             problems.warnings.add(
                 .statementsNotKept, "The statements of '\(found.name)' were not kept: \(error).",
-                ["store": .text(found.name)])
-        }
-    }
-
-    /// Checkpoints the test's own store, after it has been copied.
-    private mutating func checkpoint(_ found: FoundStores.Store, _ store: inout BundleMetadata.Store) {
-        guard store.journalMode == "wal" else { return }
-        do {
-            store.capture.originalCheckpoint = try found.store.checkpoint()
-        } catch {
-            problems.warnings.add(
-                .storeNotCheckpointed,
-                "The store '\(found.name)' could not be checkpointed: \(error.message).",
                 ["store": .text(found.name)])
         }
     }
@@ -266,9 +247,7 @@ extension Capture {
         }
     }
 
-    /// Returns the size of a regular file, in bytes.
-    ///
-    /// Others may be writing to the file. No more than this size is copied.
+    /// Returns the size of a regular file, in bytes; no more than that is copied while others write to it.
     private func size(ofAttachedFile path: String) throws -> UInt64 {
         if let kind = try FileSystem.status(of: path)?.kind, kind != .regular {
             throw CaptureError(description: "'\(path)' is \(kind.noun), and only regular files are read")

@@ -164,14 +164,12 @@ package final class CaptureSession: Sendable {
         }
         guard configuration.watchesStores else { return }
         registry.configureLog(
-            ConnectionRegistry.LogOptions(
-                statements: configuration.maximumStatements, values: configuration.recordsBoundValues,
-                stacks: configuration.recordsSourceLines,
-                histories: configuration.maximumHistoryBytes > 0,
-                // Several processes may write to the directory at the same time.
-                historyBytes: configuration.maximumTotalBytes / 32,
-                freeBytes: max(
-                    configuration.minimumFreeBytes, configuration.minimumFreeBytes &+ (16 << 20))))
+            statements: configuration.maximumStatements, values: configuration.recordsBoundValues,
+            stacks: configuration.recordsSourceLines, histories: configuration.maximumHistoryBytes > 0,
+            // Several processes may write to the directory at the same time.
+            historyBytes: configuration.maximumTotalBytes / 32,
+            freeBytes: max(
+                configuration.minimumFreeBytes, configuration.minimumFreeBytes &+ (16 << 20)))
         failure_artifacts_set_decrypts(configuration.decryptsStores)
         registry.install(observer: self, prefixes: configuration.sqlitePrefixes)
     }
@@ -234,32 +232,86 @@ extension CaptureSession: ConnectionObserver {
     }
 
     /// Registers a connection, and records in the journal that its store is in use, with the owner.
-    func connectionOpened(_ connection: OpenedConnection) {
+    func connectionOpened(
+        _ path: UnsafePointer<CChar>?, register: (_ test: TestID?, _ suite: String?) -> TestID
+    ) {
         let (isOff, journal) = state.withLock { ($0.configuration.mode == .off, $0.inFlight) }
         var test = currentTest
-        let owner: TestID?
+        let owner: TestID
         if let test {
-            owner = connection.register(by: test.id, in: test.isAlone ? nil : test.identity.suite)
+            owner = register(test.id, test.isAlone ? nil : test.identity.suite)
         } else {
-            owner = connection.register(by: nil)
+            owner = register(nil, nil)
         }
         if isOff { return }
-        if owner != test?.id { test = owner.flatMap(runningTest) }
+        if owner != test?.id ?? 0 { test = state.withLock { $0.test(owner) } }
         if let test, !test.isOfThisProcess { return }
-        journal?.storeOpened(connection.path, by: test?.inJournal)
+        journal?.storeOpened(path, by: test?.inJournal)
         finishAtExit()
     }
 
     /// Records in the journal that a store opened by an earlier test is in use.
-    func leftConnectionUsed(_ connection: LeftConnection) {
+    func leftConnectionUsed(_ path: UnsafePointer<CChar>?, ownedBy owner: TestID) {
         if isOff { return }
         let test = currentTest
         if let test, !test.isOfThisProcess { return }
-        let opener = state.withLock { $0.opener(connection.owner) }
-        inFlight?.storeUsed(
-            connection.path.map { String(cString: $0) }, by: test?.inJournal, openedBy: opener)
+        let opener = state.withLock { $0.opener(owner) }
+        inFlight?.storeUsed(path.map { String(cString: $0) }, by: test?.inJournal, openedBy: opener)
         finishAtExit()
     }
+}
 
-    private func runningTest(_ id: TestID) -> RunningTest? { state.withLock { $0.test(id) } }
+/// The tests that failed when they last ran, in this process or in one that left bundles.
+struct EarlierFailures {
+    /// The tests of this process, without their attempt numbers.
+    private var failed: Set<BundleMetadata.Test> = []
+    /// The tests that were captured as passing since then.
+    private var passed: Set<BundleMetadata.Test> = []
+    /// The starts of the names of the bundles that other processes have left.
+    ///
+    /// Tests that differ in their arguments share one.
+    private var stems: Set<String> = []
+    /// The suite of the last test that was looked up, and true if any of its tests may be among the failures.
+    ///
+    /// Composing a bundle's name takes long in a debug build, and most suites have no failures.
+    private var suite: (name: String, hasAny: Bool)?
+
+    var isEmpty: Bool { stems.isEmpty && failed.isEmpty }
+
+    /// Adds the tests of bundles, by their names.
+    mutating func insert(bundles names: [String]) {
+        stems.formUnion(names.compactMap(BundleName.stemOfFailure))
+        suite = nil
+    }
+
+    mutating func insert(_ test: BundleMetadata.Test) {
+        failed.insert(test.ofAnyAttempt)
+        passed.remove(test.ofAnyAttempt)
+    }
+
+    /// Records that a test was captured as passing.
+    mutating func remove(_ test: BundleMetadata.Test) {
+        failed.remove(test.ofAnyAttempt)
+        passed.insert(test.ofAnyAttempt)
+    }
+
+    /// Returns true if the last known outcome of the test may be a failure.
+    mutating func mayContain(_ test: BundleMetadata.Test) -> Bool {
+        if !failed.isEmpty, failed.contains(test.ofAnyAttempt) { return true }
+        if suite?.name != test.suite {
+            let start = SafeName.make(from: test.suite, maximumBytes: 100)
+            suite = (test.suite, stems.contains { $0.hasPrefix(start) })
+        }
+        return suite?.hasAny == true && !passed.contains(test.ofAnyAttempt)
+            && stems.contains(BundleName.stem(of: test))
+    }
+}
+
+extension BundleMetadata.Test {
+    /// The test without its attempt number, which is equal for all attempts.
+    fileprivate var ofAnyAttempt: BundleMetadata.Test {
+        var test = self
+        test.attempt = 0
+        return test
+    }
 }

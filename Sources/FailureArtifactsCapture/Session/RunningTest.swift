@@ -194,23 +194,10 @@ extension FailureEvent {
         guard message.utf8.count > maximumMessageBytes else { return message }
         // The line between the halves takes up less than 100 bytes.
         let half = (maximumMessageBytes - 100) / 2
-        return message.withUTF8Bytes { bytes in
-            var start = half
-            var end = bytes.count - half
-            // A code point isn't divided: its second and later bytes begin with the bits 10.
-            while start > 0, bytes[start] & 0xc0 == 0x80 { start -= 1 }
-            while end < bytes.count, bytes[end] & 0xc0 == 0x80 { end += 1 }
-            return String(decoding: bytes[..<start], as: UTF8.self)
-                + "\n[\(end - start) bytes are left out here]\n"
-                + String(decoding: bytes[end...], as: UTF8.self)
-        }
-    }
-}
-
-extension String {
-    /// Passes the bytes of the text to `body`, without a copy if the text is stored in UTF-8.
-    fileprivate func withUTF8Bytes<Result>(_ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
-        var text = self
-        return text.withUTF8(body)
+        // A code point at a cut becomes U+FFFD.
+        let (start, end) = (message.utf8.prefix(half), message.utf8.suffix(half))
+        return String(decoding: start, as: UTF8.self)
+            + "\n[\(message.utf8.count - 2 * half) bytes are left out here]\n"
+            + String(decoding: end, as: UTF8.self)
     }
 }

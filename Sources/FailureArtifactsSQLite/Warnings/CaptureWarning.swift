@@ -8,7 +8,6 @@ package struct CaptureWarning: Hashable, Sendable {
         // Stores
         case storeNotCopied = "store-not-copied"
         case storeFileReplaced = "store-file-replaced"
-        case storeNotCheckpointed = "store-not-checkpointed"
         case externalFilesLeftOut = "external-files-left-out"
         case memoryStoresLost = "memory-stores-lost"
         case statementsNotKept = "statements-not-kept"

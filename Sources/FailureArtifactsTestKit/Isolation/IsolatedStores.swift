@@ -1,5 +1,7 @@
 internal import FailureArtifactsBundle
 internal import FailureArtifactsCapture
+internal import FailureArtifactsReading
+internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 internal import Foundation
 
@@ -103,6 +105,38 @@ final class IsolatedStores<Store: TestStore>: Sendable {
     }
 }
 
+/// Runs `body` with stores that end after it; if it throws, they end with the test, after the failure is captured.
+func withIsolatedStores<Store: TestStore, Result>(
+    _ placement: StorePlacement, _ body: (IsolatedStores<Store>) throws -> Result
+) throws -> Result {
+    let stores = try IsolatedStores<Store>(named: SafeFileName.ofCurrentTest, placement: placement)
+    let result: Result
+    do {
+        result = try body(stores)
+    } catch {
+        stores.endWithTest()
+        throw error
+    }
+    try stores.end()
+    return result
+}
+
+func withIsolatedStores<Store: TestStore, Result>(
+    _ placement: StorePlacement, isolation: isolated (any Actor)?,
+    _ body: (IsolatedStores<Store>) async throws -> Result
+) async throws -> Result {
+    let stores = try IsolatedStores<Store>(named: SafeFileName.ofCurrentTest, placement: placement)
+    let result: Result
+    do {
+        result = try await body(stores)
+    } catch {
+        stores.endWithTest()
+        throw error
+    }
+    try stores.end()
+    return result
+}
+
 /// Names of files and directories, made from names of tests and stores.
 package enum SafeFileName {
     /// Returns a name that every file system accepts.
@@ -114,5 +148,63 @@ package enum SafeFileName {
     package static var ofCurrentTest: String {
         guard let test = CaptureSession.shared.currentTest?.identity else { return "test" }
         return make(from: "\(test.suite).\(test.name)")
+    }
+}
+
+extension IsolatedStores {
+    /// Calls a closure with two stores as files to compare.
+    func withFiles<Result>(
+        _ a: (name: String, store: Store), _ b: (name: String, store: Store),
+        _ body: (StoreComparison.Side, StoreComparison.Side) throws -> Result
+    ) throws -> Result {
+        let scratch = try FileSystem.createUniqueDirectory(in: path, prefix: "compared-")
+        defer { try? FileSystem.remove(scratch) }
+        return try body(
+            side(of: a.store, named: a.name, scratch: scratch, file: "a.sqlite"),
+            side(of: b.store, named: b.name, scratch: scratch, file: "b.sqlite"))
+    }
+
+    private func side(
+        of store: Store, named name: String, scratch: String, file: String
+    ) throws -> StoreComparison.Side {
+        if case .file(let url) = location(of: name) {
+            return StoreComparison.Side(path: url.path(percentEncoded: false), isPrivate: false)
+        }
+        let copy = Path.join(scratch, file)
+        try store.copy(to: copy)
+        return StoreComparison.Side(path: copy, isPrivate: true)
+    }
+
+    /// Copies the committed content of a store to a new file.
+    func copy(_ store: Store, named name: String, to target: String) throws {
+        if case .file(let url) = location(of: name) {
+            try DatabaseCopy.copy(file: url.path(percentEncoded: false), toNewFile: target)
+        } else {
+            try store.copy(to: target)
+        }
+    }
+}
+
+extension TestStore {
+    /// Copies the content that the store's connection sees to a new file.
+    func copy(to file: String) throws {
+        try withConnection { try DatabaseCopy.copy(connection: $0, toNewFile: file) }
+    }
+}
+
+/// Actions for the orderly exit of the process.
+package enum ProcessExit {
+    private static let actions = Lock<[@Sendable () -> Void]>([])
+    private static let isInstalled: Bool = {
+        atexit {
+            for action in ProcessExit.actions.withLock(\.self).reversed() { action() }
+        } == 0
+    }()
+
+    /// Adds an action; later ones run first.
+    package static func run(_ action: @escaping @Sendable () -> Void) {
+        let process = getpid()
+        actions.withLock { $0.append({ if getpid() == process { action() } }) }
+        _ = isInstalled
     }
 }

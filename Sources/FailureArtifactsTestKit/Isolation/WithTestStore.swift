@@ -1,3 +1,10 @@
+internal import FailureArtifactsBundle
+internal import FailureArtifactsCapture
+internal import FailureArtifactsReading
+internal import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
+public import Foundation
+
 /// Runs a test, or a part of it, with a store of its own.
 ///
 /// ```swift
@@ -25,16 +32,7 @@ public func withTestStore<Store: TestStore, Result>(
     _ type: Store.Type, _ content: StoreContent<Store> = .empty, named name: String = "store",
     placement: StorePlacement = .standard, _ body: (Store) throws -> Result
 ) throws -> Result {
-    let stores = try IsolatedStores<Store>(named: SafeFileName.ofCurrentTest, placement: placement)
-    let result: Result
-    do {
-        result = try body(stores.open(name, content))
-    } catch {
-        stores.endWithTest()
-        throw error
-    }
-    try stores.end()
-    return result
+    try withIsolatedStores(placement) { try body($0.open(name, content)) }
 }
 
 /// Runs an asynchronous test, or a part of it, with a store of its own.
@@ -56,14 +54,97 @@ public func withTestStore<Store: TestStore, Result>(
     placement: StorePlacement = .standard, isolation: isolated (any Actor)? = #isolation,
     _ body: (Store) async throws -> Result
 ) async throws -> Result {
-    let stores = try IsolatedStores<Store>(named: SafeFileName.ofCurrentTest, placement: placement)
-    let result: Result
-    do {
-        result = try await body(stores.open(name, content))
-    } catch {
-        stores.endWithTest()
-        throw error
+    try await withIsolatedStores(placement, isolation: isolation) { stores in
+        try await body(stores.open(name, content))
     }
-    try stores.end()
-    return result
+}
+
+/// A state of a captured store: the one at the failure, or one of its history.
+public enum CapturedState: Hashable, Sendable {
+    /// The state that the failing test saw, with its uncommitted changes.
+    case failure
+    /// The committed state after a number of transactions of the store's history.
+    ///
+    /// 0 is the state before the first transaction. Negative numbers count from the end: -1 is the last state, -2 the
+    /// state one transaction earlier.
+    case commit(Int)
+}
+
+extension StoreContent {
+    /// Returns the content of a captured store.
+    ///
+    /// ```swift
+    /// override var content: StoreContent<SQLiteTestStore> {
+    ///     .restored(from: Bundle.module.url(forResource: "march", withExtension: "zip")!, at: .commit(-2))
+    /// }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - bundle: A bundle, or a directory or zip that contains exactly one.
+    ///   - store: The store's name in the bundle; nil for the first store.
+    ///   - state: The state to restore; by default the state at the failure.
+    /// - Returns: The content. The bundle is read when a store is opened with the content; a bundle, store or state
+    ///   that doesn't exist is an error then.
+    public static func restored(
+        from bundle: URL, store: String? = nil, at state: CapturedState = .failure
+    ) -> StoreContent {
+        let path = bundle.path(percentEncoded: false)
+        return StoreContent { target in
+            do {
+                try CapturedStore.extract(store, at: state, of: path, to: target)
+            } catch {
+                throw TestStoreError(.bundle, TestStoreError.text(error))
+            }
+        }
+    }
+}
+
+extension TestStore {
+    /// Opens a copy of a captured store for the rest of the running test.
+    ///
+    /// The copy is in a new directory. It is closed and removed after the test's end, or at the end of the process if
+    /// no test is known to run. The test need not close it.
+    ///
+    /// - Parameters:
+    ///   - bundle: A bundle, or a directory or zip that contains exactly one.
+    ///   - store: The store's name in the bundle; nil for the first store.
+    ///   - state: The state to restore; by default the state at the failure.
+    /// - Returns: The open store.
+    /// - Throws: A ``TestStoreError`` if there is no such bundle, store or state, or if the copy cannot be opened.
+    public static func restored(
+        from bundle: URL, store: String? = nil, at state: CapturedState = .failure
+    ) throws(TestStoreError) -> Self {
+        let stores = try IsolatedStores<Self>(
+            named: SafeFileName.ofCurrentTest, placement: .onDisk)
+        let opened = try stores.open(
+            store ?? "restored", .restored(from: bundle, store: store, at: state))
+        if let test = CaptureSession.shared.currentTest {
+            test.retain(stores)
+        } else {
+            ProcessExit.run { try? stores.end() }
+        }
+        return opened
+    }
+}
+
+/// Extraction of stores from bundles.
+private enum CapturedStore {
+    static func extract(
+        _ name: String?, at state: CapturedState, of path: String, to target: String
+    ) throws {
+        let scratch = try FileSystem.createUniqueDirectory(
+            in: Path.directory(of: target), prefix: "bundle-")
+        defer { try? FileSystem.remove(scratch) }
+        let bundle = try BundleReader(try BundleLocator.single(at: path), scratchDirectory: scratch)
+        let choice = try bundle.store(named: name)
+        switch state {
+        case .failure: try bundle.extract(entryNamed: choice.entry, toNewFile: target)
+        case .commit(let number):
+            let history = try bundle.extractHistory(of: choice, below: scratch)
+            guard let reference = CommitReference(String(number)) else {
+                throw TestStoreError(.bundle, "\(number) is not the number of a state.")
+            }
+            _ = try history.rebuild(history.state(of: reference), to: target)
+        }
+    }
 }

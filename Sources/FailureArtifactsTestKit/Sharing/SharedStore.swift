@@ -5,6 +5,7 @@ internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 internal import Foundation
+public import XCTest
 
 /// One store that several tests use in turn, and that each has to leave unchanged.
 ///
@@ -186,5 +187,114 @@ public final class SharedStore<Store: TestStore>: Sendable {
 
     private static func name(of test: RunningTest) -> String {
         "\(test.identity.suite).\(test.identity.name)"
+    }
+}
+
+/// A base class for tests that share one store, and that each have to leave it unchanged.
+///
+/// ```swift
+/// let stations = SharedStore<SQLiteTestStore>(.script("CREATE TABLE station (name TEXT)"))
+///
+/// final class StationTests: SharedStoreTestCase<SQLiteTestStore> {
+///     override class var sharedStore: SharedStore<SQLiteTestStore> { stations }
+///
+///     override func tearDownWithError() throws { try store.deleteAllRows() }
+/// }
+/// ```
+///
+/// The store is compared after a test's teardown, unless the test has failed already. A test that leaves changes fails,
+/// and the next test finds the store unchanged.
+open class SharedStoreTestCase<Store: TestStore>: XCTestCase {
+    // Set before and after the test by the thread that runs it.
+    nonisolated(unsafe) private var opened: Store?
+
+    /// The store that the tests of this class use.
+    ///
+    /// Subclasses must override this property.
+    open class var sharedStore: SharedStore<Store> {
+        preconditionFailure("\(self) must override 'sharedStore' of SharedStoreTestCase.")
+    }
+
+    /// A Boolean value that indicates whether a test ends at its first failure; by default false.
+    ///
+    /// Override this property instead of setting `continueAfterFailure` in `setUp`. The kit sets that property before
+    /// `setUp`. On Linux it has no effect: XCTest goes on after a failure.
+    open var stopsAtFirstFailure: Bool { false }
+
+    /// The shared store.
+    ///
+    /// Available from `setUp` to the end of the teardown, on any thread; reading it at another time is a programming
+    /// error.
+    public var store: Store {
+        guard let opened else {
+            preconditionFailure("'store' of SharedStoreTestCase is available only while a test runs.")
+        }
+        return opened
+    }
+
+    /// Runs the test with its setup and teardown, and then checks that the store is unchanged.
+    ///
+    /// XCTest calls this method.
+    open override func invokeTest() {
+        let shared = Self.sharedStore
+        do {
+            opened = try shared.beginAlone()
+        } catch {
+            XCTFail(TestStoreError.text(error), file: shared.file, line: shared.line)
+            return
+        }
+        invoke(stoppingAtFirstFailure: stopsAtFirstFailure) { super.invokeTest() }
+        opened = nil
+        do {
+            try shared.endAlone(of: name, hasFailed: (testRun?.totalFailureCount ?? 0) > 0)
+        } catch {
+            XCTFail(TestStoreError.text(error), file: shared.file, line: shared.line)
+        }
+    }
+}
+
+/// An asynchronous lock: one task at a time holds it; the others wait, in the order of their arrival.
+///
+/// Waiting tasks are suspended and block no thread.
+final class Turns: Sendable {
+    private struct State {
+        var isTaken = false
+        var waiting: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let state = Lock(State())
+
+    /// Waits for the turn, and takes it.
+    func begin() async {
+        await withCheckedContinuation { continuation in
+            let isFree = state.withLock { state in
+                if state.isTaken { state.waiting.append(continuation) }
+                defer { state.isTaken = true }
+                return !state.isTaken
+            }
+            if isFree { continuation.resume() }
+        }
+    }
+
+    /// Takes the turn if it is free, without waiting.
+    ///
+    /// True if the turn was free.
+    func beginAtOnce() -> Bool {
+        state.withLock { state in
+            defer { state.isTaken = true }
+            return !state.isTaken
+        }
+    }
+
+    /// Passes the turn to the next waiting task.
+    func end() {
+        let next: CheckedContinuation<Void, Never>? = state.withLock { state in
+            if state.waiting.isEmpty {
+                state.isTaken = false
+                return nil
+            }
+            return state.waiting.removeFirst()
+        }
+        next?.resume()
     }
 }

@@ -73,21 +73,6 @@ public final class SQLiteTestStore: TestStore {
         try borrow { (connection) throws(TestStoreError) in try connection.execute(sql) }
     }
 
-    /// Runs one statement and returns its rows.
-    ///
-    /// - Parameters:
-    ///   - sql: A single statement; text after it is ignored.
-    ///   - arguments: The values of the statement's parameters `?`, in order.
-    /// - Returns: The rows, each with its values in the order of the columns.
-    /// - Throws: An error if SQLite cannot compile or run the statement, if the number of arguments is wrong, or if the
-    ///   store is closed.
-    @discardableResult
-    public func rows(
-        _ sql: String, _ arguments: SQLiteValue...
-    ) throws(TestStoreError) -> [[SQLiteValue]] {
-        try borrow { (connection) throws(TestStoreError) in try connection.rows(sql, arguments) }
-    }
-
     /// Runs one statement and returns the first value of its first row.
     ///
     /// - Parameters:
@@ -145,4 +130,133 @@ public final class SQLiteTestStore: TestStore {
         }
         return "file:/\(UUID().uuidString)/\(encoded)?vfs=memdb"
     }
+}
+
+/// A value as SQLite stores it (<https://www.sqlite.org/datatype3.html>).
+///
+/// Swift literals are values: `nil`, `1`, `1.5` and `"text"`.
+public enum SQLiteValue: Hashable, Sendable {
+    /// NULL.
+    case null
+    /// An integer of at most 64 bits.
+    case integer(Int64)
+    /// A floating-point number.
+    case real(Double)
+    /// Text; bytes that aren't valid UTF-8 are replaced by U+FFFD.
+    case text(String)
+    /// Bytes.
+    case blob([UInt8])
+}
+
+extension SQLiteValue: ExpressibleByNilLiteral, ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral,
+    ExpressibleByStringLiteral
+{
+    /// Creates NULL.
+    public init(nilLiteral: ()) { self = .null }
+    /// Creates an integer.
+    public init(integerLiteral value: Int64) { self = .integer(value) }
+    /// Creates a floating-point number.
+    public init(floatLiteral value: Double) { self = .real(value) }
+    /// Creates text.
+    public init(stringLiteral value: String) { self = .text(value) }
+}
+
+extension SQLiteValue {
+    /// Reads a column of a statement's current row.
+    init(_ statement: OpaquePointer?, _ column: Int32) {
+        switch sqlite3_column_type(statement, column) {
+        case SQLITE_INTEGER: self = .integer(sqlite3_column_int64(statement, column))
+        case SQLITE_FLOAT: self = .real(sqlite3_column_double(statement, column))
+        case SQLITE_TEXT:
+            let text = sqlite3_column_text(statement, column)
+            let count = Int(sqlite3_column_bytes(statement, column))
+            self = .text(String(decoding: UnsafeBufferPointer(start: text, count: count), as: UTF8.self))
+        case SQLITE_BLOB:
+            let bytes = sqlite3_column_blob(statement, column)
+            let count = bytes == nil ? 0 : Int(sqlite3_column_bytes(statement, column))
+            self = .blob(Array(UnsafeRawBufferPointer(start: bytes, count: count)))
+        default: self = .null
+        }
+    }
+
+    /// Binds the value to a parameter of a statement, counted from 1.
+    func bind(to statement: OpaquePointer?, _ position: Int32) -> Int32 {
+        switch self {
+        case .null: sqlite3_bind_null(statement, position)
+        case .integer(let number): sqlite3_bind_int64(statement, position, number)
+        case .real(let number): sqlite3_bind_double(statement, position, number)
+        case .text(let text):
+            failure_artifacts_bind_text(statement, position, text, UInt64(text.utf8.count))
+        case .blob(let bytes):
+            failure_artifacts_bind_blob(statement, position, bytes, UInt64(bytes.count))
+        }
+    }
+}
+
+/// A connection borrowed from a store, used as any client uses it.
+struct BorrowedConnection {
+    let handle: OpaquePointer
+
+    /// Runs one or more statements and drops their rows.
+    func execute(_ sql: String) throws(TestStoreError) {
+        guard sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK else { throw error(sql) }
+    }
+
+    /// Runs one statement.
+    func rows(_ sql: String, _ arguments: [SQLiteValue] = []) throws(TestStoreError) -> [[SQLiteValue]] {
+        var statement: OpaquePointer?
+        guard sqlite3_prepare_v2(handle, sql, -1, &statement, nil) == SQLITE_OK else { throw error(sql) }
+        defer { sqlite3_finalize(statement) }
+        let expected = Int(sqlite3_bind_parameter_count(statement))
+        guard arguments.count == expected else {
+            throw TestStoreError(
+                .sqlite(SQLITE_RANGE),
+                "The number of values for the parameters of '\(sql)' is \(arguments.count) instead of \(expected)."
+            )
+        }
+        for (index, argument) in arguments.enumerated() {
+            guard argument.bind(to: statement, Int32(index + 1)) == SQLITE_OK else { throw error(sql) }
+        }
+        var rows: [[SQLiteValue]] = []
+        while true {
+            switch sqlite3_step(statement) {
+            case SQLITE_ROW:
+                rows.append((0..<sqlite3_column_count(statement)).map { SQLiteValue(statement, $0) })
+            case SQLITE_DONE: return rows
+            default: throw error(sql)
+            }
+        }
+    }
+
+    /// Returns the texts in the first column.
+    func texts(_ sql: String, _ arguments: [SQLiteValue] = []) throws(TestStoreError) -> [String] {
+        try rows(sql, arguments).compactMap { row in
+            if case .text(let text)? = row.first { return text }
+            return nil
+        }
+    }
+
+    /// Returns the integer in the first row and column; 0 without one.
+    func integer(_ sql: String) throws(TestStoreError) -> Int64 {
+        if case .integer(let number)? = try rows(sql).first?.first { return number }
+        return 0
+    }
+
+    private func error(_ sql: String) -> TestStoreError {
+        TestStoreError(
+            .sqlite(sqlite3_extended_errcode(handle)),
+            "SQLite cannot run '\(sql)': \(String(cString: sqlite3_errmsg(handle))) "
+                + "(SQLite error \(sqlite3_extended_errcode(handle))).")
+    }
+}
+
+/// Returns a name as a quoted identifier of SQL.
+func quoted(_ name: String) -> String {
+    // By scalars: in a String, a quote and a combining mark after it are one character.
+    var result = "\""
+    for scalar in name.unicodeScalars {
+        if scalar == "\"" { result.unicodeScalars.append(scalar) }
+        result.unicodeScalars.append(scalar)
+    }
+    return result + "\""
 }

@@ -1,7 +1,7 @@
 internal import FailureArtifactsReading
-public import Foundation
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
+public import Foundation
 
 /// The initial content of a store: SQL, a database file, a captured store, or closures, in any combination.
 ///

@@ -201,12 +201,6 @@ import Testing
         close(own)
     }
 
-    @Test func aTestInFlightHasABundle() throws {
-        let world = try World()
-        try world.leaveJournal()
-        #expect(try kinds(world.sweep()) == [[.termination]])
-    }
-
     /// The journal has the working directory of the process, and the cause may have a file.
     @Test func aTestInFlightHasItsPackage() throws {
         let world = try World()
@@ -314,15 +308,6 @@ import Testing
         _ = try world.leaveStagingDirectory(taker: .current)
         let result = CrashRecovery(of: world.directory, limits: world.limits).sweep()
         #expect(result.bundles == [] && world.directory.stagingDirectories.count == 1)
-    }
-
-    @Test func whatIsMadeAlreadyCountsOnce() throws {
-        let world = try World()
-        let staging = try world.leaveStagingDirectory()
-        #expect(try DirectoryUsage(of: world.directory.path).bundles == 0)
-        let metadata = try #require(staging.metadata)
-        _ = try world.directory.publish(metadata, from: staging, within: world.limits)
-        #expect(try DirectoryUsage(of: world.directory.path).bundles == 1)
     }
 
     @Test func namesAreReadAsTheyAreWritten() throws {

@@ -9,9 +9,9 @@ import Testing
             BundleMetadata.Environment(
                 operatingSystem: "Linux 6 (a\tb)", architecture: "x86_64", swift: "6.3",
                 sqlite: "3.40.1",
-                processID: 42,
+                processID: 42, run: "1a.2b",
                 ci: .init(service: "GitLab CI", variables: ["CI_JOB_ID": "1", "CI_COMMIT_SHA": ""]))),
-        .run("1a.2b"), .file(FileStatus.Identity(device: .max, inode: 7)),
+        .file(FileStatus.Identity(device: .max, inode: 7)),
         .redactions("{\"tables\":[\"a\\tb\"]}"),
         .began(
             1,

@@ -123,9 +123,9 @@ import Testing
 
     @Test func aRebuiltFileHasNoLines() throws {
         var images = LoadedImages.current
-        images.images[0].buildID = "00"
+        images.images[0].modified = 0
         #expect(try source(of: stackOfMethod(), in: images) == nil)
-        images.images[0].buildID = nil
+        images.images[0].modified = nil
         #expect(try source(of: stackOfMethod(), in: images) == nil)
     }
 
@@ -292,7 +292,7 @@ import Testing
             images: [
                 LoadedImage(
                     path: executable, base: 0, start: 0, end: 1 << 40,
-                    buildID: BuildID.ofFile(executable))
+                    modified: FileSystem.regularFile(executable)?.modified)
             ], workingDirectory: scratch.path)
         let expected = StatementRecord.Source(
             file: "Sources/main.swift", function: "insert(_:)",

@@ -157,7 +157,7 @@ extension StatementLogTests {
     func anApplicationsTracesReceiveTheSameEventsAsWithoutTheProduct(
         statements: Int, reacts: Bool
     ) throws {
-        try withConnection(.init(statements: statements), path: ":memory:") { _ in
+        try withConnection(statements: statements, path: ":memory:") { _ in
             for seed in 0..<300 {
                 var known = try Calls(ApplicationHandle(":memory:"), seed: UInt64(seed))
                 let record = try known.handle.discovered
@@ -183,7 +183,7 @@ extension StatementLogTests {
     }
 
     @Test func theLogIsCompleteBesideAnApplicationsTrace() throws {
-        try withConnection(.init(statements: 3000), path: ":memory:") { handle in
+        try withConnection(statements: 3000, path: ":memory:") { handle in
             try handle.run("CREATE TABLE t(a)")
             let inserts = (1...2000).map { "INSERT INTO t VALUES (\($0))" }
             let heard = try listening(to: handle) { try inserts.forEach { try handle.run($0) } }
@@ -199,7 +199,7 @@ extension StatementLogTests {
     /// The log always asks for the ends of statements.
     @Test(arguments: [SQLITE_TRACE_STMT, SQLITE_TRACE_PROFILE, SQLITE_TRACE_ROW])
     func theEndsOfStatementsAreReportedToWhoAskedForThem(events: Int32) throws {
-        try withConnection(.init(statements: 3000)) { handle in
+        try withConnection(statements: 3000) { handle in
             let heard = try listening(to: handle, events: events) {
                 for _ in 0..<3000 { try handle.run("SELECT 1 WHERE 0") }
             }
@@ -227,7 +227,7 @@ extension StatementLogTests {
             let function = unsafeBitCast(extensionFunction, to: (@convention(c) () -> Void).self)
             sqlite3_auto_extension(function)
             ConnectionRegistry.shared.install()
-            ConnectionRegistry.shared.configureLog(.init(statements: 10))
+            ConnectionRegistry.shared.configureLog(statements: 10)
             for round in 0..<3 {
                 if round == 2 {
                     // From now on it comes after the product's.

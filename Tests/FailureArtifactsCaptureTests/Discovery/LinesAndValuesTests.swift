@@ -46,7 +46,7 @@ extension StatementLogTests {
         throws
     {
         for _ in 0..<20 {
-            try withConnection(.init(statements: 1000, values: true), path: ":memory:") { handle in
+            try withConnection(statements: 1000, values: true, path: ":memory:") { handle in
                 try handle.run("CREATE TABLE item(name, number); CREATE INDEX numbers ON item(number)")
                 try insertMany(fixture, handle)
                 try handle.run("UPDATE item SET name = 'x' WHERE number = 7")
@@ -69,7 +69,7 @@ extension StatementLogTests {
 
     /// Whatever the other statements are, those that failed stay, with their errors.
     @Test func anOldErrorIsKept() throws {
-        try withConnection(.init(statements: 100), path: ":memory:") { handle in
+        try withConnection(statements: 100, path: ":memory:") { handle in
             try handle.run("CREATE TABLE t(a UNIQUE); INSERT INTO t VALUES (1)")
             #expect(handle.failure(of: "INSERT INTO t VALUES (1)") != nil)
             #expect(handle.failure(of: "SELECT b FROM t") != nil)
@@ -85,7 +85,7 @@ extension StatementLogTests {
 
     /// More different statements than a log keeps.
     @Test func ofVeryManyDifferentStatementsTheOldestAreDropped() throws {
-        try withConnection(.init(statements: 100), path: ":memory:") { handle in
+        try withConnection(statements: 100, path: ":memory:") { handle in
             let names = (0..<8000).map { number in
                 String(String(number).map { "abcdefghij".dropFirst(Int(String($0)) ?? 0).first ?? "x" })
             }
@@ -105,7 +105,7 @@ extension StatementLogTests {
     // MARK: Values
 
     @Test(arguments: [false, true]) func valuesAreRecordedUnlessTurnedOff(values: Bool) throws {
-        try withConnection(.init(statements: 10, values: values)) { handle in
+        try withConnection(statements: 10, values: values) { handle in
             let statement = try Prepared(
                 handle, "SELECT ?, ?3 /* ? */, :name, '?', \"?\", :name, ? -- ?")
             statement.bind([1, nil, 2.5, "it's", [UInt8](0..<20)])
@@ -121,7 +121,7 @@ extension StatementLogTests {
     }
 
     @Test func longValuesAreCut() throws {
-        try withConnection(.init(statements: 10, values: true)) { handle in
+        try withConnection(statements: 10, values: true) { handle in
             let text = String(repeating: "it's ä ", count: 2000)
             let statement = try Prepared(handle, "SELECT ?, ?, ?")
             statement.bind([text, [UInt8](repeating: 7, count: 3000), 5])
@@ -140,7 +140,7 @@ extension StatementLogTests {
 
     /// SQLite would take milliseconds to write them.
     @Test func tooLongValuesAreLeftOut() throws {
-        try withConnection(.init(statements: 10, values: true)) { handle in
+        try withConnection(statements: 10, values: true) { handle in
             let limit = sqlite3_limit(handle.handle, SQLITE_LIMIT_LENGTH, -1)
             let statement = try Prepared(handle, "SELECT ?")
             statement.bind([[UInt8](repeating: 7, count: 1 << 20)])
@@ -157,7 +157,7 @@ extension StatementLogTests {
 
     /// Compares the values of random statements with those that were bound.
     @Test func valuesAreThoseThatWereBound() throws {
-        try withConnection(.init(statements: 20, values: true), path: ":memory:") { handle in
+        try withConnection(statements: 20, values: true, path: ":memory:") { handle in
             var random = SplitMix(seed: 7)
             let pieces = [
                 "'?'", "\"a?\"", "[b?]", "/* ? ' */ 1", "-- ' ?\n2", "`c?`", "'it''s ?'", "x'00'",
@@ -195,7 +195,7 @@ extension StatementLogTests {
                 }
                 statement.bind(bound)
                 statement.run()
-                let used = Set(StatementParameter.all(in: Array(sql.utf8)).map(\.number))
+                let used = Set(StatementParameter.all(in: sql).map(\.number))
                 run.append(
                     (
                         sql,
@@ -215,8 +215,10 @@ extension StatementLogTests {
 }
 
 /// A prepared statement of the application.
-final class Prepared {
+final class Prepared: @unchecked Sendable {
     let handle: OpaquePointer
+    /// The address of its text in SQLite's memory.
+    var place: UInt { UInt(bitPattern: sqlite3_sql(handle)) }
 
     init(_ application: ApplicationHandle, _ sql: String) throws {
         var statement: OpaquePointer?

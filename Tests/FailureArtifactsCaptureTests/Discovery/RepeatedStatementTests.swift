@@ -11,31 +11,8 @@ import Testing
 
 /// Statements that are prepared once and run many times: their text is recorded once.
 extension StatementLogTests {
-    /// A prepared statement without values.
-    private final class Statement: @unchecked Sendable {
-        private let handle: OpaquePointer
-
-        init(_ application: ApplicationHandle, _ sql: String) throws {
-            var statement: OpaquePointer?
-            try #require(
-                sqlite3_prepare_v2(application.handle, sql, -1, &statement, nil) == SQLITE_OK, "\(sql)")
-            handle = try #require(statement)
-        }
-
-        deinit { sqlite3_finalize(handle) }
-
-        /// The address of its text in SQLite's memory.
-        var place: UInt { UInt(bitPattern: sqlite3_sql(handle)) }
-
-        @discardableResult
-        func run() -> Int32 {
-            while sqlite3_step(handle) == SQLITE_ROW {}
-            return sqlite3_reset(handle)
-        }
-    }
-
     @Test func areRememberedAsOthersAre() throws {
-        try withConnection(.init(statements: 200)) { handle in
+        try withConnection(statements: 200) { handle in
             try handle.run("CREATE TABLE t(a); CREATE TABLE u(a)")
             try handle.run("CREATE TRIGGER r AFTER DELETE ON t BEGIN INSERT INTO u VALUES (1); END")
             let texts = [
@@ -43,7 +20,7 @@ extension StatementLogTests {
                 "-- one of them\nDELETE FROM t WHERE a = 1",
                 "UPDATE t SET a = 3", "REPLACE INTO t VALUES (4)", "DELETE FROM t",
             ]
-            let prepared = try texts.map { try Statement(handle, $0) }
+            let prepared = try texts.map { try Prepared(handle, $0) }
             for _ in 0..<100 { for statement in prepared { #expect(statement.run() == SQLITE_OK) } }
             let log = try lastStatements(handle)
             let changes = [2, 0, 2, 1, 1, 4]
@@ -57,9 +34,9 @@ extension StatementLogTests {
 
     /// There are more texts than a log knows at a time, so each replaces another.
     @Test func ofManyEachHasItsText() throws {
-        try withConnection(.init(statements: 200)) { handle in
+        try withConnection(statements: 200) { handle in
             let texts = (0..<100).map { "SELECT \($0)" }
-            let prepared = try texts.map { try Statement(handle, $0) }
+            let prepared = try texts.map { try Prepared(handle, $0) }
             var (seed, expected): (UInt64, [String]) = (1, [])
             for _ in 0..<5000 {
                 seed = seed &* 6_364_136_223_846_793_005 &+ 1
@@ -74,11 +51,11 @@ extension StatementLogTests {
 
     /// SQLite frees a statement's text with the statement, and reuses its address for another statement.
     @Test func othersInTheSamePlaceAreToldApart() throws {
-        try withConnection(.init(statements: 200)) { handle in
+        try withConnection(statements: 200) { handle in
             var (places, expected): (Set<UInt>, [String]) = ([], [])
             for number in 1000..<1300 {
                 let sql = "SELECT \(number)"
-                let statement = try Statement(handle, sql)
+                let statement = try Prepared(handle, sql)
                 for _ in 0...number % 3 {
                     statement.run()
                     expected.append(sql)
@@ -93,7 +70,7 @@ extension StatementLogTests {
     /// SQLite reports the actions of a foreign key as if the statement were started again, once per row.
     @Test(arguments: [false, true])
     func whatForeignKeysDoIsPartOfThem(values: Bool) throws {
-        try withConnection(.init(statements: 200, values: values)) { handle in
+        try withConnection(statements: 200, values: values) { handle in
             try handle.run(
                 """
                 PRAGMA foreign_keys = on; CREATE TABLE author(id INTEGER PRIMARY KEY);
@@ -107,7 +84,7 @@ extension StatementLogTests {
                 "UPDATE author SET id = id + 10",
                 "DELETE FROM author", "DELETE FROM author",
             ]
-            let prepared = try texts.map { try Statement(handle, $0) }
+            let prepared = try texts.map { try Prepared(handle, $0) }
             for _ in 0..<3 { for statement in prepared { #expect(statement.run() == SQLITE_OK) } }
             for text in texts { try handle.run(text) }
             let log = try statements(handle).dropFirst(start)
@@ -117,11 +94,11 @@ extension StatementLogTests {
     }
 
     @Test func ofSeveralConnectionsAreMergedByOrder() throws {
-        try withConnection(.init(statements: 100)) { first in
+        try withConnection(statements: 100) { first in
             try first.run("CREATE TABLE t(a)")
             let second = try ApplicationHandle(try #require(try first.discovered.path))
             let handles = [first, second]
-            let prepared = try handles.map { try Statement($0, "INSERT INTO t VALUES (1)") }
+            let prepared = try handles.map { try Prepared($0, "INSERT INTO t VALUES (1)") }
             let turns = [0, 0, 1, 0, 1, 1, 1, 0, 0, 0, 1, 0, 1]
             for turn in turns { prepared[turn].run() }
             let serials = try handles.map { try $0.discovered.serial }
@@ -130,8 +107,8 @@ extension StatementLogTests {
     }
 
     @Test func areBeforeOrAfterATime() throws {
-        try withConnection(.init(statements: 10)) { handle in
-            let statement = try Statement(handle, "SELECT 1")
+        try withConnection(statements: 10) { handle in
+            let statement = try Prepared(handle, "SELECT 1")
             for _ in 0..<3 {
                 let start = ConnectionRegistry.shared.now
                 #expect(try !handle.store.isUsed(since: start))
@@ -143,8 +120,8 @@ extension StatementLogTests {
     }
 
     @Test func ofAnotherThreadAreTold() throws {
-        try withConnection(.init(statements: 10)) { handle in
-            let statement = try Statement(handle, "SELECT 1")
+        try withConnection(statements: 10) { handle in
+            let statement = try Prepared(handle, "SELECT 1")
             for _ in 0..<2 {
                 statement.run()
                 statement.run()
@@ -159,12 +136,12 @@ extension StatementLogTests {
     @Test func thatRollBackLeaveWhatWasThere() throws {
         ConnectionRegistry.shared.beginKeeping(maximumBytes: 1 << 20)
         defer { ConnectionRegistry.shared.endKeeping() }
-        try withConnection(.init(statements: 10)) { handle in
+        try withConnection(statements: 10) { handle in
             try handle.run("CREATE TABLE t(a)")
             let prepared = try ["BEGIN", "INSERT INTO t VALUES (1)", "ROLLBACK"].map {
-                try Statement(handle, $0)
+                try Prepared(handle, $0)
             }
-            let select = try Statement(handle, "SELECT * FROM t")
+            let select = try Prepared(handle, "SELECT * FROM t")
             for _ in 0..<3 {
                 for statement in prepared { statement.run() }
                 #expect(try handle.store.beforeRollback != nil)

@@ -19,7 +19,7 @@ extension StatementLogTests {
     private func withLock(
         values: Bool = false, _ body: (ApplicationHandle, ApplicationHandle) throws -> Void
     ) throws {
-        try withConnection(.init(statements: 6000, values: values)) { handle in
+        try withConnection(statements: 6000, values: values) { handle in
             try handle.run("CREATE TABLE t(a)")
             let other = try ApplicationHandle(try #require(try handle.discovered.path))
             try other.run("BEGIN IMMEDIATE; INSERT INTO t VALUES (0)")
@@ -76,7 +76,7 @@ extension StatementLogTests {
 
     /// A statement that can't be prepared because the schema is locked doesn't start.
     @Test func theStatementBeforeOneThatCannotBePreparedHasNoError() throws {
-        try withConnection(.init(statements: 20)) { handle in
+        try withConnection(statements: 20) { handle in
             try handle.run("CREATE TABLE t(a)")
             let other = try ApplicationHandle(try #require(try handle.discovered.path))
             try handle.run("BEGIN EXCLUSIVE; INSERT INTO t VALUES (1)")
@@ -95,7 +95,7 @@ extension StatementLogTests {
         try withTemporaryDirectory { directory in
             let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_SHAREDCACHE
             let path = directory + "/shared.sqlite"
-            try withConnection(.init(statements: 20), path: path) { _ in
+            try withConnection(statements: 20, path: path) { _ in
                 let writer = try ApplicationHandle(path, flags: flags)
                 try writer.run("CREATE TABLE t(a); INSERT INTO t VALUES (1)")
                 let reader = try ApplicationHandle(path, flags: flags)
@@ -113,7 +113,7 @@ extension StatementLogTests {
     }
 
     @Test func anInterruptedStatementHasItsError() throws {
-        try withConnection(.init(statements: 20)) { handle in
+        try withConnection(statements: 20) { handle in
             sqlite3_create_function_v2(
                 handle.handle, "stop", 0, SQLITE_UTF8, nil,
                 { context, _, _ in sqlite3_interrupt(sqlite3_context_db_handle(context)) }, nil, nil,
@@ -129,7 +129,7 @@ extension StatementLogTests {
 
     @Test(arguments: [false, true])
     func aCommitThatAForeignKeyRejectsHasItsError(byExec: Bool) throws {
-        try withConnection(.init(statements: 20)) { handle in
+        try withConnection(statements: 20) { handle in
             try handle.run("PRAGMA foreign_keys = on; CREATE TABLE a(id INTEGER PRIMARY KEY)")
             try handle.run("CREATE TABLE b(a REFERENCES a DEFERRABLE INITIALLY DEFERRED)")
             try handle.run("BEGIN; INSERT INTO b VALUES (1)")
@@ -149,7 +149,7 @@ extension StatementLogTests {
 
     /// A cursor may fail after other statements have started.
     @Test func anErrorIsThatOfTheStatementThatFailed() throws {
-        try withConnection(.init(statements: 20)) { handle in
+        try withConnection(statements: 20) { handle in
             let sql = "SELECT 1 UNION ALL SELECT abs(-9223372036854775808)"
             var cursor: OpaquePointer?
             try #require(sqlite3_prepare_v2(handle.handle, sql, -1, &cursor, nil) == SQLITE_OK)

@@ -28,7 +28,7 @@ extension StatementLogTests {
     /// The log ceases to observe ends after the first 1,000 statements, and begins again after a pause.
     @Test(arguments: [true, false], [0, 500, 3000])
     func anApplicationsProfileFunctionGetsAllCalls(isDiscovered: Bool, earlier: Int) throws {
-        try withConnection(.init(statements: 10), path: ":memory:") { discovered in
+        try withConnection(statements: 10, path: ":memory:") { discovered in
             if !isDiscovered { failure_artifacts_discovery_pause() }
             let handle = isDiscovered ? discovered : try ApplicationHandle(":memory:")
             if !isDiscovered { failure_artifacts_discovery_resume() }
@@ -60,7 +60,7 @@ extension StatementLogTests {
             sqlite3_auto_extension(
                 unsafeBitCast(extensionFunction, to: (@convention(c) () -> Void).self))
             ConnectionRegistry.shared.install()
-            ConnectionRegistry.shared.configureLog(.init(statements: 10))
+            ConnectionRegistry.shared.configureLog(statements: 10)
             for _ in 0..<2 {
                 let handle = try ApplicationHandle(":memory:")
                 profileCalls = 0
@@ -77,7 +77,7 @@ extension StatementLogTests {
     private static let counters = [SQLITE_STMTSTATUS_FULLSCAN_STEP, SQLITE_STMTSTATUS_SORT]
 
     @Test func aCounterThatTheApplicationResetsIsLeftOut() throws {
-        try withConnection(.init(statements: 10)) { handle in
+        try withConnection(statements: 10) { handle in
             try handle.run("CREATE TABLE t(a)")
             try handle.run(
                 "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 3000) "
@@ -104,7 +104,7 @@ extension StatementLogTests {
 
     @Test(arguments: [false, true])
     func writtenPagesAreLeftOutOnceTheApplicationResetsTheirCounter(isInTransaction: Bool) throws {
-        try withConnection(.init(statements: 100)) { handle in
+        try withConnection(statements: 100) { handle in
             #expect(try handle.value("PRAGMA journal_mode = wal") == "wal")
             try handle.run("CREATE TABLE t(a)")
             try handle.run("INSERT INTO t VALUES (0)")

@@ -16,7 +16,7 @@ extension StatementLogTests {
     }
 
     @Test func theEndHasTheCountsOfThatRun() throws {
-        try withConnection(.init(statements: 10)) { handle in
+        try withConnection(statements: 10) { handle in
             try handle.run("CREATE TABLE t(a)")
             try handle.run("CREATE TABLE u(a)")
             try handle.run("INSERT INTO t \(numbers(2000))")
@@ -42,7 +42,7 @@ extension StatementLogTests {
 
     /// SQLite names neither the connection nor more than the start of a long statement.
     @Test func aStatementThatCannotBePreparedIsListedWithItsError() throws {
-        try withConnection(.init(statements: 200)) { handle in
+        try withConnection(statements: 200) { handle in
             try handle.run("CREATE TABLE t(a); INSERT INTO t VALUES (1), (2)")
             let long = "SELECT '" + String(repeating: "é", count: 200) + "' FROM missing"
             for sql in ["SELECT a FROM missing", "UPDATE t SET b = 1", "SELEC 1", long] {
@@ -69,7 +69,7 @@ extension StatementLogTests {
 
     /// The log grows by chunks of 32 KiB, and an error may come at the end of one.
     @Test func aStatementThatCannotBePreparedIsListedWhereverTheLogEnds() throws {
-        try withConnection(.init(statements: 2000, stacks: true)) { handle in
+        try withConnection(statements: 2000, stacks: true) { handle in
             try handle.run("CREATE TABLE t(a)")
             let texts = (0..<600).map { "SELECT \($0) FROM missing" }
             for text in texts {
@@ -87,7 +87,7 @@ extension StatementLogTests {
     @Test func aStatementThatIsPreparedAgainHasNotFailed() throws {
         try withTemporaryDirectory { directory in
             let path = "\(directory)/a.sqlite"
-            try withConnection(.init(statements: 200), path: path) { handle in
+            try withConnection(statements: 200, path: path) { handle in
                 let other = try ApplicationHandle(path)
                 #expect(other.text("SELECT count(*) FROM sqlite_master") == "0")
                 try handle.run("CREATE TABLE t(a)")
@@ -106,7 +106,7 @@ extension StatementLogTests {
     @Test(arguments: [":memory:", nil], [0, 3000]) func aCommitThatFailsIsMarked(
         path: String?, others: Int
     ) throws {
-        try withConnection(.init(statements: 200), path: path) { handle in
+        try withConnection(statements: 200, path: path) { handle in
             try handle.run("PRAGMA foreign_keys = on; CREATE TABLE a(id INTEGER PRIMARY KEY)")
             try handle.run("CREATE TABLE b(a REFERENCES a DEFERRABLE INITIALLY DEFERRED)")
             for _ in 0..<others { try handle.run("SELECT 1") }
@@ -136,7 +136,7 @@ extension StatementLogTests {
     @Test func aCommitThatFindsTheStoreLockedIsMarked() throws {
         try withTemporaryDirectory { directory in
             let path = directory + "/log.sqlite"
-            try withConnection(.init(statements: 200), path: path) { handle in
+            try withConnection(statements: 200, path: path) { handle in
                 try handle.run("CREATE TABLE t(a)")
                 let other = try ApplicationHandle(path)
                 try other.run("BEGIN; SELECT * FROM t")
@@ -154,7 +154,7 @@ extension StatementLogTests {
     /// A chunk has space for the error of its last statement, with its stack, wherever that one is.
     @Test func noErrorIsLostWhereAChunkIsFull() throws {
         let count = 6000
-        try withConnection(.init(statements: 2 * count), path: ":memory:") { handle in
+        try withConnection(statements: 2 * count, path: ":memory:") { handle in
             try handle.run("CREATE TABLE t(a UNIQUE)")
             try handle.run("INSERT INTO t VALUES (1)")
             func prepare(_ sql: String) throws -> OpaquePointer? {
@@ -181,7 +181,7 @@ extension StatementLogTests {
     }
 
     @Test func theTimesAreExact() throws {
-        try withConnection(.init(statements: 10)) { handle in
+        try withConnection(statements: 10) { handle in
             try handle.run("CREATE TABLE t(a)")
             let before = Date.now.timeIntervalSince1970
             try handle.run("INSERT INTO t \(numbers(20_000))")
@@ -203,7 +203,7 @@ extension StatementLogTests {
     }
 
     @Test func eachHasThePagesThatItWrote() throws {
-        try withConnection(.init(statements: 100)) { handle in
+        try withConnection(statements: 100) { handle in
             #expect(try handle.value("PRAGMA journal_mode = wal") == "wal")
             try handle.run("CREATE TABLE t(id INTEGER PRIMARY KEY, a)")
             try handle.run("INSERT INTO t VALUES (1, 'x')")
@@ -259,8 +259,8 @@ extension StatementLogTests {
     }
 
     @Test func theStackLeadsToTheCaller() async throws {
-        ConnectionRegistry.shared.configureLog(.init(statements: 100))
-        defer { ConnectionRegistry.shared.configureLog(.init(statements: 0)) }
+        ConnectionRegistry.shared.configureLog(statements: 100)
+        defer { ConnectionRegistry.shared.configureLog(statements: 0) }
         let opened = try ApplicationHandle(":memory:")
         try opened.run("CREATE TABLE t(a)")
         try await Task.detached { try opened.run("INSERT INTO t VALUES ('task')") }.value
@@ -286,7 +286,7 @@ extension StatementLogTests {
     /// The frames of SQLite are remembered; what is outside of them differs with each call.
     @Test func eachStackIsThatOfItsOwnCall() throws {
         let depths = [0, 7, 3, 0, 12, 5, 1]
-        try withConnection(.init(statements: 100), path: ":memory:") { handle in
+        try withConnection(statements: 100, path: ":memory:") { handle in
             var prepared: OpaquePointer?
             defer { sqlite3_finalize(prepared) }
             sqlite3_prepare_v2(handle.handle, "SELECT 'step'", -1, &prepared, nil)
@@ -321,7 +321,7 @@ extension StatementLogTests {
     }
 
     @Test func withoutSourceLinesThereAreNoStacks() throws {
-        try withConnection(.init(statements: 10, stacks: false)) { handle in
+        try withConnection(statements: 10, stacks: false) { handle in
             try handle.run("CREATE TABLE t(a)")
             #expect(try statements(handle).allSatisfy { $0.addresses.isEmpty && $0.end != nil })
         }
@@ -330,7 +330,7 @@ extension StatementLogTests {
     /// A walk takes more than 0.05 µs on any machine, and a loop may spend a hundredth of its time on it.
     @Test func stacksHaveABudget() throws {
         let count = 50_000
-        try withConnection(.init(statements: count), path: ":memory:") { handle in
+        try withConnection(statements: count, path: ":memory:") { handle in
             var statement: OpaquePointer?
             defer { sqlite3_finalize(statement) }
             try #require(sqlite3_prepare_v2(handle.handle, "SELECT 1", -1, &statement, nil) == SQLITE_OK)
@@ -362,7 +362,7 @@ extension StatementLogTests {
     @Test(arguments: [true, false])
     func endsAreObservedAgainWhenTheBudgetHasGrown(hasStacks: Bool) throws {
         let count = 20_000
-        try withConnection(.init(statements: count, stacks: hasStacks), path: ":memory:") { handle in
+        try withConnection(statements: count, stacks: hasStacks, path: ":memory:") { handle in
             var statement: OpaquePointer?
             defer { sqlite3_finalize(statement) }
             try #require(sqlite3_prepare_v2(handle.handle, "SELECT 1", -1, &statement, nil) == SQLITE_OK)
@@ -382,7 +382,7 @@ extension StatementLogTests {
     /// SQLite's callback runs on stacks of any size and depth.
     @Test(arguments: [16, 32, 64, 256])
     func aSmallStackIsLeftAlone(kilobytes: Int) throws {
-        try withConnection(.init(statements: 10), path: ":memory:") { handle in
+        try withConnection(statements: 10, path: ":memory:") { handle in
             try onAThread(stack: kilobytes << 10) { try? handle.run("CREATE TABLE t(a)") }
             let log = try statements(handle)
             #expect(log.map(\.sql) == ["CREATE TABLE t(a)"])
@@ -391,7 +391,7 @@ extension StatementLogTests {
     }
 
     @Test func aDeepRecursionIsWalkedInPart() throws {
-        try withConnection(.init(statements: 10), path: ":memory:") { handle in
+        try withConnection(statements: 10, path: ":memory:") { handle in
             @inline(never) func recurse(_ depth: Int) throws -> Int {
                 if depth == 0 {
                     try handle.run("CREATE TABLE t(a)")
@@ -408,7 +408,7 @@ extension StatementLogTests {
 
     /// A signal handler may run on a stack of its own, on which addresses can't be checked.
     @Test func onASignalStackThereIsNone() throws {
-        try withConnection(.init(statements: 10), path: ":memory:") { handle in
+        try withConnection(statements: 10, path: ":memory:") { handle in
             signalHandle = handle.handle
             defer { signalHandle = nil }
             try onAThread(stack: 1 << 20) {
@@ -440,7 +440,7 @@ extension StatementLogTests {
 
     /// A thread looks for the callers of functions without a frame pointer a limited number of times.
     @Test func stacksStayCompleteOnAThreadWithManyStatements() throws {
-        try withConnection(.init(statements: 800), path: ":memory:") { handle in
+        try withConnection(statements: 800, path: ":memory:") { handle in
             let queue = DispatchQueue(label: "statements")
             try onAThread(stack: 1 << 20) {
                 for _ in 0..<700 {

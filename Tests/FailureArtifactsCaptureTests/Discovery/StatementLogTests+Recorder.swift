@@ -30,7 +30,7 @@ extension StatementLogTests {
 
     @Test func theFileHasTheSameStatements() throws {
         try withRecorder { _, path in
-            try withConnection(.init(statements: 200)) { handle in
+            try withConnection(statements: 200) { handle in
                 try handle.run("CREATE TABLE t(a UNIQUE)")
                 for number in 0..<3000 {
                     #expect(handle.text("SELECT \(number)") == "\(number)")
@@ -53,7 +53,7 @@ extension StatementLogTests {
     /// With redaction rules, no statement is in the file.
     @Test func theFileMayHaveNoStatements() throws {
         try withRecorder(hasChunks: false) { recorder, path in
-            try withConnection(.init(statements: 200)) { handle in
+            try withConnection(statements: 200) { handle in
                 try handle.run("CREATE TABLE t(a)")
                 let serial = try handle.discovered.serial
                 #expect(try statements(in: path, of: serial).isEmpty)
@@ -72,8 +72,8 @@ extension StatementLogTests {
     /// The place of a connection that has ended is used again.
     @Test func endedConnectionsLeaveTheFile() throws {
         try withRecorder { _, path in
-            ConnectionRegistry.shared.configureLog(.init(statements: 10))
-            defer { ConnectionRegistry.shared.configureLog(.init(statements: 0)) }
+            ConnectionRegistry.shared.configureLog(statements: 10)
+            defer { ConnectionRegistry.shared.configureLog(statements: 0) }
             for _ in 0..<3000 {
                 let handle = try ApplicationHandle(":memory:")
                 #expect(handle.text("SELECT 'secret'") == "secret")
@@ -95,7 +95,7 @@ extension StatementLogTests {
     /// A thread may have taken a chunk, and not have begun to write to it.
     @Test func anUnusedChunkHidesNoOther() throws {
         try withRecorder { _, path in
-            try withConnection(.init(statements: 10)) { handle in
+            try withConnection(statements: 10) { handle in
                 try handle.run("CREATE TABLE t(a)")
                 let others = try (0..<20).map { _ in try ApplicationHandle(":memory:") }
                 defer { for other in others { other.close() } }
@@ -133,7 +133,7 @@ extension StatementLogTests {
                 JournalRecord.began(1, .init(framework: "XCTest", suite: "S", name: "t"), at: .now).line
                     .utf8)
             #expect(failure_artifacts_journal_write(recorder, 0, lines, lines.count))
-            try withConnection(.init(statements: 10)) { handle in
+            try withConnection(statements: 10) { handle in
                 try handle.run("CREATE TABLE t(a)")
                 for _ in 0..<20 { try handle.run("INSERT INTO t VALUES (1)") }
                 let bytes = try withoutSlots(path)

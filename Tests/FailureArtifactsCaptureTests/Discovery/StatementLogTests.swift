@@ -15,11 +15,11 @@ import Testing
 
     /// Runs `body` with a connection to a new store that is opened with these options.
     func withConnection(
-        _ options: ConnectionRegistry.LogOptions, path: String? = nil,
+        statements: Int, values: Bool = false, stacks: Bool = true, path: String? = nil,
         _ body: (ApplicationHandle) throws -> Void
     ) throws {
-        ConnectionRegistry.shared.configureLog(options)
-        defer { ConnectionRegistry.shared.configureLog(.init(statements: 0)) }
+        ConnectionRegistry.shared.configureLog(statements: statements, values: values, stacks: stacks)
+        defer { ConnectionRegistry.shared.configureLog(statements: 0) }
         try withTemporaryDirectory { directory in
             try body(ApplicationHandle(path ?? directory + "/log.sqlite"))
         }
@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test func eachWithTheRowsItChanged() throws {
-        try withConnection(.init(statements: 200)) { handle in
+        try withConnection(statements: 200) { handle in
             try handle.run("CREATE TABLE t(a)")
             try handle.run("INSERT INTO t VALUES (1), (2), (3)")
             try handle.run("UPDATE t SET a = 9 WHERE a < 3")
@@ -54,31 +54,9 @@ import Testing
         }
     }
 
-    @Test func theLastOnesAreKept() throws {
-        try withConnection(.init(statements: 200), path: ":memory:") { handle in
-            try handle.run("CREATE TABLE t(a)")
-            for number in 0..<5000 { try handle.run("INSERT INTO t VALUES (\(number))") }
-            let log = try lastStatements(handle)
-            #expect(log.map(\.sql) == (4800..<5000).map { "INSERT INTO t VALUES (\($0))" })
-            #expect(log.allSatisfy { $0.changes == 1 })
-        }
-    }
-
-    @Test func whatATriggerDoesCountsAsTheStatements() throws {
-        try withConnection(.init(statements: 200)) { handle in
-            try handle.run("CREATE TABLE t(a)")
-            try handle.run("CREATE TABLE u(a)")
-            try handle.run("CREATE TRIGGER r AFTER INSERT ON t BEGIN INSERT INTO u VALUES (1), (2); END")
-            try handle.run("INSERT INTO t VALUES (1)")
-            let last = try #require(try statements(handle).last)
-            #expect(last.sql == "INSERT INTO t VALUES (1)" && last.changes == 3)
-            #expect(try statements(handle).count == 4)
-        }
-    }
-
     /// SQLite counts the rows of triggers, foreign keys and the tables behind a virtual table, too.
     @Test(arguments: [true, false]) func eachWithTheRowsThatItChangedItself(isMeasured: Bool) throws {
-        try withConnection(.init(statements: 200)) { handle in
+        try withConnection(statements: 200) { handle in
             try handle.run(
                 """
                 PRAGMA foreign_keys = ON;
@@ -123,7 +101,7 @@ import Testing
     }
 
     @Test func longTextsAreCutAndOddOnesStay() throws {
-        try withConnection(.init(statements: 3)) { handle in
+        try withConnection(statements: 3) { handle in
             let odd = "SELECT 'ä🙂\u{1}\t\"\\',\r\n  2 -- 'end"
             let (whole, long) = (
                 "SELECT '\(String(repeating: "x", count: (16 << 10) - 9))'",
@@ -140,7 +118,7 @@ import Testing
 
     /// A cut never splits a character.
     @Test func aCutIsBetweenCharacters() throws {
-        try withConnection(.init(statements: 3)) { handle in
+        try withConnection(statements: 3) { handle in
             try handle.run("SELECT  '\(String(repeating: "ä", count: 20_000))'")
             let sql = try #require(try statements(handle).last?.sql)
             #expect(sql.hasSuffix("ä") && !sql.contains("\u{FFFD}"))
@@ -149,7 +127,7 @@ import Testing
 
     /// A cursor ends later than the statements that are run beside it.
     @Test func theEndIsThatOfWhatEnded() throws {
-        try withConnection(.init(statements: 10)) { handle in
+        try withConnection(statements: 10) { handle in
             var cursor: OpaquePointer?
             let sql = "SELECT 1 UNION ALL SELECT 2"
             #expect(sqlite3_prepare_v2(handle.handle, sql, -1, &cursor, nil) == SQLITE_OK)
@@ -163,34 +141,9 @@ import Testing
     }
 
     @Test func withoutALogThereIsNone() throws {
-        try withConnection(.init(statements: 0)) { handle in
+        try withConnection(statements: 0) { handle in
             try handle.run("CREATE TABLE t(a)")
             #expect(try statements(handle).isEmpty)
-        }
-    }
-
-    @Test func severalConnectionsAreMergedByOrder() throws {
-        try withConnection(.init(statements: 10)) { first in
-            try first.run("CREATE TABLE t(a)")
-            let second = try ApplicationHandle(try #require(try first.discovered.path))
-            try second.run("INSERT INTO t VALUES (1)")
-            try first.run("INSERT INTO t VALUES (2)")
-            try second.run("INSERT INTO t VALUES (3)")
-            let log = try statements(first)
-            #expect(
-                log.map(\.sql) == ["CREATE TABLE t(a)"] + (1...3).map { "INSERT INTO t VALUES (\($0))" })
-            let serials = [try first.discovered.serial, try second.discovered.serial]
-            #expect(log.map(\.connection) == [0, 1, 0, 1].map { serials[$0] })
-            #expect(log.map(\.changes) == [0, 1, 1, 1])
-        }
-    }
-
-    @Test func anotherThreadIsTold() throws {
-        try withConnection(.init(statements: 10)) { handle in
-            try handle.run("CREATE TABLE t(a)")
-            try onAnotherThread { try? handle.run("INSERT INTO t VALUES (1)") }
-            let log = try statements(handle)
-            #expect(log.count == 2 && log[0].thread != log[1].thread)
         }
     }
 
@@ -199,7 +152,7 @@ import Testing
     func closedConnectionsHaveLeftTheirs(othersStay: Bool) throws {
         ConnectionRegistry.shared.beginKeeping(maximumBytes: 0)
         defer { ConnectionRegistry.shared.endKeeping() }
-        try withConnection(.init(statements: 10)) { handle in
+        try withConnection(statements: 10) { handle in
             let path = try #require(try handle.discovered.path)
             let pointInTime = ConnectionRegistry.shared.now
             try handle.run("CREATE TABLE t(a)")
@@ -226,7 +179,7 @@ import Testing
     @Test(arguments: [2, 16, 17, 20]) func aReopenedStoreHasTheStatementsFromBefore(count: Int) throws {
         ConnectionRegistry.shared.beginKeeping(maximumBytes: 0)
         defer { ConnectionRegistry.shared.endKeeping() }
-        try withConnection(.init(statements: 10)) { handle in
+        try withConnection(statements: 10) { handle in
             let path = try #require(try handle.discovered.path)
             try handle.run("CREATE TABLE t(a)")
             handle.close()
@@ -255,7 +208,7 @@ import Testing
     @Test func ofManyClosedConnectionsTheLastOnesMatter() throws {
         ConnectionRegistry.shared.beginKeeping(maximumBytes: 0)
         defer { ConnectionRegistry.shared.endKeeping() }
-        try withConnection(.init(statements: 10)) { handle in
+        try withConnection(statements: 10) { handle in
             try handle.run("CREATE TABLE t(a)")
             let path = try #require(try handle.discovered.path)
             for number in 0..<20 {
@@ -270,7 +223,7 @@ import Testing
 
     /// Code of another image isn't taken over.
     @Test func aReplacedTraceIsToldOf() throws {
-        try withConnection(.init(statements: 10)) { handle in
+        try withConnection(statements: 10) { handle in
             try handle.run("CREATE TABLE t(a)")
             #expect(try !handle.store.statements.isReplaced)
             try handle.replaceTrace(events: SQLITE_TRACE_STMT) { _, _, _, _ in 0 }

@@ -189,8 +189,7 @@ extension ProcessWideTests {
 
         /// A busy connection can't be asked for its attached stores, but discovery finds their files.
         @Test func whatABusyConnectionHasAttachedIsFoundByItsFile() throws {
-            try withTemporaryDirectory { directory in
-                let application = try ApplicationHandle(directory + "/shop.sqlite")
+            try withStore { application, _, directory in
                 let path = directory + "/attached.sqlite"
                 try application.run(
                     "ATTACH '\(path)' AS other; CREATE TABLE other.t(a); INSERT INTO other.t VALUES (1)")
@@ -239,9 +238,7 @@ extension ProcessWideTests {
                     """)
 
                 // On this thread: as inside a synchronous transaction block.
-                let here = try Witness.undisturbed(application, path: path) {
-                    capture(try application.store, in: directory)
-                }
+                let here = try captureUndisturbed(application, path: path, in: directory)
                 #expect(here.method == .serialize)
                 #expect(try copied(directory) == "1\n2")
 

@@ -19,7 +19,7 @@ extension ProcessWideTests {
             PRAGMA journal_mode = wal; CREATE TABLE t(a); INSERT INTO t VALUES (1);
             INSERT INTO t VALUES (2), (3); UPDATE t SET a = 9 WHERE a = 1;
             """
-        private let states = ["none", "", "1", "1,2,3", "2,3,9"]
+        private let states = ["empty", "", "1", "1,2,3", "2,3,9"]
 
         private func keeping(_ body: (String) throws -> Void) throws {
             ConnectionRegistry.shared.beginKeeping(maximumBytes: 16 << 20)
@@ -30,27 +30,6 @@ extension ProcessWideTests {
         private func closedStore(_ path: String) throws -> DiscoveredStore {
             let closed = ConnectionRegistry.shared.storesClosed(after: .init(event: 0, statement: 0))
             return DiscoveredStore(try #require(closed.last { $0.path == path }))
-        }
-
-        private func rebuilt(_ directory: String) throws -> [String] {
-            let history = try HistoryReader(path: directory + "/copy.wal-history")
-            return try (0...history.transactions.count).map { state in
-                let path = "\(directory)/state-\(state).sqlite"
-                try history.rebuild(at: state, from: directory + "/copy.sqlite", to: path)
-                #expect(try sqlite3Program(path, "PRAGMA integrity_check") == "ok")
-                let tables = try sqlite3Program(path, "SELECT name FROM sqlite_schema WHERE name = 't'")
-                return tables.isEmpty
-                    ? "none"
-                    : try sqlite3Program(
-                        path, "SELECT group_concat(a) FROM (SELECT a FROM t ORDER BY a)")
-            }
-        }
-
-        /// The files below a directory that this process has open.
-        private func openFiles(below directory: String) throws -> [String] {
-            try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap { name in
-                try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/" + name)
-            }.filter { $0.hasPrefix(directory) }
         }
 
         /// Connections that have read nothing don't use the WAL, so it may be deleted before they are closed.
@@ -73,7 +52,7 @@ extension ProcessWideTests {
 
                 #expect(snapshot.method == .fileCopy && snapshot.isConsistent)
                 #expect(snapshot.history?.transactions == 4 && snapshot.history?.reason == nil)
-                #expect(try rebuilt(directory) == states)
+                #expect(try rebuiltStates(directory) == states)
                 try expectStandalone(directory + "/copy.sqlite")
             }
         }
@@ -89,7 +68,7 @@ extension ProcessWideTests {
                 second.close()
                 let snapshot = capture(try closedStore(path), in: directory)
                 #expect(snapshot.history?.transactions == 6)
-                #expect(try rebuilt(directory) == states + ["2,3,4,9", "2,3,4,5,9"])
+                #expect(try rebuiltStates(directory) == states + ["2,3,4,9", "2,3,4,5,9"])
             }
         }
 
@@ -120,7 +99,7 @@ extension ProcessWideTests {
                         true
                     ])
                 #expect(
-                    try rebuilt(directory).dropLast() == ["none", "none"] + states)
+                    try rebuiltStates(directory).dropLast() == ["empty", "empty"] + states)
                 #expect(
                     try copied(
                         directory, "SELECT sum(a) FROM (SELECT a FROM t UNION ALL SELECT a FROM u)")
@@ -134,7 +113,7 @@ extension ProcessWideTests {
                 let application = try ApplicationHandle(path)
                 try application.run("CREATE TABLE t(a); INSERT INTO t VALUES (1)")
                 application.close()
-                #expect(try openFiles(below: directory) == [path])
+                #expect(try openFiles(below: directory).values.sorted() == [path])
                 let history = capture(try closedStore(path), in: directory).history
                 #expect(history?.transactions == 2 && history?.commits.count == 2)
             }
@@ -156,9 +135,9 @@ extension ProcessWideTests {
                     sqlite3_finalize(statement)
                 }
                 #expect(sqlite3_close(handle) == SQLITE_OK)
-                #expect(try openFiles(below: directory) == [path])
+                #expect(try openFiles(below: directory).values.sorted() == [path])
                 ConnectionRegistry.shared.endKeeping()
-                #expect(try openFiles(below: directory) == [])
+                #expect(try openFiles(below: directory).isEmpty)
             }
         }
     }

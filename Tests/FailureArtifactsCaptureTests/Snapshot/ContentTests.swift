@@ -127,9 +127,7 @@ import Testing
             try mirror.run("PRAGMA synchronous = off")
             for _ in 0..<120 { try run(content.change(&random), in: application, and: mirror) }
 
-            let outside = try Witness.undisturbed(application, path: path) {
-                capture(try application.store, in: directory)
-            }
+            let outside = try captureUndisturbed(application, path: path, in: directory)
             #expect(outside.isConsistent && outside.warnings.isEmpty && !outside.hasCommittedCopy)
             try expectSame(directory + "/copy.sqlite", mirrorPath, seed)
             try FileSystem.remove(directory + "/copy.sqlite")
@@ -137,9 +135,7 @@ import Testing
             try application.run("BEGIN")
             try mirror.run("BEGIN")
             for _ in 0..<40 { try run(content.change(&random), in: application, and: mirror) }
-            let inside = try Witness.undisturbed(application, path: path) {
-                capture(try application.store, in: directory)
-            }
+            let inside = try captureUndisturbed(application, path: path, in: directory)
             #expect(inside.method == .serialize && inside.isConsistent && inside.warnings.isEmpty)
             // The mirror has not committed yet either.
             try expectSame(directory + "/copy.committed.sqlite", mirrorPath, seed)
@@ -152,9 +148,7 @@ import Testing
 
     @Test(arguments: ["wal", "delete"])
     func aThousandTables(mode: String) throws {
-        try withTemporaryDirectory { directory in
-            let path = directory + "/shop.sqlite"
-            let application = try ApplicationHandle(path)
+        try withStore { application, path, directory in
             let tables = (0..<1000).map { "CREATE TABLE t\($0)(a); INSERT INTO t\($0) VALUES (\($0))" }
             try application.run("PRAGMA journal_mode = \(mode); BEGIN; \(tables.joined(separator: ";"))")
 

@@ -51,9 +51,7 @@ import Testing
             try FileSystem.remove(directory + "/copy.sqlite")
             let application = try ApplicationHandle(path)
             #expect(application.failure(of: "SELECT * FROM sqlite_schema") != nil)
-            let open = try Witness.undisturbed(application, path: path) {
-                capture(try application.store, in: directory)
-            }
+            let open = try captureUndisturbed(application, path: path, in: directory)
             #expect(open.method == .fileCopy && !open.isConsistent)
             #expect(try bytes(directory + "/copy.sqlite") == content)
         }
@@ -69,9 +67,7 @@ import Testing
             try FileSystem.remove(directory + "/copy.sqlite")
 
             let application = try ApplicationHandle(path)
-            let open = try Witness.undisturbed(application, path: path) {
-                capture(try application.store, in: directory)
-            }
+            let open = try captureUndisturbed(application, path: path, in: directory)
             #expect(open.method == .fileCopy && open.isConsistent && open.warnings.isEmpty)
             #expect(try bytes(directory + "/copy.sqlite") == [])
         }
@@ -202,9 +198,7 @@ import Testing
     }
 
     @Test func aStoreThatSomebodyHasOpenIsReadWithoutDroppingItsLocks() throws {
-        try withTemporaryDirectory { directory in
-            let path = directory + "/shop.sqlite"
-            let application = try ApplicationHandle(path)
+        try withStore { application, path, directory in
             try application.run("CREATE TABLE t(a); BEGIN IMMEDIATE; INSERT INTO t VALUES (1)")
             let other = try OtherProcess(path)
 

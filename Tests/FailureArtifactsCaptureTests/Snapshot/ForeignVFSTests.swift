@@ -32,9 +32,7 @@ import Testing
             try application.run("CREATE TABLE t(a); INSERT INTO t VALUES (1)")
             #expect(try sqlite3Program(path, "SELECT * FROM t").contains("not a database"))
 
-            let outside = try Witness.undisturbed(application, path: path) {
-                capture(try application.store, in: directory)
-            }
+            let outside = try captureUndisturbed(application, path: path, in: directory)
             #expect(outside.method == (hasMutex ? .ownConnection : .secondConnection))
             #expect(outside.isConsistent && outside.warnings.isEmpty)
             #expect(outside.vfs == ScramblingFileSystem.name)
@@ -45,9 +43,7 @@ import Testing
             try FileSystem.remove(directory + "/copy.sqlite")
 
             try application.run("BEGIN; INSERT INTO t VALUES (2)")
-            let inside = try Witness.undisturbed(application, path: path) {
-                capture(try application.store, in: directory)
-            }
+            let inside = try captureUndisturbed(application, path: path, in: directory)
             #expect(inside.method == .serialize && inside.hasCommittedCopy && inside.warnings.isEmpty)
             #expect(try copied(directory) == "1\n2")
             #expect(try copied(directory, committed: true) == "1")

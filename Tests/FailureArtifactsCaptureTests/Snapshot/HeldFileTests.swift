@@ -19,18 +19,6 @@ extension ProcessWideTests {
             try withTemporaryDirectory(body)
         }
 
-        /// The files below a directory that this process has open, by descriptor.
-        private static func openFiles(below directory: String) throws -> [CInt: String] {
-            var files: [CInt: String] = [:]
-            for name in try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd") {
-                let path = try? FileManager.default.destinationOfSymbolicLink(
-                    atPath: "/proc/self/fd/" + name)
-                guard let path, path.hasPrefix(directory), let number = CInt(name) else { continue }
-                files[number] = path
-            }
-            return files
-        }
-
         /// Opens, fills and closes stores; returns the number of those that can't be used.
         private static func failures(of count: Int, in directory: String) throws -> Int {
             try (0..<count).count { number in
@@ -126,7 +114,7 @@ extension ProcessWideTests {
                 let failed = try Self.failures(of: 1, in: directory)
                 #expect(failed == 0)
                 let path = directory + "/0.sqlite"
-                let held = try Self.openFiles(below: directory)
+                let held = try openFiles(below: directory)
                 #expect(held.values.sorted() == [path])
                 let other = directory + "/mine"
                 try FileSystem.write([1, 2, 3], toNewFile: other)

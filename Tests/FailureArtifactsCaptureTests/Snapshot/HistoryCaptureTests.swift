@@ -19,57 +19,30 @@ import Testing
         INSERT INTO t VALUES (1); INSERT INTO t VALUES (2), (3);
         """
 
-    /// Rebuilds every state and reads it with the `sqlite3` program.
-    private func states(_ directory: String, of copy: String = "copy.sqlite") throws -> [String] {
-        let history = try HistoryReader(path: directory + "/copy.wal-history")
-        return try (0...history.transactions.count).map { state in
-            let path = "\(directory)/state-\(state).sqlite"
-            try history.rebuild(at: state, from: "\(directory)/\(copy)", to: path)
-            let tables = try sqlite3Program(
-                path, "PRAGMA integrity_check; SELECT name FROM sqlite_schema")
-            return tables == "ok" ? "none" : try sqlite3Program(path, "SELECT group_concat(a) FROM t")
-        }
-    }
+    private let expected = ["empty", "", "1", "1,2,3"]
 
-    private let expected = ["none", "", "1", "1,2,3"]
-
-    @Test func ofFilesThatAreCopied() throws {
+    @Test(arguments: [0, SQLITE_OPEN_NOMUTEX]) func ofFilesThatAreCopied(flags: Int32) throws {
         try withTemporaryDirectory { directory in
             let application = try ApplicationHandle(
-                directory + "/shop.sqlite",
-                flags: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX)
+                directory + "/shop.sqlite", flags: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | flags)
             try application.run(transactions)
             let snapshot = try Witness.undisturbed(path: directory + "/shop.sqlite") {
                 capture(try application.store, in: directory)
             }
             #expect(snapshot.method == .fileCopy && snapshot.warnings.isEmpty)
             #expect(snapshot.history?.transactions == 3 && snapshot.history?.reason == nil)
-            #expect(try states(directory) == expected)
+            #expect(try rebuiltStates(directory) == expected)
             #expect(FileSystem.regularFile(directory + "/copy.sqlite-index") == nil)
         }
     }
 
-    @Test func ofAnOpenStore() throws {
-        try withTemporaryDirectory { directory in
-            let application = try ApplicationHandle(directory + "/shop.sqlite")
-            try application.run(transactions)
-            let snapshot = try Witness.undisturbed(path: directory + "/shop.sqlite") {
-                capture(try application.store, in: directory)
-            }
-            #expect(snapshot.method == .fileCopy)
-            #expect(snapshot.history?.transactions == 3 && snapshot.history?.reason == nil)
-            #expect(try states(directory) == expected)
-        }
-    }
-
     @Test func ofACopyInsideATransaction() throws {
-        try withTemporaryDirectory { directory in
-            let application = try ApplicationHandle(directory + "/shop.sqlite")
+        try withStore { application, _, directory in
             try application.run(transactions + "BEGIN; INSERT INTO t VALUES (4)")
             let snapshot = capture(try application.store, in: directory)
             #expect(snapshot.method == .serialize && snapshot.hasCommittedCopy)
             #expect(snapshot.history?.transactions == 3)
-            #expect(try states(directory, of: "copy.committed.sqlite") == expected)
+            #expect(try rebuiltStates(directory, of: "copy.committed.sqlite") == expected)
             try application.run("COMMIT")
         }
     }
@@ -82,7 +55,7 @@ import Testing
             process.kill()
             let snapshot = capture(DiscoveredStore(path: path), in: directory)
             #expect(snapshot.method == .fileCopy && snapshot.history?.transactions == 3)
-            #expect(try states(directory) == expected)
+            #expect(try rebuiltStates(directory) == expected)
         }
     }
 

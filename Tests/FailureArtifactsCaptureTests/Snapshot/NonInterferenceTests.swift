@@ -13,9 +13,7 @@ import Testing
 
     @Test(arguments: [false, true])
     func theErrorStateOfAConnectionIsAsItWas(inTransaction: Bool) throws {
-        try withTemporaryDirectory { directory in
-            let path = directory + "/shop.sqlite"
-            let application = try ApplicationHandle(path)
+        try withStore { application, path, directory in
             try application.run("CREATE TABLE t(a UNIQUE); INSERT INTO t VALUES (1)")
             if inTransaction { try application.run("BEGIN; INSERT INTO t VALUES (2)") }
             #expect(
@@ -57,14 +55,6 @@ import Testing
         return count
     }
 
-    @Test func anApplicationsOwnTraceIsCalledBesideOurs() throws {
-        let application = try ApplicationHandle(":memory:")
-        let count = heard(by: application) {
-            sqlite3_exec(application.handle, "SELECT 1; SELECT 2", nil, nil, nil)
-        }
-        #expect(count == 2)
-    }
-
     /// Tests may compare the statements that they have traced.
     @Test(arguments: [true, false], ["shop.sqlite", ":memory:", ""])
     func anApplicationsTraceHearsNothingOfACapture(hasMutex: Bool, file: String) throws {
@@ -97,10 +87,7 @@ import Testing
     }
 
     @Test func whatATestHasUsedIsToldFromWhatIsMerelyOpen() throws {
-        try withTemporaryDirectory { directory in
-            let path = directory + "/shop.sqlite"
-            let application = try ApplicationHandle(path)
-            try application.run("CREATE TABLE t(a)")
+        try withStore("CREATE TABLE t(a)") { application, path, directory in
             let pointInTime = ConnectionRegistry.shared.now
             let connections = ConnectionRegistry.shared.openConnections.filter { $0.path == path }
             let store = try #require(DiscoveredStore.grouping(connections).first)

@@ -190,8 +190,7 @@ import Testing
 
     @Test(arguments: ["wal", "delete", "truncate", "persist", "memory", "off"])
     func aCommitHookGivesBothStates(mode: String) throws {
-        try withTemporaryDirectory { directory in
-            let application = try ApplicationHandle(directory + "/shop.sqlite")
+        try withStore { application, _, directory in
             try application.run(
                 "PRAGMA journal_mode = \(mode); CREATE TABLE t(a); INSERT INTO t VALUES (1)")
             final class Result { var snapshot: Snapshot?; var body: () -> Snapshot? = { nil } }

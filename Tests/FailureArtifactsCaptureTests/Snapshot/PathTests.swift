@@ -38,9 +38,7 @@ import Testing
             try FileSystem.remove(place + "/copy.sqlite")
 
             try application.run("BEGIN; INSERT INTO t VALUES (2)")
-            let inside = try Witness.undisturbed(application, path: path) {
-                capture(try application.store, in: place)
-            }
+            let inside = try captureUndisturbed(application, path: path, in: place)
             #expect(inside.method == .serialize && inside.hasCommittedCopy && inside.warnings.isEmpty)
             #expect(try copied(place) == "1\n2")
             #expect(try copied(place, committed: true) == "1")

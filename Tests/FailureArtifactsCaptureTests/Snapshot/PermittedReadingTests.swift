@@ -100,9 +100,7 @@ import Testing
 
     /// Without a growing cache, SQLite would write pages of the transaction to the file and lock all others out.
     @Test func aTransactionIsNotSpilledByReadingIt() throws {
-        try withTemporaryDirectory { directory in
-            let path = directory + "/shop.sqlite"
-            let application = try ApplicationHandle(path)
+        try withStore { application, path, directory in
             try application.fill()
             // The transaction fills the cache: none of it is in the file yet, but the next page would cause a write.
             try application.run(

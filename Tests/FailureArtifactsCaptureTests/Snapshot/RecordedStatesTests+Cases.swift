@@ -13,17 +13,6 @@ import Testing
 
 // Single cases.
 extension RecordedStatesTests {
-    /// Rebuilds every state and returns the values of table `t` in each, read with the `sqlite3` program.
-    func states(_ directory: String, of copy: String = "copy.sqlite") throws -> [String] {
-        let history = try HistoryReader(path: directory + "/copy.wal-history")
-        return try (0...history.transactions.count).map { state in
-            let path = "\(directory)/state-\(state).sqlite"
-            try history.rebuild(at: state, from: "\(directory)/\(copy)", to: path)
-            guard FileSystem.regularFile(path)?.size ?? 0 > 0 else { return "empty" }
-            return try sqlite3Program(path, "SELECT group_concat(a) FROM t")
-        }
-    }
-
     @Test(arguments: [":memory:", "", "shop.sqlite"])
     func anOpenTransactionIsNotInTheHistory(path: String) throws {
         try withTemporaryDirectory { directory in
@@ -39,7 +28,8 @@ extension RecordedStatesTests {
             #expect(try copied(directory) == "2\n3")
             #expect(try copied(directory, committed: true) == "1\n2")
             #expect(snapshot.history?.transactions == 3)
-            #expect(try states(directory, of: "copy.committed.sqlite") == ["empty", "", "1", "1,2"])
+            #expect(
+                try rebuiltStates(directory, of: "copy.committed.sqlite") == ["empty", "", "1", "1,2"])
         }
     }
 
@@ -80,7 +70,7 @@ extension RecordedStatesTests {
                 let place = "\(directory)/\(schema)"
                 try FileSystem.createDirectory(place)
                 #expect(capture(store, in: place).history?.transactions == 3, "\(schema)")
-                let found = try states(place)
+                let found = try rebuiltStates(place)
                 #expect(found.first == "empty" && found.last == expected[schema], "\(schema): \(found)")
             }
         }
@@ -97,33 +87,27 @@ extension RecordedStatesTests {
             two.close()
             try one.run("INSERT INTO t VALUES (3)")
             #expect(try capture(one.store, in: directory).history?.transactions == 4)
-            #expect(try states(directory) == ["empty", "", "1", "1,2", "1,2,3"])
+            #expect(try rebuiltStates(directory) == ["empty", "", "1", "1,2", "1,2,3"])
         }
     }
 
     @Test func theChangesOfAnotherProcessAreOneTransaction() throws {
-        try withTemporaryDirectory { directory in
-            let path = directory + "/shop.sqlite"
-            let application = try ApplicationHandle(path)
-            try application.run("CREATE TABLE t(a); INSERT INTO t VALUES (1)")
+        try withStore("CREATE TABLE t(a); INSERT INTO t VALUES (1)") { application, path, directory in
             let other = try OtherProcess(path)
             try other.run("INSERT INTO t VALUES (2); INSERT INTO t VALUES (3)")
             try application.run("INSERT INTO t VALUES (4)")
             let summary = try #require(capture(try application.store, in: directory).history)
-            #expect(try states(directory) == ["empty", "", "1", "1,2,3,4"])
+            #expect(try rebuiltStates(directory) == ["empty", "", "1", "1,2,3,4"])
             #expect(summary.commits.map(\.isForeign) == [false, false, true])
         }
     }
 
     /// The process has not seen the last change.
     @Test func aChangeThatWasNotSeenIsTheLastTransaction() throws {
-        try withTemporaryDirectory { directory in
-            let path = directory + "/shop.sqlite"
-            let application = try ApplicationHandle(path)
-            try application.run("CREATE TABLE t(a); INSERT INTO t VALUES (1)")
+        try withStore("CREATE TABLE t(a); INSERT INTO t VALUES (1)") { application, path, directory in
             try OtherProcess(path).run("INSERT INTO t VALUES (2)")
             let summary = try #require(capture(try application.store, in: directory).history)
-            #expect(try states(directory) == ["empty", "", "1", "1,2"])
+            #expect(try rebuiltStates(directory) == ["empty", "", "1", "1,2"])
             #expect(summary.commits.map(\.isMerged) == [false, false, true])
         }
     }
@@ -136,7 +120,7 @@ extension RecordedStatesTests {
             try application.run("INSERT INTO t VALUES (2); UPDATE t SET a = a + 10")
             let snapshot = capture(try application.store, in: directory)
             #expect(snapshot.history?.transactions == 2)
-            #expect(try states(directory) == ["1", "1,2", "11,12"])
+            #expect(try rebuiltStates(directory) == ["1", "1,2", "11,12"])
         }
     }
 
@@ -149,7 +133,7 @@ extension RecordedStatesTests {
                 let place = "\(directory)/\(value)"
                 try FileSystem.createDirectory(place)
                 #expect(try capture(application.store, in: place).history?.transactions == 2)
-                #expect(try states(place) == ["empty", "", "\(value)"])
+                #expect(try rebuiltStates(place) == ["empty", "", "\(value)"])
                 application.close()
                 // The next file often has the same number.
                 try FileSystem.remove(path)
@@ -169,7 +153,7 @@ extension RecordedStatesTests {
                 let place = "\(directory)/\(value)"
                 try FileSystem.createDirectory(place)
                 #expect(try capture(application.store, in: place).history?.transactions == 1)
-                #expect(try states(place) == ["1", "1,\(value)"])
+                #expect(try rebuiltStates(place) == ["1", "1,\(value)"])
                 application.close()
                 // The header equals the template's again.
                 try FileSystem.remove(path)
@@ -191,7 +175,7 @@ extension RecordedStatesTests {
             let second = try ApplicationHandle(path)
             try second.run("INSERT INTO t VALUES (2)")
             #expect(try capture(second.store, in: directory).history?.transactions == 3)
-            #expect(try states(directory) == ["empty", "", "1", "1,2"])
+            #expect(try rebuiltStates(directory) == ["empty", "", "1", "1,2"])
         }
     }
 
@@ -208,7 +192,7 @@ extension RecordedStatesTests {
                     == SQLITE_OK)
             try application.run("INSERT INTO t VALUES (2)")
             #expect(try capture(application.store, in: directory).history?.transactions == 1)
-            #expect(try states(directory) == ["1", "1,2"])
+            #expect(try rebuiltStates(directory) == ["1", "1,2"])
         }
     }
 
@@ -232,7 +216,7 @@ extension RecordedStatesTests {
             #expect((10..<60).contains(history.transactions))
             #expect(history.omittedTransactions == 104 - history.transactions)
             #expect(history.reason != nil)
-            #expect(try states(directory).last == "end")
+            #expect(try rebuiltStates(directory).last == "end")
         }
     }
 

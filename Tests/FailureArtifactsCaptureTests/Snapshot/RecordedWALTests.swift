@@ -27,7 +27,7 @@ extension RecordedStatesTests {
             try application.run("INSERT INTO t VALUES (2); BEGIN; DELETE FROM t WHERE a = 1; COMMIT")
             let snapshot = capture(try application.store, in: directory)
             let history = try #require(snapshot.history)
-            let found = try states(directory)
+            let found = try rebuiltStates(directory)
             #expect(
                 found.suffix(event == "vacuum" ? 2 : 4)
                     == ["", "1", "1,2", "2"].suffix(event == "vacuum" ? 2 : 4))
@@ -44,8 +44,7 @@ extension RecordedStatesTests {
 
     /// The pages of a large transaction may be in the WAL only.
     @Test func aTransactionThatIsLargerThanTheCacheLeavesTheHistoryToTheWAL() throws {
-        try withTemporaryDirectory { directory in
-            let application = try ApplicationHandle(directory + "/shop.sqlite")
+        try withStore { application, _, directory in
             try application.run(
                 """
                 PRAGMA journal_mode = wal; PRAGMA cache_size = 10; CREATE TABLE t(a); CREATE TABLE large(b);
@@ -54,30 +53,26 @@ extension RecordedStatesTests {
                 """)
             let history = try #require(capture(try application.store, in: directory).history)
             #expect(history.transactions == 4 && history.commits.isEmpty)
-            #expect(try states(directory).last == "1")
+            #expect(try rebuiltStates(directory).last == "1")
         }
     }
 
     /// Another process's transactions between those of this one would make states that never were.
     @Test func anotherProcessLeavesTheHistoryToTheWAL() throws {
-        try withTemporaryDirectory { directory in
-            let path = directory + "/shop.sqlite"
-            let application = try ApplicationHandle(path)
+        try withStore { application, path, directory in
             try application.run("PRAGMA journal_mode = wal; CREATE TABLE t(a); INSERT INTO t VALUES (1)")
             let other = try OtherProcess(path)
             try other.run("INSERT INTO t VALUES (2)")
             try application.run("INSERT INTO t VALUES (3)")
             let history = try #require(capture(try application.store, in: directory).history)
             #expect(history.commits.isEmpty)
-            #expect(try states(directory).suffix(3) == ["1", "1,2", "1,2,3"])
+            #expect(try rebuiltStates(directory).suffix(3) == ["1", "1,2", "1,2,3"])
         }
     }
 
     /// The index of the WAL is then in the connection's own memory, and asking for it would create its file.
     @Test func aConnectionWithAnExclusiveLockIsLeftAlone() throws {
-        try withTemporaryDirectory { directory in
-            let path = directory + "/shop.sqlite"
-            let application = try ApplicationHandle(path)
+        try withStore { application, path, directory in
             try application.run(
                 "PRAGMA locking_mode = exclusive; PRAGMA journal_mode = wal; CREATE TABLE t(a); INSERT INTO t VALUES (1)"
             )
@@ -96,7 +91,7 @@ extension RecordedStatesTests {
             try application.run("INSERT INTO t VALUES (2)")
             let history = try #require(capture(try application.store, in: directory).history)
             #expect(history.commits.isEmpty)
-            #expect(try states(directory).suffix(2) == ["1", "1,2"])
+            #expect(try rebuiltStates(directory).suffix(2) == ["1", "1,2"])
         }
     }
 }

@@ -45,9 +45,7 @@ import Testing
         arguments: ["wal", "delete"],
         ["function", "update", "commit", "rollback", "authorizer", "progress"])
     func theStatementGoesOnAndTheCopyIsSound(mode: String, place: String) throws {
-        try withTemporaryDirectory { directory in
-            let path = directory + "/shop.sqlite"
-            let application = try ApplicationHandle(path)
+        try withStore { application, path, directory in
             try application.run(
                 "PRAGMA journal_mode = \(mode); CREATE TABLE t(a); INSERT INTO t VALUES (1), (2), (3)")
             let assertion = Assertion(path, directory)

@@ -19,16 +19,12 @@ import Testing
 
     @Test(arguments: modes)
     func theyAreCopiedUndisturbed(mode: String) throws {
-        try withTemporaryDirectory { directory in
-            let path = directory + "/shop.sqlite"
-            let application = try ApplicationHandle(path)
+        try withStore { application, path, directory in
             try application.run(
                 "PRAGMA journal_mode = \(mode); CREATE TABLE t(a); INSERT INTO t VALUES (7)")
             let other = try OtherProcess(path)
 
-            let snapshot = try Witness.undisturbed(application, path: path, writer: other) {
-                capture(try application.store, in: directory)
-            }
+            let snapshot = try captureUndisturbed(application, path: path, in: directory, writer: other)
 
             #expect(snapshot.method == .fileCopy && snapshot.journalMode == "delete")
             #expect(snapshot.isConsistent && snapshot.isTransactionOpen == false)
@@ -41,17 +37,13 @@ import Testing
     /// A writer in another process has locked all others out, and its first pages are in the file already.
     @Test(arguments: modes)
     func halfATransactionOfAnotherProcessIsUndoneOrSaid(mode: String) throws {
-        try withTemporaryDirectory { directory in
-            let path = directory + "/shop.sqlite"
-            let application = try ApplicationHandle(path)
+        try withStore { application, path, directory in
             try application.fill()
             let other = try OtherProcess(path)
             try other.run("PRAGMA journal_mode = \(mode); \(spilling)")
 
             let start = Instant.now
-            let snapshot = try Witness.undisturbed(application, path: path) {
-                capture(try application.store, in: directory, timeLimit: 0.3)
-            }
+            let snapshot = try captureUndisturbed(application, path: path, in: directory, timeLimit: 0.3)
 
             #expect(start.elapsed < 5)
             #expect(snapshot.method == .fileCopy)
@@ -98,10 +90,7 @@ import Testing
     /// The journal of an earlier mode still exists, but undoes nothing.
     @Test(arguments: ["truncate", "persist"])
     func anEmptiedJournalIsNone(left mode: String) throws {
-        try withTemporaryDirectory { directory in
-            let path = directory + "/shop.sqlite"
-            let application = try ApplicationHandle(path)
-            try application.run("PRAGMA journal_mode = \(mode)")
+        try withStore("PRAGMA journal_mode = \(mode)") { application, path, directory in
             try application.fill()
             #expect(FileManager.default.fileExists(atPath: path + "-journal"))
             let other = try OtherProcess(path)
@@ -117,16 +106,12 @@ import Testing
 
     @Test(arguments: modes)
     func everybodyIsLockedOut(mode: String) throws {
-        try withTemporaryDirectory { directory in
-            let path = directory + "/shop.sqlite"
-            let application = try ApplicationHandle(path)
+        try withStore { application, path, directory in
             try application.fill()
             let other = try OtherProcess(path)
             try other.run("PRAGMA journal_mode = \(mode); BEGIN EXCLUSIVE")
 
-            let snapshot = try Witness.undisturbed(application, path: path) {
-                capture(try application.store, in: directory, timeLimit: 0.3)
-            }
+            let snapshot = try captureUndisturbed(application, path: path, in: directory, timeLimit: 0.3)
 
             #expect(snapshot.method == .fileCopy)
             // From outside, a capture can't see that nothing was written yet.
@@ -139,9 +124,7 @@ import Testing
     /// The other process wants to commit, and waits for the test, which is a reader.
     @Test(arguments: modes)
     func aPendingWriterWaitsForTheTest(mode: String) throws {
-        try withTemporaryDirectory { directory in
-            let path = directory + "/shop.sqlite"
-            let application = try ApplicationHandle(path)
+        try withStore { application, path, directory in
             try application.fill()
             try application.run("BEGIN; SELECT count(*) FROM big")
             let other = try OtherProcess(path)
@@ -150,9 +133,7 @@ import Testing
             )
             #expect(try other.run("COMMIT") == ["database is locked"])
 
-            let snapshot = try Witness.undisturbed(application, path: path) {
-                capture(try application.store, in: directory)
-            }
+            let snapshot = try captureUndisturbed(application, path: path, in: directory)
 
             #expect(snapshot.method == .ownConnection && snapshot.isConsistent)
             try expectStandalone(directory + "/copy.sqlite")
@@ -165,16 +146,13 @@ import Testing
 
     @Test(arguments: modes)
     func theTestsOwnConnectionMayKeepItsLocks(mode: String) throws {
-        try withTemporaryDirectory { directory in
-            let path = directory + "/shop.sqlite"
-            let application = try ApplicationHandle(path)
+        try withStore { application, path, directory in
             try application.run("PRAGMA journal_mode = \(mode); PRAGMA locking_mode = exclusive")
             try application.fill()
             let other = try OtherProcess(path)
 
-            let snapshot = try Witness.undisturbed(application, path: path, writer: other) {
-                capture(try application.store, in: directory, timeLimit: 0.3)
-            }
+            let snapshot = try captureUndisturbed(
+                application, path: path, in: directory, writer: other, timeLimit: 0.3)
 
             #expect(snapshot.method == .fileCopy && snapshot.isConsistent)
             // In every mode there is a journal then.
@@ -188,9 +166,7 @@ import Testing
     /// With a journal on the disk, the journal shows unfinished writes; without one, they are unknown.
     @Test(arguments: modes)
     func anotherProcessMayKeepItsLocks(mode: String) throws {
-        try withTemporaryDirectory { directory in
-            let path = directory + "/shop.sqlite"
-            let application = try ApplicationHandle(path)
+        try withStore { application, path, directory in
             try application.fill()
             let other = try OtherProcess(path)
             try other.run(
@@ -198,9 +174,7 @@ import Testing
             )
             #expect(application.failure(of: "SELECT * FROM big") == "database is locked")
 
-            let snapshot = try Witness.undisturbed(application, path: path) {
-                capture(try application.store, in: directory, timeLimit: 0.3)
-            }
+            let snapshot = try captureUndisturbed(application, path: path, in: directory, timeLimit: 0.3)
 
             #expect(snapshot.method == .fileCopy)
             #expect(snapshot.isConsistent == Self.isOnDisk(mode))

@@ -23,9 +23,7 @@ import Testing
 
             let stores = try application.stores
             #expect(stores.count == 1)
-            let snapshot = try Witness.undisturbed(application) {
-                capture(try application.store, in: directory)
-            }
+            let snapshot = try captureUndisturbed(application, in: directory)
 
             #expect(snapshot.storage == kind.1 && snapshot.isConsistent && snapshot.warnings.isEmpty)
             #expect(stores.first?.suggestedName == (kind.0.isEmpty ? "temporary" : nil))
@@ -70,9 +68,7 @@ import Testing
     }
 
     @Test func theTemporarySchemaIsAStoreOnceItIsUsed() throws {
-        try withTemporaryDirectory { directory in
-            let application = try ApplicationHandle(directory + "/shop.sqlite")
-            try application.run("CREATE TABLE t(a)")
+        try withStore("CREATE TABLE t(a)") { application, _, directory in
             #expect(try application.stores.count == 1)
             try application.run("CREATE TEMP TABLE t(a); INSERT INTO temp.t VALUES ('temporary')")
             let stores = try application.stores
@@ -117,8 +113,7 @@ import Testing
     }
 
     @Test func attachedStoresAreStoresOfTheirOwn() throws {
-        try withTemporaryDirectory { directory in
-            let application = try ApplicationHandle(directory + "/shop.sqlite")
+        try withStore { application, _, directory in
             let uri = directory + "/attached.sqlite"
             try application.run(
                 """
@@ -179,9 +174,7 @@ import Testing
 
     @Test(arguments: ["wal", "delete"])
     func aStoreDeletedWhileOpenIsReadThroughItsConnection(mode: String) throws {
-        try withTemporaryDirectory { directory in
-            let path = directory + "/shop.sqlite"
-            let application = try ApplicationHandle(path)
+        try withStore { application, path, directory in
             try application.run(
                 "PRAGMA journal_mode = \(mode); CREATE TABLE t(a); INSERT INTO t VALUES (1)")
             for suffix in ["", "-wal", "-shm"] { try FileSystem.remove(path + suffix) }
@@ -197,9 +190,7 @@ import Testing
 
     /// Another store has the name now: it is not mistaken for the open one.
     @Test func aStoreReplacedWhileOpenIsReadThroughItsConnection() throws {
-        try withTemporaryDirectory { directory in
-            let path = directory + "/shop.sqlite"
-            let application = try ApplicationHandle(path)
+        try withStore { application, path, directory in
             try application.run("CREATE TABLE t(a); INSERT INTO t VALUES ('open')")
             try FileSystem.remove(path)
             _ = try sqlite3Program(path, "CREATE TABLE t(a); INSERT INTO t VALUES ('another')")

@@ -13,9 +13,7 @@ import Testing
 
     @Test(arguments: ["wal", "delete", "truncate", "persist", "memory", "off"])
     func theTestsOwnGivesBothStates(mode: String) throws {
-        try withTemporaryDirectory { directory in
-            let path = directory + "/shop.sqlite"
-            let application = try ApplicationHandle(path)
+        try withStore { application, path, directory in
             try application.run(
                 """
                 PRAGMA journal_mode = \(mode); CREATE TABLE t(a); INSERT INTO t VALUES (1);
@@ -23,9 +21,7 @@ import Testing
                 """)
             let other = try OtherProcess(path)
 
-            let snapshot = try Witness.undisturbed(application, path: path, writer: other) {
-                capture(try application.store, in: directory)
-            }
+            let snapshot = try captureUndisturbed(application, path: path, in: directory, writer: other)
 
             #expect(snapshot.method == .serialize && snapshot.isTransactionOpen == true)
             #expect(snapshot.journalMode == (mode == "wal" ? "wal" : "delete") && snapshot.isConsistent)
@@ -45,16 +41,11 @@ import Testing
     /// Pages of the transaction are in the file already, and all other connections are locked out.
     @Test(arguments: ["wal", "delete", "truncate", "persist", "memory", "off"])
     func theTestsOwnMayHaveOutgrownItsCache(mode: String) throws {
-        try withTemporaryDirectory { directory in
-            let path = directory + "/shop.sqlite"
-            let application = try ApplicationHandle(path)
-            try application.run("PRAGMA journal_mode = \(mode)")
+        try withStore("PRAGMA journal_mode = \(mode)") { application, path, directory in
             try application.fill()
             try application.run(spilling)
 
-            let snapshot = try Witness.undisturbed(application, path: path) {
-                capture(try application.store, in: directory, timeLimit: 0.3)
-            }
+            let snapshot = try captureUndisturbed(application, path: path, in: directory, timeLimit: 0.3)
 
             #expect(snapshot.method == .serialize && snapshot.isConsistent)
             try expectStandalone(directory + "/copy.sqlite")
@@ -72,9 +63,7 @@ import Testing
 
     @Test(arguments: ["wal", "delete"])
     func aStoreTooLargeForMemoryIsReadFromThePageCache(mode: String) throws {
-        try withTemporaryDirectory { directory in
-            let path = directory + "/shop.sqlite"
-            let application = try ApplicationHandle(path)
+        try withStore { application, path, directory in
             try application.run(
                 """
                 PRAGMA journal_mode = \(mode); CREATE TABLE t(a); INSERT INTO t VALUES (1);
@@ -117,17 +106,13 @@ import Testing
 
     @Test(arguments: ["wal", "delete", "truncate", "persist", "memory", "off"])
     func anotherProcessesIsSaidToBeMissing(mode: String) throws {
-        try withTemporaryDirectory { directory in
-            let path = directory + "/shop.sqlite"
-            let application = try ApplicationHandle(path)
+        try withStore { application, path, directory in
             try application.run(
                 "PRAGMA journal_mode = \(mode); CREATE TABLE t(a); INSERT INTO t VALUES (1)")
             let other = try OtherProcess(path)
             try other.run("PRAGMA journal_mode = \(mode); BEGIN IMMEDIATE; INSERT INTO t VALUES (2)")
 
-            let snapshot = try Witness.undisturbed(application, path: path) {
-                capture(try application.store, in: directory)
-            }
+            let snapshot = try captureUndisturbed(application, path: path, in: directory)
 
             #expect(snapshot.isConsistent && snapshot.isTransactionOpen == false)
             #expect(snapshot.warningCodes == [.otherWriter])
@@ -165,16 +150,12 @@ import Testing
     /// No connection is inside a transaction, so the capture does not report one.
     @Test(arguments: ["wal", "delete"])
     func locksOfReadersAreNoTransactions(mode: String) throws {
-        try withTemporaryDirectory { directory in
-            let path = directory + "/shop.sqlite"
-            let application = try ApplicationHandle(path)
+        try withStore { application, path, directory in
             try application.run(
                 "PRAGMA journal_mode = \(mode); CREATE TABLE t(a); INSERT INTO t VALUES (1)")
             let other = try OtherProcess(path)
             try other.run("BEGIN; SELECT * FROM t")
-            let snapshot = try Witness.undisturbed(application, path: path) {
-                capture(try application.store, in: directory)
-            }
+            let snapshot = try captureUndisturbed(application, path: path, in: directory)
             #expect(snapshot.isConsistent && snapshot.warnings.isEmpty)
             #expect(try copied(directory) == "1")
             #expect(try other.run("SELECT * FROM t") == ["1"])

@@ -14,9 +14,7 @@ import Testing
     init() { ConnectionRegistry.shared.install() }
 
     @Test func rowsThatAreOnlyInTheWALAreInTheCopy() throws {
-        try withTemporaryDirectory { directory in
-            let path = directory + "/shop.sqlite"
-            let application = try ApplicationHandle(path)
+        try withStore { application, path, directory in
             try application.run(
                 """
                 PRAGMA journal_mode = wal; PRAGMA wal_autocheckpoint = 0;
@@ -25,9 +23,7 @@ import Testing
             #expect(try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int == 4096)
             let other = try OtherProcess(path)
 
-            let snapshot = try Witness.undisturbed(application, path: path, writer: other) {
-                capture(try application.store, in: directory)
-            }
+            let snapshot = try captureUndisturbed(application, path: path, in: directory, writer: other)
 
             #expect(snapshot.method == .fileCopy)
             #expect(snapshot.isConsistent && snapshot.reason == nil && snapshot.warnings.isEmpty)
@@ -39,17 +35,13 @@ import Testing
 
     /// The test's own connection is a reader, and sees less than the committed content.
     @Test func aReaderSeesItsOwnState() throws {
-        try withTemporaryDirectory { directory in
-            let path = directory + "/shop.sqlite"
-            let application = try ApplicationHandle(path)
+        try withStore { application, path, directory in
             try application.run("PRAGMA journal_mode = wal; CREATE TABLE t(a); INSERT INTO t VALUES (1)")
             try application.run("BEGIN; SELECT * FROM t")
             let other = try OtherProcess(path)
             try other.run("INSERT INTO t VALUES (2)")
 
-            let snapshot = try Witness.undisturbed(application, path: path, writer: other) {
-                capture(try application.store, in: directory)
-            }
+            let snapshot = try captureUndisturbed(application, path: path, in: directory, writer: other)
 
             #expect(snapshot.method == .ownConnection)
             #expect(try copied(directory) == "1")
@@ -75,9 +67,7 @@ import Testing
             try application.run("UPDATE big SET a = id; PRAGMA wal_checkpoint(PASSIVE)")
             try application.run("DELETE FROM big WHERE id > 300")
 
-            let snapshot = try Witness.undisturbed(application, path: path) {
-                capture(try application.store, in: directory)
-            }
+            let snapshot = try captureUndisturbed(application, path: path, in: directory)
 
             #expect(snapshot.method == .fileCopy)
             #expect(snapshot.isConsistent)
@@ -111,9 +101,7 @@ import Testing
             }
             let expected = try sqlite3Program(path, ".dump")
 
-            let snapshot = try Witness.undisturbed(application, path: path) {
-                capture(try application.store, in: directory)
-            }
+            let snapshot = try captureUndisturbed(application, path: path, in: directory)
 
             #expect(snapshot.method == .fileCopy && snapshot.isConsistent, "seed \(seed)")
             try expectStandalone(directory + "/copy.sqlite")
@@ -124,9 +112,7 @@ import Testing
     /// With `locking_mode = EXCLUSIVE`, the WAL has no index that others could use.
     @Test(arguments: [true, false])
     func theTestsOwnConnectionMayKeepItsLocks(isInTransaction: Bool) throws {
-        try withTemporaryDirectory { directory in
-            let path = directory + "/shop.sqlite"
-            let application = try ApplicationHandle(path)
+        try withStore { application, path, directory in
             try application.run(
                 """
                 PRAGMA locking_mode = exclusive; PRAGMA journal_mode = wal; CREATE TABLE t(a);
@@ -137,9 +123,8 @@ import Testing
             let other = try OtherProcess(path)
 
             let start = Instant.now
-            let snapshot = try Witness.undisturbed(application, path: path, writer: other) {
-                capture(try application.store, in: directory, timeLimit: 0.3)
-            }
+            let snapshot = try captureUndisturbed(
+                application, path: path, in: directory, writer: other, timeLimit: 0.3)
 
             #expect(start.elapsed < 5)
             #expect(snapshot.isConsistent && snapshot.isTransactionOpen == isInTransaction)
@@ -153,9 +138,7 @@ import Testing
     }
 
     @Test func anotherProcessMayKeepItsLocks() throws {
-        try withTemporaryDirectory { directory in
-            let path = directory + "/shop.sqlite"
-            let application = try ApplicationHandle(path)
+        try withStore { application, path, directory in
             let other = try OtherProcess(path)
             try other.run(
                 """
@@ -164,9 +147,7 @@ import Testing
                 """)
             #expect(application.failure(of: "SELECT * FROM t") == "database is locked")
 
-            let snapshot = try Witness.undisturbed(application, path: path) {
-                capture(try application.store, in: directory, timeLimit: 0.3)
-            }
+            let snapshot = try captureUndisturbed(application, path: path, in: directory, timeLimit: 0.3)
 
             #expect(snapshot.method == .fileCopy && snapshot.isConsistent)
             #expect(try copied(directory) == "1")

@@ -12,16 +12,18 @@ import Testing
 /// A directory with an open store, and a session that writes to it.
 final class SessionWorld: @unchecked Sendable {
     let directory: String
-    let session: CaptureSession
+    private(set) var session: CaptureSession
+    var configuration = CaptureConfiguration()
     private var handle: OpaquePointer?
 
     init(_ change: (inout CaptureConfiguration) -> Void = { _ in }) throws {
         directory = try FileSystem.createUniqueDirectory(
             in: FileManager.default.temporaryDirectory.path, prefix: "session tests ")
-        var configuration = CaptureConfiguration()
         configuration.mode = .firstFailure
         configuration.directory = URL(filePath: directory + "/artifacts")
         configuration.discoversStores = false
+        // As on a CI service.
+        configuration.removesOldestBundles = false
         change(&configuration)
         session = CaptureSession(configuration: configuration)
         try #require(sqlite3_open(directory + "/ledger.sqlite", &handle) == SQLITE_OK)
@@ -33,19 +35,25 @@ final class SessionWorld: @unchecked Sendable {
         try? FileSystem.remove(directory)
     }
 
+    /// Simulates another process: it only knows the content of the directory.
+    func startAgain() {
+        session = CaptureSession(configuration: configuration)
+        session.testsWillStart()
+    }
+
     func run(_ sql: String) throws {
         try #require(sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK)
     }
 
     /// Starts a test with the store.
-    func start(_ name: String = "testTotal") -> RunningTest {
+    func start(_ name: String = "testTotal", arguments: [String]? = nil) -> RunningTest {
         let test = session.testWillStart(
-            framework: "XCTest", suite: "LedgerTests", name: name, isAlone: false)
+            framework: "XCTest", suite: "LedgerTests", name: name, arguments: arguments, isAlone: false)
         test.state.withLock { $0.registered.append((directory + "/ledger.sqlite", nil)) }
         return test
     }
 
-    func fail(_ test: RunningTest, _ message: String) {
+    func fail(_ test: RunningTest, _ message: String = "m") {
         session.testDidFail(
             test, FailureEvent(message: message, file: "T.swift", line: 1, kind: .assertion))
     }

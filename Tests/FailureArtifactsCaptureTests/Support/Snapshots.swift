@@ -1,6 +1,9 @@
+import CFailureArtifactsSQLite
+import FailureArtifactsReading
 import FailureArtifactsSQLite
 import FailureArtifactsSystem
 import FailureArtifactsTestPrograms
+import FailureArtifactsTestStores
 import Foundation
 import Testing
 
@@ -46,6 +49,57 @@ func copied(
     _ directory: String, _ sql: String = "SELECT a FROM t", committed: Bool = false
 ) throws -> String {
     try sqlite3Program(directory + (committed ? "/copy.committed.sqlite" : "/copy.sqlite"), sql)
+}
+
+/// Rebuilds every state, and returns the sorted values of table `t` in each, read with the `sqlite3` program.
+func rebuiltStates(_ directory: String, of copy: String = "copy.sqlite") throws -> [String] {
+    let history = try HistoryReader(path: directory + "/copy.wal-history")
+    return try (0...history.transactions.count).map { state in
+        let path = "\(directory)/state-\(state).sqlite"
+        try history.rebuild(at: state, from: "\(directory)/\(copy)", to: path)
+        let tables = try sqlite3Program(
+            path, "PRAGMA integrity_check; SELECT name FROM sqlite_schema WHERE name = 't'")
+        if tables == "ok" { return "empty" }
+        #expect(tables == "ok\nt")
+        return try sqlite3Program(path, "SELECT group_concat(a) FROM (SELECT a FROM t ORDER BY a)")
+    }
+}
+
+/// The files below a directory that this process has open, by descriptor.
+func openFiles(below directory: String) throws -> [CInt: String] {
+    var files: [CInt: String] = [:]
+    for name in try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd") {
+        let path = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/" + name)
+        guard let path, path.hasPrefix(directory), let number = CInt(name) else { continue }
+        files[number] = path
+    }
+    return files
+}
+
+/// Runs `body` with an application's connection to a new store, the store's path and its directory.
+func withStore(
+    _ sql: String = "", flags: Int32 = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
+    _ body: (ApplicationHandle, _ path: String, _ directory: String) throws -> Void
+) throws {
+    try withTemporaryDirectory { directory in
+        let path = directory + "/shop.sqlite"
+        let application = try ApplicationHandle(path, flags: flags)
+        try application.run(sql)
+        try body(application, path, directory)
+    }
+}
+
+/// Copies the store of a connection, and checks that the application and others can't notice it.
+func captureUndisturbed(
+    _ application: ApplicationHandle, path: String? = nil, in directory: String,
+    writer: OtherProcess? = nil, timeLimit: Double = 2,
+    sourceLocation: SourceLocation = #_sourceLocation
+) throws -> Snapshot {
+    try Witness.undisturbed(
+        application, path: path, writer: writer, sourceLocation: sourceLocation
+    ) {
+        capture(try application.store, in: directory, timeLimit: timeLimit)
+    }
 }
 
 /// Runs `body` on another thread and waits for it.

@@ -1,4 +1,0 @@
-/// The version of the tool.
-package enum ToolVersion {
-    package static let number = "0.1.0"
-}
