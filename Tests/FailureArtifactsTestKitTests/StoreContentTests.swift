@@ -30,7 +30,6 @@ import Testing
     ) throws {
         try withFiles { (directory) throws in
             #expect(try names(fruits, placement) == "apple")
-            #expect(try names(.script(in: directory.appending(path: "pear.sql")), placement) == "pear")
             #expect(try names(.copy(of: directory.appending(path: "plum.sqlite")), placement) == "plum")
             let prepared = StoreContent<SQLiteTestStore>.prepared { store in
                 try store.execute("CREATE TABLE fruit (name TEXT); INSERT INTO fruit VALUES ('fig')")
@@ -75,9 +74,6 @@ import Testing
     @Test func missingAndDamagedFilesAreErrors() throws {
         try withFiles { (directory) throws in
             let missing = directory.appending(path: "missing")
-            expectError(.cannotStart, "The script '\(missing.path)' cannot be read") {
-                _ = try names(.script(in: missing))
-            }
             expectError(.cannotStart, "There is no database at '\(missing.path)'.") {
                 _ = try names(.copy(of: missing))
             }

@@ -5,6 +5,8 @@ import FailureArtifactsTesting
 import Testing
 
 /// Tests of Swift Testing in child processes, and the bundles that they leave.
+///
+/// `test_testing.py` has more kinds of tests and failures.
 @Suite(.enabled(if: ChildTestRun.isPossible)) struct FailureArtifactsTraitTests {
     private let fruits = "SELECT name FROM fruit ORDER BY rowid"
 
@@ -40,42 +42,6 @@ import Testing
         #expect(try bundle.texts(fruits, in: "larder") == ["apple"])
     }
 
-    @Test func failedRequirementIsOneFailure() throws {
-        let bundle = try failing("FailingFixtures/requirement\\(")
-        #expect(bundle.messages == ["Expectation failed: Bool(false)"])
-        #expect(try bundle.texts(fruits) == ["apple"])
-    }
-
-    @Test func thrownErrorLeavesABundle() throws {
-        let bundle = try failing("FailingFixtures/thrownError\\(")
-        #expect(bundle.messages == ["Caught error: the fruit is rotten"])
-        #expect(bundle.metadata.failures.map(\.kind) == [.error])
-        #expect(try bundle.texts(fruits) == ["apple"])
-    }
-
-    @Test func eachFailingCaseLeavesABundleWithItsArguments() throws {
-        let bundle = try failing("FailingFixtures/parameterized\\(")
-        #expect(bundle.metadata.test.name == "parameterized(number:in:)")
-        #expect(bundle.metadata.test.arguments == ["2", "a basket of 0"])
-        #expect(try bundle.texts(fruits) == ["2"])
-    }
-
-    @Test func traitGivenSeveralTimesLeavesOneBundle() throws {
-        let bundle = try failing("FailingFixtures/Nested/")
-        #expect(bundle.metadata.test.suite == "FailingFixtures.Nested")
-        #expect(bundle.messages == ["Issue recorded: once"])
-    }
-
-    @Test func testsNeedNoTrait() throws {
-        let child = try run("PartlyTraitedFixtures/")
-        let bundles = try #require(try child.bundles(), "\(child.output)")
-        #expect(bundles.map(\.metadata.test.name).sorted() == ["traited", "untraited"])
-        for bundle in bundles {
-            let isTraited = bundle.metadata.test.name == "traited"
-            #expect(try bundle.texts(fruits) == [isTraited ? "apple" : "pear"])
-        }
-    }
-
     @Test func failureInTheScopeOfAnotherTraitLeavesABundle() throws {
         let bundle = try failing("FailingTraitFixtures/")
         #expect(bundle.messages == ["Caught error: the fruit is rotten"])
@@ -107,38 +73,6 @@ import Testing
             let isUser = bundle.metadata.test.name == "usesIt"
             #expect(bundle.metadata.stores.map(\.shared) == (isUser ? [true] : []))
         }
-    }
-
-    @Test func suiteOfATestInNoSuiteIsItsModule() throws {
-        let bundle = try failing("fixtureInNoSuite\\(")
-        #expect(bundle.metadata.test.suite == "FailureArtifactsTestingTests")
-        #expect(bundle.metadata.test.name == "fixtureInNoSuite")
-    }
-
-    @Test func testsThatDoNotFailLeaveNothing() throws {
-        let child = try run("QuietFixtures/")
-        #expect(child.status == 0 && child.testCount == 7, "\(child.output)")
-        #expect(try child.bundles() == nil, "\(child.output)")
-        #expect(!child.output.contains("failure-artifacts: "))
-    }
-
-    @Test func capturingCanBeOff() throws {
-        let child = try run("FailingFixtures/expectation\\(", ["FAILURE_ARTIFACTS": "off"])
-        #expect(child.status == 1 && child.testCount == 1, "\(child.output)")
-        #expect(try child.bundles() == nil)
-    }
-
-    @Test func bundleIsAttachedIfTheRunKeepsAttachments() throws {
-        let attachments = try FileSystem.createUniqueDirectory(in: "/tmp", prefix: "attachments ")
-        defer { try? FileSystem.remove(attachments) }
-        let child = try run(
-            "FailingFixtures/expectation\\(", options: ["--attachments-path", attachments])
-        let bundle = try #require(try child.bundles()?.first, "\(child.output)")
-        let name = Path.name(of: bundle.path)
-        #expect(try FileSystem.contents(ofDirectory: attachments) == [name])
-        #expect(
-            try FileSystem.contents(ofFile: Path.join(attachments, name))
-                == FileSystem.contents(ofFile: bundle.path))
     }
 
     @Test func listingTestsPrintsAndWritesNothingElse() throws {

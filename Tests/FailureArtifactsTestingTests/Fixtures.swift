@@ -19,90 +19,13 @@ struct Rotten: Error, CustomStringConvertible {
     var description: String { "the fruit is rotten" }
 }
 
-struct Basket: Sendable, CustomTestStringConvertible {
-    let count: Int
-    var testDescription: String { "a basket of \(count)" }
-}
-
 @Suite(.inChildOnly, .failureArtifacts) struct FailingFixtures {
     @Test func expectation() throws {
         let store = try openStore("larder", "apple")
         #expect(Bool(false), "a comment")
         try store.run("INSERT INTO fruit VALUES ('plum')")
     }
-
-    @Test func requirement() throws {
-        let store = try openStore("larder", "apple")
-        defer { store.close() }
-        try #require(Bool(false))
-    }
-
-    @Test func thrownError() throws {
-        let store = try openStore("larder", "apple")
-        defer { store.close() }
-        throw Rotten()
-    }
-
-    @Test(arguments: zip([1, 2, 3], [1, 0, 2].map(Basket.init)))
-    func parameterized(number: Int, in basket: Basket) throws {
-        let store = try openStore("larder", "\(number)")
-        #expect(basket.count > 0)
-        store.close()
-    }
-
-    @Suite(.failureArtifacts) struct Nested {
-        @Test(.failureArtifacts) func severalTraits() throws {
-            let store = try openStore("larder", "apple")
-            Issue.record("once")
-            store.close()
-        }
-    }
 }
-
-@Suite(.inChildOnly, .failureArtifacts) struct QuietFixtures {
-    private let store: ApplicationHandle
-
-    init() throws { store = try openStore("larder", "apple") }
-
-    @Test func passes() throws { try store.run("INSERT INTO fruit VALUES ('plum')") }
-
-    @Test func knownIssue() {
-        withKnownIssue { Issue.record("known") }
-    }
-
-    @Test func knownError() {
-        withKnownIssue { throw Rotten() }
-    }
-
-    @Test func warning() { Issue.record("only a warning", severity: .warning) }
-
-    @Test func cancelled() throws { try Test.cancel("not today") }
-
-    @Test(arguments: [1, 2]) func cancelledCase(_ number: Int) throws { try Test.cancel("not today") }
-
-    @Test func cancelledWhileAChildTaskWaits() async throws {
-        async let child: Void = Task.sleep(for: .seconds(600))
-        _ = try? Test.cancel("not today")
-        try await child
-    }
-}
-
-/// Only one of the two has the trait in its source.
-@Suite(.inChildOnly) struct PartlyTraitedFixtures {
-    @Test(.failureArtifacts) func traited() throws {
-        let store = try openStore("larder", "apple")
-        Issue.record("with the trait")
-        store.close()
-    }
-
-    @Test func untraited() throws {
-        let store = try openStore("larder", "pear")
-        Issue.record("without the trait")
-        store.close()
-    }
-}
-
-@Test(.inChildOnly) func fixtureInNoSuite() { Issue.record("in no suite") }
 
 /// Opens a store for each test of a suite, or one for the whole suite, before the scopes of the traits after it begin.
 struct StoreTrait: SuiteTrait, TestTrait, TestScoping {

@@ -274,7 +274,6 @@ package enum BundleReaders: String, Sendable, CaseIterable {
     case group
     case everyone
 
-    /// The environment variable.
     package static let variable = "FAILURE_ARTIFACTS_READABLE_BY"
 
     /// The value of the environment variable, or the default.

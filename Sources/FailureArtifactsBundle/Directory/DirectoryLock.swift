@@ -1,49 +1,43 @@
 package import FailureArtifactsSystem
 
-/// The number and the total size of the bundles in an artifacts directory.
-package struct DirectoryUsage: Equatable, Sendable {
-    package private(set) var bundles = 0
+/// The bundles in an artifacts directory.
+package struct DirectoryUsage: Sendable {
+    private struct BundleFile {
+        let path: String
+        let status: FileStatus
+    }
+
+    /// Oldest first.
+    private var files: [BundleFile] = []
+
+    package var bundles: Int { files.count }
     /// The total size of the bundle files, in bytes.
-    package private(set) var bytes: UInt64 = 0
+    package var bytes: UInt64 { files.reduce(0) { $0.saturatingAdd($1.status.size) } }
 
     /// Lists a directory; a missing directory is empty.
     package init(
         of directory: String, where isIncluded: (String) -> Bool = { _ in true }
     ) throws(SystemError) {
         do throws(SystemError) {
-            for name in try FileSystem.contents(ofDirectory: directory)
-            where name.hasSuffix(".zip") && isIncluded(name) {
+            let names = try FileSystem.contents(ofDirectory: directory).sorted()
+            files = names.filter { $0.hasSuffix(".zip") && isIncluded($0) }.compactMap { name in
+                let path = Path.join(directory, name)
                 // Another process may just have removed it.
-                guard let file = FileSystem.regularFile(Path.join(directory, name)) else { continue }
-                bundles += 1
-                bytes = bytes.saturatingAdd(file.size)
-            }
+                return FileSystem.regularFile(path).map { BundleFile(path: path, status: $0) }
+            }.sorted { $0.status.modified < $1.status.modified }
         } catch {
             guard error.isNotFound else { throw error }
         }
     }
 
-    fileprivate mutating func remove(bundle size: UInt64) {
-        bundles -= 1
-        bytes = bytes.saturatingSubtract(size)
-    }
-}
-
-/// A bundle's file with the time at which it was written.
-private struct DatedBundle {
-    let path: String
-    let size: UInt64
-    private let modified: Int64
-
-    /// Lists the bundles in a directory, oldest first; other files aren't included.
-    static func all(in directory: String) throws(SystemError) -> [DatedBundle] {
-        try FileSystem.contents(ofDirectory: directory).sorted().compactMap { name in
-            let path = Path.join(directory, name)
-            guard BundleName.isName(name), let file = FileSystem.regularFile(path),
-                BundlePacker.isBundle(path)
-            else { return nil }
-            return DatedBundle(path: path, size: file.size, modified: file.modified)
-        }.sorted { $0.modified < $1.modified }
+    /// Removes the oldest bundle that can be removed, and no other file; returns false if there is none.
+    fileprivate mutating func removeOldest() -> Bool {
+        let oldest = files.firstIndex { file in
+            BundleName.isName(Path.name(of: file.path)) && BundlePacker.isBundle(file.path)
+                && (try? FileSystem.removeFile(file.path)) != nil
+        }
+        oldest.map { _ = files.remove(at: $0) }
+        return oldest != nil
     }
 }
 
@@ -70,7 +64,6 @@ struct DirectoryLock: ~Copyable {
 
     deinit { file?.unlock() }
 
-    /// Releases the lock.
     consuming func close() {}
 
     /// Ensures that the directory has space for another bundle of a size in bytes, up to a maximum for all bundles.
@@ -80,7 +73,6 @@ struct DirectoryLock: ~Copyable {
         forBundleOf size: UInt64, upTo maximum: UInt64, _ limits: DirectoryLimits
     ) throws {
         var usage = try DirectoryUsage(of: directory)
-        var oldest: ArraySlice<DatedBundle>?
         while true {
             let limit: DirectoryLimits.Limit
             if usage.bundles >= limits.bundles {
@@ -90,15 +82,9 @@ struct DirectoryLock: ~Copyable {
             } else {
                 return
             }
-            if oldest == nil {
-                oldest = limits.removesOldest ? try DatedBundle.all(in: directory)[...] : []
-            }
-            guard let bundle = oldest?.popFirst(), limit == .bundles || size <= maximum else {
+            guard limits.removesOldest, limit == .bundles || size <= maximum, usage.removeOldest() else {
                 throw LimitReached(limit: limit, path: directory, limits: limits)
             }
-            // If it can't be removed, or someone else has just done that, the next one goes.
-            guard (try? FileSystem.removeFile(bundle.path)) != nil else { continue }
-            usage.remove(bundle: bundle.size)
         }
     }
 

@@ -20,7 +20,6 @@ package final class OutputDirectory: Sendable {
         state = Lock(State(path: path))
     }
 
-    /// The path of the directory in use.
     package var path: String { state.withLock(\.path) }
 
     /// A full sentence about the use of the fallback; nil while the configured directory is used.

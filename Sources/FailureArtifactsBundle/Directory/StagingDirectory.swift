@@ -28,7 +28,6 @@ package struct StagingDirectory: Sendable {
 
     private static let kind = "staging"
 
-    /// The process of the test.
     package var process: ProcessIdentity { name.process }
 
     /// True if the process that owns the directory has died.
@@ -36,7 +35,6 @@ package struct StagingDirectory: Sendable {
 
     // MARK: Content
 
-    /// Returns the path of the file for an entry.
     package func file(ofEntry entry: String) -> String { Path.join(path, entry) }
 
     /// Returns the path of the file for an entry, after creating its directory.
@@ -123,7 +121,6 @@ package struct StagingDirectory: Sendable {
         Self.bundleName(in: (try? FileSystem.contents(ofDirectory: path)) ?? [])
     }
 
-    /// Records the bundle's name.
     func recordBundleName(_ name: String) throws(SystemError) {
         let new = file(ofEntry: Self.bundleMark + name)
         guard let old = bundleName else { return try FileSystem.write([], toNewFile: new) }

@@ -124,7 +124,6 @@ package struct StagingReservation: Sendable {
     package mutating func giveBack(_ bytes: UInt64) { used = used.saturatingSubtract(bytes) }
 }
 
-/// The limits of an artifacts directory.
 package struct DirectoryLimits: Equatable, Sendable {
     /// The maximum size of a store that is copied, in bytes.
     package var storeBytes: UInt64

@@ -20,10 +20,8 @@ package struct ToolCommand {
         self.directory = directory
     }
 
-    /// Returns the command that explains a bundle.
     package func explain(_ bundle: String) -> String { text("explain", of: shortened(bundle)) }
 
-    /// Returns a command of the tool with one path.
     package func text(_ command: String, of path: String) -> String {
         "\(name) \(command) \(ShellWord.quoted(path))"
     }

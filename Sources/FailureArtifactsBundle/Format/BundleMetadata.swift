@@ -64,11 +64,9 @@ package struct BundleMetadata: Codable, Equatable, Sendable {
         package var name: String
         package var version: String
 
-        /// This program.
         package static let current = Tool(name: "failure-artifacts", version: ToolVersion.number)
     }
 
-    /// The test.
     package struct Test: Codable, Hashable, Sendable {
         /// `XCTest` or `Swift Testing`.
         package var framework: String
@@ -117,9 +115,7 @@ package struct BundleMetadata: Codable, Equatable, Sendable {
         case passed
     }
 
-    /// One failure of the test.
     package struct Failure: Codable, Equatable, Sendable {
-        /// The kind of a failure.
         package enum Kind: String, Codable, Sendable {
             /// An assertion failed.
             case assertion
@@ -270,7 +266,6 @@ extension BundleMetadata {
 }
 
 extension BundleMetadata {
-    /// The name of the entry with a bundle's metadata.
     package static let entryName = "metadata.json"
     /// The maximum size of that entry, in bytes.
     package static let sizeLimit = 16 << 20
@@ -414,14 +409,12 @@ extension FormatVersion: Codable {
         self = version
     }
 
-    /// Encodes a string.
     package func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(description)
     }
 }
 
-/// The version of the tool.
 package enum ToolVersion {
     package static let number = "0.1.0"
 }

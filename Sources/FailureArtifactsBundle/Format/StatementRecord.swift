@@ -116,7 +116,6 @@ package struct StatementRecord: Codable, Equatable, Sendable {
     /// A connection's own commit adds 1. Seeing for the first time that other connections have committed adds 1, too.
     package var versions: Int?
 
-    /// The maximum number of ``callers``.
     package static let maximumCallers = 5
 
     package init(

@@ -86,7 +86,6 @@ extension BundleMetadata {
 
             package init(_ test: BundleMetadata.Test) { self.init(suite: test.suite, name: test.name) }
 
-            /// `Suite.test`.
             package var description: String { "\(suite).\(name)" }
         }
 
@@ -134,9 +133,9 @@ extension BundleMetadata {
             /// The history file, for use with the committed copy; absent if no history was kept.
             package var entry: String?
             /// The number of transactions in the file.
-            package var transactions: Int
+            package var transactions = 0
             /// The uncompressed size, in bytes.
-            package var bytes: UInt64
+            package var bytes: UInt64 = 0
             /// The reason why it is absent or lacks transactions, as a full sentence.
             package var reason: String?
             /// The origin of the history; absent without a history.
@@ -151,32 +150,6 @@ extension BundleMetadata {
                 case wal
                 /// The pages that were recorded at the end of each transaction.
                 case pages
-            }
-
-            package init(
-                entry: String? = nil, transactions: Int = 0, bytes: UInt64 = 0, reason: String? = nil
-            ) {
-                self.entry = entry
-                self.transactions = transactions
-                self.bytes = bytes
-                self.reason = reason
-            }
-
-            /// Describes a recorded history, in an entry.
-            init(_ summary: HistoryRecorder.Summary, in entry: String) {
-                self.init(
-                    entry: summary.transactions > 0 ? entry : nil, transactions: summary.transactions,
-                    bytes: summary.bytes, reason: summary.reason)
-                if summary.transactions > 0 { source = summary.commits.isEmpty ? .wal : .pages }
-                merged = Self.numbers(of: summary.commits, where: \.isMerged)
-                foreign = Self.numbers(of: summary.commits, where: \.isForeign)
-            }
-
-            private static func numbers(
-                of commits: [RecordedStates.Commit], where isMeant: (RecordedStates.Commit) -> Bool
-            ) -> [Int]? {
-                let numbers = commits.indices.filter { isMeant(commits[$0]) }.map { $0 + 1 }
-                return numbers.isEmpty ? nil : numbers
             }
         }
 
@@ -332,5 +305,23 @@ extension BundleMetadata.Store {
                     store: self))
         }
         return choices
+    }
+}
+
+extension BundleMetadata.Store.History {
+    init(_ summary: HistoryRecorder.Summary, in entry: String) {
+        self.init(
+            entry: summary.transactions > 0 ? entry : nil, transactions: summary.transactions,
+            bytes: summary.bytes, reason: summary.reason)
+        if summary.transactions > 0 { source = summary.commits.isEmpty ? .wal : .pages }
+        merged = Self.numbers(of: summary.commits, where: \.isMerged)
+        foreign = Self.numbers(of: summary.commits, where: \.isForeign)
+    }
+
+    private static func numbers(
+        of commits: [RecordedStates.Commit], where isMeant: (RecordedStates.Commit) -> Bool
+    ) -> [Int]? {
+        let numbers = commits.indices.filter { isMeant(commits[$0]) }.map { $0 + 1 }
+        return numbers.isEmpty ? nil : numbers
     }
 }

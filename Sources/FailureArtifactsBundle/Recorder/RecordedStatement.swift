@@ -2,7 +2,6 @@ internal import CFailureArtifactsShared
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
-/// A statement in the flight recorder.
 package struct RecordedStatement: Sendable, Equatable {
     package typealias Failure = StatementRecord.Failure
 
@@ -298,7 +297,6 @@ extension [RecordedChunk] {
     }
 }
 
-/// A record of a chunk.
 private struct Record {
     let kind: UInt8
     let flags: UInt8

@@ -40,7 +40,6 @@ final class RecorderFile {
         }
     }
 
-    /// The clock of the recorded times.
     var clock: RecorderClock {
         RecorderClock(
             first: (facts.first_clock.ticks, facts.first_clock.wall),
@@ -140,7 +139,6 @@ struct RecordedStatements: Sendable {
     let clock: RecorderClock
     /// The parts of each connection's log, oldest first.
     let connections: [[RecordedChunk]]
-    /// The states of stores.
     let states: [RecordedStates]
     /// The tests that the journal lists, ended or not.
     let tests: [BundleMetadata.NumberedTest]
@@ -195,7 +193,6 @@ package struct RecorderClock: Sendable {
     /// The length of a tick, in nanoseconds.
     private let length: Double
 
-    /// The clock of this process.
     package static var current: RecorderClock {
         var first = failure_artifacts_clock_pair()
         var now = failure_artifacts_clock_pair()

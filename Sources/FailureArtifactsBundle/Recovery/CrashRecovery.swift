@@ -34,7 +34,6 @@ package struct CrashRecovery: Sendable {
             outcome: .crashed, message: "The process ended in the middle of the test.")
     }
 
-    /// The result of a recovery.
     package struct Result: Sendable {
         /// The paths of the new bundles.
         package var bundles: [String] = []

@@ -20,7 +20,6 @@ struct Journal {
         HiddenName(kind, of: process).description
     }
 
-    /// The process that wrote the journal.
     var process: ProcessIdentity { name.process }
 
     /// The tests that the process had not ended; none if the journal can't be read.
@@ -109,7 +108,6 @@ package struct InFlightTest: Equatable, Sendable {
     package fileprivate(set) var hasMemoryStores = false
     /// True if no other test of its process was in flight.
     package fileprivate(set) var isAlone = true
-    /// The redaction rules of its process.
     package fileprivate(set) var redactions = RedactionRules()
 
     /// The file of a store.

@@ -96,7 +96,6 @@ struct Sweep {
         }
     }
 
-    /// Makes the bundle of a test that was in flight.
     private mutating func make(
         _ test: InFlightTest, among running: [BundleMetadata.Test], _ statements: RecordedStatements?
     ) throws {

@@ -38,7 +38,6 @@ package struct LoadedImage: Codable, Equatable, Sendable {
 package struct LoadedImages: Codable, Equatable, Sendable {
     /// The executable, the libraries beside it, and those of the toolchain.
     package var images: [LoadedImage]
-    /// The working directory of the process.
     package var workingDirectory: String
 
     /// The images of this process.

@@ -28,7 +28,6 @@ package final class Symbolizer: Sendable {
         var isTooSlow = false
     }
 
-    /// The symbolizer for this process.
     package static let shared = Symbolizer(
         program: findProgram(searchPath: ProcessEnvironment.variables["PATH"] ?? ""), timeLimit: 10)
 

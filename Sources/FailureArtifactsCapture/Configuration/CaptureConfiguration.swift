@@ -134,11 +134,6 @@ public struct CaptureConfiguration: Sendable, Equatable {
     /// The default is true. If it is false, the end of a failing test waits for its bundle. In both cases, the process
     /// waits for its bundles before it ends.
     public var packsInBackground = true
-    /// The maximum size of a store whose content is kept in memory when it is about to be lost, in bytes.
-    ///
-    /// The content is kept until the test has ended. This applies to content that is rolled back, and to the last
-    /// content of stores in memory. The default is 16 MiB; 0 turns it off.
-    public var maximumKeptBytes: UInt64 = 16 << 20
     /// The maximum size of a store's history, in bytes; 64 MiB by default, 0 for no history.
     ///
     /// If there is more, the newest transactions are kept. `FAILURE_ARTIFACTS_HISTORY=off` sets it to 0. Then no
@@ -176,7 +171,6 @@ public struct CaptureConfiguration: Sendable, Equatable {
         self = Self.environment.configuration
     }
 
-    /// True if the stores of tests are discovered.
     var watchesStores: Bool { mode != .off && discoversStores }
 
     /// ``directory`` as a path, without a slash at its end.
@@ -275,7 +269,6 @@ extension CaptureConfiguration {
             path: path, readers: BundleReaders(rawValue: readers.rawValue) ?? .owner)
     }
 
-    /// The limits of the artifacts directory.
     var limits: DirectoryLimits {
         DirectoryLimits(
             storeBytes: maximumStoreBytes,

@@ -10,7 +10,6 @@ struct ConnectedDatabase {
         case path(String)
         case sharedMemory(String)
         case pager(UInt)
-        case connection(UInt64, String)
     }
 
     let key: Key
@@ -25,7 +24,6 @@ struct ConnectedDatabase {
     /// The name of a database that several connections share.
     var sharedName: String? { storage == .memory && name == nil ? "shared-memory" : name }
 
-    /// Returns the databases of a connection.
     static func all(of connection: DiscoveredConnection) -> [ConnectedDatabase] {
         let main = ConnectedDatabase(mainOf: connection)
         let all = try? connection.lend(until: .now, waitsForRest: false) { borrowed in

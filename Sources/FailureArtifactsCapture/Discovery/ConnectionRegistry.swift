@@ -20,7 +20,6 @@ final class ConnectionRegistry: Sendable {
         /// The number of tests that have content saved.
         var keepers = 0
         var isKeeping: Bool { keepers > 0 }
-        /// The saved states of connections.
         var images = SavedStates()
         /// The saved data of ended connections to stores that others have open.
         var endedConnections: [DiscoveredConnection.Main: EndedConnections] = [:]

@@ -176,7 +176,6 @@ struct RegisteredConnection {
     var traffic: UInt64 = 0
     /// The point in time at which that number was found to have changed; 0 if it never has.
     var trafficNotedAt: UInt64 = 0
-    /// The files that the connection has attached.
     var attached: Set<FileStatus.Identity> = []
 
     init(

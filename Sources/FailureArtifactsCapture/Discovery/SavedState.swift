@@ -26,7 +26,6 @@ final class SavedState: Sendable {
     let schema: String
     /// The database's file, if it has one.
     let path: String?
-    /// The identity of that file.
     let identity: FileStatus.Identity?
     /// The size in bytes; 0 if nothing is lost with the connection, because the file still exists.
     ///

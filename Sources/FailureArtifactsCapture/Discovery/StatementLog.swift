@@ -108,7 +108,6 @@ extension DiscoveredStore {
         var prefix: String?
         /// True if statements are missing because too many connections have ended, or one is in use all the time.
         var isCut = false
-        /// True if older statements are missing.
         var lacksOlder = false
 
         /// Adds the statements of an open connection, unless a thread uses it all the time.

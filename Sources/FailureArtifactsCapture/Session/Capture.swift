@@ -49,7 +49,6 @@ struct Capture: Sendable {
     /// The time that the capture of the first failure held up the test, in seconds.
     var duration: Double?
 
-    /// The problems of a capture.
     struct Problems {
         var warnings: [CaptureWarning] = []
         /// The number of warnings that were written to standard error.

@@ -50,7 +50,7 @@ extension CaptureSession {
         guard configuration.watchesStores else { return registry.now }
         registry.ensureInstalled()
         if !isAlone { registry.followTasks() }
-        return registry.beginKeeping(maximumBytes: configuration.maximumKeptBytes)
+        return registry.beginKeeping(maximumBytes: 16 << 20)
     }
 
     /// Remembers the database files that are open before the first test.

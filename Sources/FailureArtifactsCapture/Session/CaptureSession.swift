@@ -18,7 +18,6 @@ package final class CaptureSession: Sendable {
         var attempts: [String: Int] = [:]
         /// The number of tests that were started.
         var tests: TestID = 0
-        /// The directory of bundles.
         var output: OutputDirectory
         /// The journal that other processes read if this one dies; nil only before the session is configured.
         var inFlight: InFlightJournal?
@@ -60,7 +59,6 @@ package final class CaptureSession: Sendable {
             return running.isEmpty ? nil : running[id]
         }
 
-        /// Returns true if a test has not ended.
         func isRunning(_ id: TestID) -> Bool { test(id) != nil }
 
         /// Returns the identity of the test with a number, if it has not ended or has left stores open.
@@ -133,7 +131,6 @@ package final class CaptureSession: Sendable {
 
     private var isOff: Bool { state.withLock { $0.configuration.mode == .off } }
 
-    /// The directory of bundles.
     var output: OutputDirectory { state.withLock(\.output) }
 
     /// The directory of bundles at its currently known path, for code that writes to it.

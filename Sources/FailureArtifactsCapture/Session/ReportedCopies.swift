@@ -66,7 +66,6 @@ extension Capture {
         return copies + [ReportedCopy(name: "failure-artifacts.txt", content: Array(text.utf8))]
     }
 
-    /// The entries for the report and their names in it.
     private var reportableEntries: [(name: String, entry: String)] {
         var entries: [(name: String, entry: String)] = []
         for store in stores { entries += Self.entries(of: store, suffix: "") }

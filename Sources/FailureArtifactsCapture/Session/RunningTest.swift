@@ -99,13 +99,11 @@ package final class RunningTest: Sendable {
     var isOfThisProcess: Bool { process == getpid() }
 
     package var identity: BundleMetadata.Test { inJournal.identity }
-    /// The time at which the test started.
     var date: Timestamp { inJournal.start }
 
     /// Returns true if a statement was run after the test had started.
     func hasRun(_ statement: RecordedStatement) -> Bool { statement.order > start.statement }
 
-    /// True if the test has ended.
     package var hasEnded: Bool { state.withLock { $0.hasEnded } }
 
     /// The test's name in the form `Suite.test`.

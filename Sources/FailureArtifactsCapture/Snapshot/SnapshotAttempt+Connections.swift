@@ -316,7 +316,6 @@ extension SnapshotAttempt {
 /// The file that receives the pages from C.
 private final class PageWriter {
     let file: File
-    /// The first error.
     private(set) var error: SystemError?
 
     init(_ file: consuming File) { self.file = file }

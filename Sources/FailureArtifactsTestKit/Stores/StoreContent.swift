@@ -32,25 +32,6 @@ public struct StoreContent<Store: TestStore>: Sendable {
         StoreContent(steps: [.script { sql }])
     }
 
-    /// Returns the content that the SQL script in a file creates.
-    ///
-    /// - Parameter file: A file in UTF-8.
-    /// - Returns: The content. The file is read each time a store is opened with it; a file that cannot be read is an
-    ///   error then.
-    public static func script(in file: URL) -> StoreContent {
-        StoreContent(steps: [
-            .script {
-                do {
-                    return try String(contentsOf: file, encoding: .utf8)
-                } catch {
-                    throw TestStoreError(
-                        .file, "The script '\(file.path(percentEncoded: false))' cannot be read",
-                        because: error)
-                }
-            }
-        ])
-    }
-
     /// Returns the content of a resource: a database (`.sqlite`, `.sqlite3`, `.db`), or otherwise a script of SQL.
     ///
     /// - Parameters:
@@ -71,7 +52,8 @@ public struct StoreContent<Store: TestStore>: Sendable {
                 .file, "There is no resource '\(name).\(fileExtension)' in '\(place)'.")
             return StoreContent(steps: [.script { throw error }])
         }
-        return ["sqlite", "sqlite3", "db"].contains(fileExtension) ? copy(of: url) : script(in: url)
+        if ["sqlite", "sqlite3", "db"].contains(fileExtension) { return copy(of: url) }
+        return StoreContent(steps: [.script { try String(contentsOf: url, encoding: .utf8) }])
     }
 
     /// Returns the content of a database file, which stays unchanged.

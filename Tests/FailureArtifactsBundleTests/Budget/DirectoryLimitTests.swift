@@ -59,14 +59,6 @@ import Testing
         #expect(usage.bundles == bundles || usage.bytes > limits.totalContentBytes - 20_000)
     }
 
-    @Test func nothingIsLeftOfCapturesWithoutABundle() throws {
-        let place = try Place()
-        let rooms = try (0..<3).map { _ in try StagingReservation(in: place.directory, within: limits())
-        }
-        for room in rooms { place.directory.discard(room.staging) }
-        #expect(try FileSystem.status(of: place.root) == nil)
-    }
-
     @Test func whoComesFirstGetsIt() throws {
         let place = try Place()
         let limits = limits(total: 1 << 20)
@@ -149,19 +141,6 @@ import Testing
         var (local, service) = (EnvironmentReader([name: ""]), EnvironmentReader([name: "true"]))
         #expect(DirectoryLimits(&local).removesOldest)
         #expect(!DirectoryLimits(&service).removesOldest)
-    }
-
-    @Test func whatWasDeletedByHandIsFreeAgain() throws {
-        let place = try Place()
-        let limits = limits(total: 1 << 20)
-        let content = noise(300_000)
-        while (try? place.publish(content, limits: limits)) != nil {}
-        let count = try place.bundles.count
-        #expect(count > 1)
-        for name in try place.bundles.prefix(1) { try FileSystem.remove(Path.join(place.root, name)) }
-        try place.publish(content, limits: limits)
-        #expect(throws: (any Error).self) { try place.publish(content, limits: limits) }
-        #expect(try place.bundles.count == count)
     }
 
     @Test func aBundleIsNoLargerThanItMayBe() throws {

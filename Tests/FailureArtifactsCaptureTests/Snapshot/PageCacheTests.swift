@@ -188,36 +188,6 @@ import Testing
         }
     }
 
-    @Test(arguments: ["wal", "delete", "truncate", "persist", "memory", "off"])
-    func aCommitHookGivesBothStates(mode: String) throws {
-        try withStore { application, _, directory in
-            try application.run(
-                "PRAGMA journal_mode = \(mode); CREATE TABLE t(a); INSERT INTO t VALUES (1)")
-            final class Result { var snapshot: Snapshot?; var body: () -> Snapshot? = { nil } }
-            let result = Result()
-            result.body = { (try? application.store).map { capture($0, in: directory) } }
-            sqlite3_commit_hook(
-                application.handle,
-                { context in
-                    guard let context else { return 0 }
-                    let result = Unmanaged<Result>.fromOpaque(context).takeUnretainedValue()
-                    result.snapshot = result.body()
-                    return 0
-                }, Unmanaged.passUnretained(result).toOpaque())
-            try application.run("INSERT INTO t VALUES (2)")
-            sqlite3_commit_hook(application.handle, nil, nil)
-
-            let snapshot = try #require(result.snapshot)
-            #expect(snapshot.method == .pageCache && snapshot.isConsistent && snapshot.hasCommittedCopy)
-            #expect(snapshot.isTransactionOpen == true && snapshot.warnings.isEmpty)
-            try expectStandalone(directory + "/copy.sqlite")
-            try expectStandalone(directory + "/copy.committed.sqlite")
-            #expect(try copied(directory) == "1\n2")
-            #expect(try copied(directory, committed: true) == "1")
-            #expect(try sqlite3Program(directory + "/shop.sqlite", "SELECT a FROM t") == "1\n2")
-        }
-    }
-
     // MARK: Full caches
 
     /// Fails inside a statement that has changed more pages than the cache holds.
@@ -240,19 +210,6 @@ import Testing
             application.handle, SQLITE_DBSTATUS_CACHE_SPILL, &spilled, &highest, resetsCounter ? 1 : 0)
         #expect(spilled > 0)
         return capture(try application.store, in: directory, timeLimit: 0.3)
-    }
-
-    @Test(arguments: ["delete", "truncate", "persist", "memory", "off"])
-    func pagesThatTheCacheHasWrittenAreReadFromTheFile(mode: String) throws {
-        try withTemporaryDirectory { directory in
-            let snapshot = try captureSpilled(directory, directory + "/shop.sqlite", mode: mode)
-            #expect(snapshot.method == .pageCache && snapshot.isConsistent)
-            try expectStandalone(directory + "/copy.sqlite")
-            #expect(try copied(directory, untouched) == "400|0")
-            let isKnown = !["memory", "off"].contains(mode)
-            #expect(snapshot.hasCommittedCopy == isKnown)
-            if isKnown { #expect(try copied(directory, untouched, committed: true) == "400|400") }
-        }
     }
 
     @Test func aTemporaryStoreIsReadFromItsFile() throws {

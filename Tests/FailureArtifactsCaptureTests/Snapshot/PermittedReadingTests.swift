@@ -6,76 +6,11 @@ import Testing
 
 @testable import FailureArtifactsCapture
 
-/// The table in reading.h, which decides what may run on a connection of the application.
+/// The rules in reading.h, which decide what may run on a connection of the application.
+///
+/// The states of connections, each with what a test can notice of a capture, are in the integration suite `StatesSuite`.
 @Suite struct PermittedReadingTests {
-    /// A state of a connection, with what may run in it.
-    struct State: CustomTestStringConvertible, Sendable {
-        let testDescription: String
-        let setUp: String
-        /// The permitted reading in a file, and in memory.
-        let permitted: [failure_artifacts_reading]
-    }
-
-    private static let states = [
-        State(testDescription: "idle", setUp: "", permitted: [readsFiles, backsUp]),
-        State(testDescription: "read", setUp: "BEGIN; SELECT * FROM t", permitted: [backsUp, backsUp]),
-        State(
-            testDescription: "write", setUp: "BEGIN; INSERT INTO t VALUES (2)",
-            permitted: [serializes, serializes]),
-        State(
-            testDescription: "savepoint", setUp: "SAVEPOINT s; INSERT INTO t VALUES (2)",
-            permitted: [serializes, serializes]),
-    ]
-    private static let readsFiles = failure_artifacts_reads_files
-    private static let backsUp = failure_artifacts_reads_by_backup
-    private static let serializes = failure_artifacts_reads_by_serializing
-
-    private func permitted(_ application: ApplicationHandle) throws -> failure_artifacts_reading {
-        failure_artifacts_permitted_reading(try application.discovered.record, "main")
-    }
-
-    private func withStores(_ body: (ApplicationHandle, Int) throws -> Void) throws {
-        try withTemporaryDirectory { directory in
-            for (index, path) in [directory + "/shop.sqlite", ":memory:"].enumerated() {
-                let application = try ApplicationHandle(path)
-                try application.run("CREATE TABLE t(a); INSERT INTO t VALUES (1)")
-                try body(application, index)
-            }
-        }
-    }
-
-    @Test(arguments: states)
-    func aTransactionDecides(state: State) throws {
-        try withStores { (application, index) throws in
-            try application.run(state.setUp)
-            #expect(try permitted(application) == state.permitted[index])
-        }
-    }
-
-    /// In autocommit mode, a statement would commit what is being written.
-    @Test func nothingRunsDuringAStatementThatWrites() throws {
-        try withStores { (application, _) throws in
-            var statement: OpaquePointer?
-            sqlite3_prepare_v2(
-                application.handle, "INSERT INTO t VALUES (2) RETURNING a", -1, &statement, nil)
-            #expect(sqlite3_step(statement) == SQLITE_ROW)
-            #expect(try permitted(application) == failure_artifacts_reads_cache)
-            sqlite3_finalize(statement)
-        }
-    }
-
-    /// Another statement would crash the next step of the backup.
-    @Test func nothingRunsOnTheTargetOfABackup() throws {
-        try withStores { (application, _) throws in
-            let source = try ApplicationHandle(":memory:")
-            try source.fill()
-            let backup = sqlite3_backup_init(application.handle, "main", source.handle, "main")
-            #expect(sqlite3_backup_step(backup, 1) == SQLITE_OK)
-            #expect(try permitted(application) == failure_artifacts_is_writing)
-            #expect(sqlite3_backup_step(backup, -1) == SQLITE_DONE)
-            #expect(sqlite3_backup_finish(backup) == SQLITE_OK)
-        }
-    }
+    init() { ConnectionRegistry.shared.install() }
 
     /// SQLite uses the same error code for a connection that is being closed.
     @Test func aMisusedStatementIsNoClose() throws {
@@ -125,6 +60,32 @@ import Testing
         defer { sqlite3_hard_heap_limit64(before) }
         Connection.exceedingMemoryLimit(by: 1000) {
             #expect(sqlite3_hard_heap_limit64(-1) >= limit + 1000)
+        }
+    }
+
+    @Test func ourOwnConnectionsAreNotDiscovered() throws {
+        try withTemporaryDirectory { directory in
+            let connection = try Connection(path: directory + "/own.sqlite", mode: .create)
+            try connection.execute("CREATE TABLE t(a)")
+            #expect(
+                !ConnectionRegistry.shared.openConnections.contains {
+                    $0.path == directory + "/own.sqlite"
+                })
+        }
+    }
+
+    @Test func whatATestHasUsedIsToldFromWhatIsMerelyOpen() throws {
+        try withStore("CREATE TABLE t(a)") { application, path, directory in
+            let pointInTime = ConnectionRegistry.shared.now
+            let connections = ConnectionRegistry.shared.openConnections.filter { $0.path == path }
+            let store = try #require(DiscoveredStore.grouping(connections).first)
+            #expect(!store.isUsed(since: pointInTime))
+            _ = Snapshotter(maximumBytes: 1 << 30).capture(
+                store, to: .copies(in: directory))
+            // Our own statements do not count as a use.
+            #expect(!store.isUsed(since: pointInTime))
+            try application.run("INSERT INTO t VALUES (1)")
+            #expect(store.isUsed(since: pointInTime))
         }
     }
 }

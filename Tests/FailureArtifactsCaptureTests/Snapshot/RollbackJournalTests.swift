@@ -17,23 +17,6 @@ import Testing
 
     init() { ConnectionRegistry.shared.install() }
 
-    @Test(arguments: modes)
-    func theyAreCopiedUndisturbed(mode: String) throws {
-        try withStore { application, path, directory in
-            try application.run(
-                "PRAGMA journal_mode = \(mode); CREATE TABLE t(a); INSERT INTO t VALUES (7)")
-            let other = try OtherProcess(path)
-
-            let snapshot = try captureUndisturbed(application, path: path, in: directory, writer: other)
-
-            #expect(snapshot.method == .fileCopy && snapshot.journalMode == "delete")
-            #expect(snapshot.isConsistent && snapshot.isTransactionOpen == false)
-            #expect(snapshot.warnings.isEmpty)
-            try expectStandalone(directory + "/copy.sqlite")
-            #expect(try copied(directory) == "7")
-        }
-    }
-
     /// A writer in another process has locked all others out, and its first pages are in the file already.
     @Test(arguments: modes)
     func halfATransactionOfAnotherProcessIsUndoneOrSaid(mode: String) throws {
@@ -141,25 +124,6 @@ import Testing
             try application.run("COMMIT")
             #expect(try other.run("COMMIT") == [])
             #expect(try application.value(untouched) == "400")
-        }
-    }
-
-    @Test(arguments: modes)
-    func theTestsOwnConnectionMayKeepItsLocks(mode: String) throws {
-        try withStore { application, path, directory in
-            try application.run("PRAGMA journal_mode = \(mode); PRAGMA locking_mode = exclusive")
-            try application.fill()
-            let other = try OtherProcess(path)
-
-            let snapshot = try captureUndisturbed(
-                application, path: path, in: directory, writer: other, timeLimit: 0.3)
-
-            #expect(snapshot.method == .fileCopy && snapshot.isConsistent)
-            // In every mode there is a journal then.
-            #expect(snapshot.journalMode == "delete" && snapshot.isTransactionOpen == false)
-            try expectStandalone(directory + "/copy.sqlite")
-            #expect(try copied(directory, untouched) == "400|400")
-            #expect(try other.run("SELECT * FROM big") == ["database is locked"])
         }
     }
 

@@ -67,20 +67,6 @@ import Testing
         }
     }
 
-    @Test func theTemporarySchemaIsAStoreOnceItIsUsed() throws {
-        try withStore("CREATE TABLE t(a)") { application, _, directory in
-            #expect(try application.stores.count == 1)
-            try application.run("CREATE TEMP TABLE t(a); INSERT INTO temp.t VALUES ('temporary')")
-            let stores = try application.stores
-            #expect(stores.map(\.suggestedName) == [nil, "shop.temp"])
-            let temporary = try #require(stores.last)
-            let snapshot = try Witness.undisturbed(application) { capture(temporary, in: directory) }
-            #expect(snapshot.storage == .temporary && snapshot.method == .ownConnection)
-            try expectStandalone(directory + "/copy.sqlite")
-            #expect(try copied(directory) == "temporary")
-        }
-    }
-
     @Test(arguments: ["file:NAME?mode=memory&cache=shared", "file:/NAME?vfs=memdb"], [false, true])
     func aStoreInMemoryThatConnectionsShareIsOne(uri: String, isInTransaction: Bool) throws {
         try withTemporaryDirectory { directory in

@@ -38,29 +38,6 @@ import Testing
         }
     }
 
-    /// Pages of the transaction are in the file already, and all other connections are locked out.
-    @Test(arguments: ["wal", "delete", "truncate", "persist", "memory", "off"])
-    func theTestsOwnMayHaveOutgrownItsCache(mode: String) throws {
-        try withStore("PRAGMA journal_mode = \(mode)") { application, path, directory in
-            try application.fill()
-            try application.run(spilling)
-
-            let snapshot = try captureUndisturbed(application, path: path, in: directory, timeLimit: 0.3)
-
-            #expect(snapshot.method == .serialize && snapshot.isConsistent)
-            try expectStandalone(directory + "/copy.sqlite")
-            #expect(try copied(directory, untouched) == "400|0")
-            // Without a journal on the disk, the committed state is unknown.
-            let isKnown = !["memory", "off"].contains(mode)
-            #expect(snapshot.hasCommittedCopy == isKnown)
-            #expect(snapshot.warnings.isEmpty == isKnown)
-            if isKnown {
-                try expectStandalone(directory + "/copy.committed.sqlite")
-                #expect(try copied(directory, untouched, committed: true) == "400|400")
-            }
-        }
-    }
-
     @Test(arguments: ["wal", "delete"])
     func aStoreTooLargeForMemoryIsReadFromThePageCache(mode: String) throws {
         try withStore { application, path, directory in

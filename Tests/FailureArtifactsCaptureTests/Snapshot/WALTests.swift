@@ -33,24 +33,6 @@ import Testing
         }
     }
 
-    /// The test's own connection is a reader, and sees less than the committed content.
-    @Test func aReaderSeesItsOwnState() throws {
-        try withStore { application, path, directory in
-            try application.run("PRAGMA journal_mode = wal; CREATE TABLE t(a); INSERT INTO t VALUES (1)")
-            try application.run("BEGIN; SELECT * FROM t")
-            let other = try OtherProcess(path)
-            try other.run("INSERT INTO t VALUES (2)")
-
-            let snapshot = try captureUndisturbed(application, path: path, in: directory, writer: other)
-
-            #expect(snapshot.method == .ownConnection)
-            #expect(try copied(directory) == "1")
-            // The content that all other connections see.
-            #expect(snapshot.hasCommittedCopy && snapshot.isTransactionOpen == false)
-            #expect(try copied(directory, committed: true) == "1\n2")
-        }
-    }
-
     /// A reader in another process prevents a complete checkpoint, both here and after the capture.
     @Test(arguments: [true, false])
     func aReaderHoldsBackTheCheckpoint(hasMutex: Bool) throws {
@@ -106,34 +88,6 @@ import Testing
             #expect(snapshot.method == .fileCopy && snapshot.isConsistent, "seed \(seed)")
             try expectStandalone(directory + "/copy.sqlite")
             #expect(try copied(directory, ".dump") == expected, "seed \(seed)")
-        }
-    }
-
-    /// With `locking_mode = EXCLUSIVE`, the WAL has no index that others could use.
-    @Test(arguments: [true, false])
-    func theTestsOwnConnectionMayKeepItsLocks(isInTransaction: Bool) throws {
-        try withStore { application, path, directory in
-            try application.run(
-                """
-                PRAGMA locking_mode = exclusive; PRAGMA journal_mode = wal; CREATE TABLE t(a);
-                INSERT INTO t VALUES (1)
-                """)
-            #expect(!FileManager.default.fileExists(atPath: path + "-shm"))
-            if isInTransaction { try application.run("BEGIN; INSERT INTO t VALUES (2)") }
-            let other = try OtherProcess(path)
-
-            let start = Instant.now
-            let snapshot = try captureUndisturbed(
-                application, path: path, in: directory, writer: other, timeLimit: 0.3)
-
-            #expect(start.elapsed < 5)
-            #expect(snapshot.isConsistent && snapshot.isTransactionOpen == isInTransaction)
-            #expect(snapshot.method == (isInTransaction ? .serialize : .fileCopy))
-            #expect(try copied(directory) == (isInTransaction ? "1\n2" : "1"))
-            if isInTransaction {
-                #expect(snapshot.hasCommittedCopy)
-                #expect(try copied(directory, committed: true) == "1")
-            }
         }
     }
 
