@@ -1,4 +1,3 @@
-import FailureArtifactsReading
 import FailureArtifactsSystem
 import Testing
 
@@ -71,33 +70,5 @@ import Testing
         #expect(room(1000, 4) == 400 && room(1000, 3) == nil && room(200, 9) == nil)
         try add("S.a-00000001.zip", 700)
         #expect(room(1000, 4) == 200 && room(1000, 3) == nil && room(800, 9) == nil)
-    }
-
-    /// The process died between the end of the test and the bundle.
-    @Test(arguments: [true, false]) func whatATestThatPassedHasLeftIsItsBundle(hasEnded: Bool) throws {
-        let root = try FileSystem.createUniqueDirectory(in: "/tmp", prefix: "passing-")
-        defer { try? FileSystem.remove(root) }
-        let directory = ArtifactsDirectory(path: root)
-        // No process has this number.
-        let dead = ProcessIdentity(number: .max, start: 7)
-        let path = root + "/.in-flight/" + HiddenName("staging", of: dead, random: "abcdef").description
-        try FileSystem.createDirectory(root + "/.in-flight")
-        try FileSystem.createDirectory(path)
-        let staging = try #require(StagingDirectory(at: path))
-        try staging.record(
-            BundleMetadata(
-                test: test("t"), outcome: .passed, fingerprint: "0", failures: [], stores: [],
-                attachments: [], environment: RunEnvironment.describe(variables: [:]),
-                capture: .init(at: .now, duration: 0, limitsHit: []), warnings: []))
-        if hasEnded { try staging.markEnded() }
-        let result = CrashRecovery(
-            of: directory,
-            limits: DirectoryLimits(storeBytes: 1 << 20, totalBytes: 1 << 20, bundles: 10)
-        ).sweep()
-        let bundle = try #require(result.bundles.first)
-        let metadata = try BundleReader(BundleLocation(path: bundle), scratchDirectory: root).metadata
-        #expect(metadata.outcome == (hasEnded ? .passed : .crashed))
-        #expect(metadata.failures.map(\.kind) == (hasEnded ? [] : [.termination]))
-        #expect(BundleName.isOfPassingTest(Path.name(of: bundle)) == hasEnded)
     }
 }

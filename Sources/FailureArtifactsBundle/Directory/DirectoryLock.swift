@@ -30,7 +30,7 @@ package struct DirectoryUsage: Sendable {
         }
     }
 
-    /// Removes the oldest bundle that can be removed, and no other file; returns false if there is none.
+    /// Removes the oldest bundle that can be removed, and no other file; returns false if no bundle can be.
     fileprivate mutating func removeOldest() -> Bool {
         let oldest = files.firstIndex { file in
             BundleName.isName(Path.name(of: file.path)) && BundlePacker.isBundle(file.path)

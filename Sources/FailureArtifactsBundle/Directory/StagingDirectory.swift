@@ -159,10 +159,8 @@ package struct StagingDirectory: Sendable {
     package func removeContent() {
         // Without the metadata, crash recovery makes no bundle.
         try? FileSystem.remove(metadataPath)
-        for name in (try? FileSystem.contents(ofDirectory: path)) ?? []
-        where !name.hasPrefix(Self.bundleMark) {
-            try? FileSystem.remove(file(ofEntry: name))
-        }
+        removeCopies()
+        try? FileSystem.remove(endMark)
     }
 }
 

@@ -46,7 +46,7 @@ extension RedactionRules {
     package init?(json: [UInt8]) {
         let decoder = JSONDecoder()
         guard let form = try? decoder.decode(Form.self, from: Data(json)),
-            (try? decoder.decode(KnownKeys.self, from: Data(json))) != nil
+            (try? decoder.decode(Keys.self, from: Data(json)))?.areKnown == true
         else { return nil }
         self.init()
         tables = form.tables ?? []
@@ -113,32 +113,23 @@ private struct Form: Codable {
     var salt: String?
 }
 
-/// Refuses a file with keys that ``Form`` and ``ColumnForm`` don't have.
-private struct KnownKeys: Decodable {
-    private struct Key: CodingKey {
-        let stringValue: String
-        let intValue: Int? = nil
-
-        init(stringValue: String) { self.stringValue = stringValue }
-        init?(intValue: Int) { nil }
+/// The keys of a file, of which ``Form`` and ``ColumnForm`` ignore those that they don't have.
+private struct Keys: Decodable {
+    private struct Anything: Decodable {
+        init(from decoder: any Decoder) {}
     }
+
+    private struct Columns: Decodable {
+        let columns: [[String: Anything]]?
+    }
+
+    let areKnown: Bool
 
     init(from decoder: any Decoder) throws {
-        let form = try decoder.container(keyedBy: Key.self)
-        try Self.check(form, ["tables", "columns", "attachments", "homePaths", "content", "salt"])
-        guard var columns = try? form.nestedUnkeyedContainer(forKey: Key(stringValue: "columns")) else {
-            return
-        }
-        while !columns.isAtEnd {
-            try Self.check(columns.nestedContainer(keyedBy: Key.self), ["table", "column", "method"])
-        }
-    }
-
-    private static func check(_ container: KeyedDecodingContainer<Key>, _ known: [String]) throws {
-        for key in container.allKeys where !known.contains(key.stringValue) {
-            throw DecodingError.dataCorruptedError(
-                forKey: key, in: container,
-                debugDescription: "The key '\(key.stringValue)' is not known.")
-        }
+        let keys = try [String: Anything](from: decoder).keys
+        let columns = try Columns(from: decoder).columns ?? []
+        areKnown =
+            Set(keys).isSubset(of: ["tables", "columns", "attachments", "homePaths", "content", "salt"])
+            && columns.allSatisfy { Set($0.keys).isSubset(of: ["table", "column", "method"]) }
     }
 }

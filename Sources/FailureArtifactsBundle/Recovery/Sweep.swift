@@ -176,10 +176,10 @@ struct Sweep {
     }
 
     private mutating func publish(_ metadata: BundleMetadata, _ staging: StagingDirectory) throws {
-        let bundle = try directory.publish(
-            metadata, from: staging, within: recovery.limits
-        ) { result.warnings.append($0) }
-        result.bundles.append(bundle)
+        result.bundles.append(
+            try directory.publish(metadata, from: staging, within: recovery.limits) {
+                result.warnings.append($0)
+            })
     }
 }
 

@@ -248,7 +248,10 @@ extension CaptureConfiguration {
             return (configuration, reader.warnings)
         }
         do {
-            configuration.setRedactions(try RedactionRules(file: Path.join(workingDirectory, file)))
+            var rules = try RedactionRules(file: Path.join(workingDirectory, file))
+            configuration.redactionSalt = rules.salt
+            rules.salt = nil
+            configuration.redactions = [Redaction(rules)]
             return (configuration, reader.warnings)
         } catch {
             // The content to leave out is unknown, so all content is left out.

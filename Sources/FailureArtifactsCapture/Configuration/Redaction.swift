@@ -16,21 +16,26 @@ internal import FailureArtifactsSQLite
 /// ]
 /// ```
 public struct Redaction: Sendable, Equatable {
-    enum Kind: Equatable {
-        case table(String)
-        case column(RedactionRules.Column)
-        case attachment(String)
-        case homePaths
-        case content
+    /// The rule, in the form in which it is applied.
+    let rules: RedactionRules
+
+    init(_ rules: RedactionRules) { self.rules = rules }
+
+    private init(_ set: (inout RedactionRules) -> Void) {
+        var rules = RedactionRules()
+        set(&rules)
+        self.rules = rules
     }
 
-    let kind: Kind
+    private init(_ method: RedactionRules.Method, _ column: String, of table: String) {
+        self.init { $0.columns = [.init(table: table, column: column, method: method)] }
+    }
 
     /// Drops tables, with their indexes and triggers.
     ///
     /// - Parameter table: The table's name, or a pattern.
     /// - Returns: The redaction.
-    public static func drop(table: String) -> Redaction { Redaction(kind: .table(table)) }
+    public static func drop(table: String) -> Redaction { Redaction { $0.tables = [table] } }
 
     /// Removes a column's values: null, or an empty value of the same type if the column is `NOT NULL`.
     ///
@@ -41,7 +46,7 @@ public struct Redaction: Sendable, Equatable {
     ///   - table: The table's name, or a pattern.
     /// - Returns: The redaction.
     public static func blank(_ column: String, of table: String = "*") -> Redaction {
-        Redaction(kind: .column(.init(table: table, column: column, method: .blank)))
+        Redaction(.blank, column, of: table)
     }
 
     /// Replaces each character of a column's texts with an asterisk, each byte of blobs with zero, and numbers with 0.
@@ -53,7 +58,7 @@ public struct Redaction: Sendable, Equatable {
     ///   - table: The table's name, or a pattern.
     /// - Returns: The redaction.
     public static func mask(_ column: String, of table: String = "*") -> Redaction {
-        Redaction(kind: .column(.init(table: table, column: column, method: .mask)))
+        Redaction(.mask, column, of: table)
     }
 
     /// Replaces a column's values with keyed hashes (HMAC-SHA-256) of the same type, so that equal values stay equal.
@@ -66,7 +71,7 @@ public struct Redaction: Sendable, Equatable {
     ///   - table: The table's name, or a pattern.
     /// - Returns: The redaction.
     public static func hash(_ column: String, of table: String = "*") -> Redaction {
-        Redaction(kind: .column(.init(table: table, column: column, method: .hash)))
+        Redaction(.hash, column, of: table)
     }
 
     /// Leaves out test attachments and watched files, but keeps their names and sizes.
@@ -74,42 +79,24 @@ public struct Redaction: Sendable, Equatable {
     /// - Parameter attachment: The attachment's name, a watched file's name or relative path, or a pattern.
     /// - Returns: The redaction.
     public static func leaveOut(attachment: String) -> Redaction {
-        Redaction(kind: .attachment(attachment))
+        Redaction { $0.attachments = [attachment] }
     }
 
     /// Leaves out all content that tests have stored, run and attached.
     ///
     /// Stores are only described.
-    public static var leaveOutContent: Redaction { Redaction(kind: .content) }
+    public static var leaveOutContent: Redaction { Redaction { $0.leavesOutContent = true } }
 
     /// Replaces the home directory's path with `~` in paths, messages and statements.
-    public static var shortenHomePaths: Redaction { Redaction(kind: .homePaths) }
+    public static var shortenHomePaths: Redaction { Redaction { $0.shortensHomePaths = true } }
 }
 
 extension CaptureConfiguration {
     /// The redaction rules in the form in which they are applied.
     var redactionRules: RedactionRules {
         var rules = RedactionRules()
-        for redaction in redactions {
-            switch redaction.kind {
-            case .table(let name): rules.tables.append(name)
-            case .column(let column): rules.columns.append(column)
-            case .attachment(let name): rules.attachments.append(name)
-            case .homePaths: rules.shortensHomePaths = true
-            case .content: rules.leavesOutContent = true
-            }
-        }
+        for redaction in redactions { rules.add(redaction.rules) }
         rules.salt = redactionSalt
         return rules
-    }
-
-    /// Replaces the redactions with rules from a file.
-    mutating func setRedactions(_ rules: RedactionRules) {
-        redactions = rules.tables.map { Redaction(kind: .table($0)) }
-        redactions += rules.columns.map { Redaction(kind: .column($0)) }
-        redactions += rules.attachments.map { Redaction(kind: .attachment($0)) }
-        if rules.shortensHomePaths { redactions.append(.shortenHomePaths) }
-        if rules.leavesOutContent { redactions.append(.leaveOutContent) }
-        redactionSalt = rules.salt
     }
 }

@@ -10,12 +10,6 @@ internal import Foundation
 
 // Staging of the copies that a bundle is packed from.
 extension Capture {
-    /// The names of limits, by the setting that controls each.
-    enum Limit {
-        static let storeBytes = DirectoryLimits.Limit.storeBytes.rawValue
-        static let time = "CaptureConfiguration.timeLimitPerFailure"
-    }
-
     /// Returns the stores that belong to the test, and notes those that are only named.
     mutating func findStores() -> [FoundStores.Store] {
         let found = FoundStores.find(
@@ -41,7 +35,9 @@ extension Capture {
             }
             return Instant.now < deadline
                 ? stageStore(found, below: folder, after: failure, until: deadline)
-                : leaveOut(found, because: "The time that a failure may take was up.", Limit.time)
+                : leaveOut(
+                    found, because: "The time that a failure may take was up.",
+                    "CaptureConfiguration.timeLimitPerFailure")
         }
     }
 
@@ -219,8 +215,7 @@ extension Capture {
         var news = snapshot.warnings
         var limit = limit
         if let bytes = snapshot.excessiveBytes {
-            let isTooLargeItself = bytes > configuration.maximumStoreBytes
-            limit = isTooLargeItself ? Limit.storeBytes : room.limit.rawValue
+            limit = (bytes > configuration.maximumStoreBytes ? .storeBytes : room.limit).rawValue
         }
         if let reason = snapshot.reason {
             let hint = limit.map { " \($0) sets the limit." } ?? ""

@@ -228,7 +228,9 @@ struct Capture: Sendable {
 
     private mutating func packStaged() throws(CaptureError) -> String {
         defer { directory.discard(staging) }
-        noteWhatIsStillThere()
+        if !removed.isEmpty {
+            problems.warnings += removed.warnings(about: describe(), in: staging)
+        }
         do {
             return try publish(describe())
         } catch {
@@ -255,12 +257,6 @@ struct Capture: Sendable {
                     isLimit: isLimit)
             }
         }
-    }
-
-    /// Searches the bundle's content for values that redactions removed elsewhere, and adds warnings.
-    private mutating func noteWhatIsStillThere() {
-        guard !removed.isEmpty else { return }
-        problems.warnings += removed.warnings(about: describe(), in: staging)
     }
 
     func discard() { directory.discard(staging) }

@@ -212,11 +212,7 @@ package final class CaptureSession: Sendable {
     /// Records in the journal that a test, or any test, uses a store.
     package func storeOpened(_ path: String?, by test: RunningTest?) {
         if isOff { return }
-        if let path {
-            path.withCString { inFlight?.storeOpened($0, by: test?.inJournal) }
-        } else {
-            inFlight?.storeOpened(nil, by: test?.inJournal)
-        }
+        inFlight?.storeOpened(path, by: test?.inJournal)
         finishAtExit()
     }
 }

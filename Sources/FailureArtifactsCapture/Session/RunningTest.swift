@@ -50,9 +50,9 @@ package final class RunningTest: Sendable {
         ///
         /// The first failure and the end of the process are always recorded.
         mutating func add(_ failure: FailureEvent) {
-            let bytes = failure.message.utf8.count + FailureEvent.otherBytes
+            let bytes = failure.metadata.message.utf8.count + FailureEvent.otherBytes
             guard
-                failures.isEmpty || failure.kind == .termination
+                failures.isEmpty || failure.metadata.kind == .termination
                     || failureBytes + bytes <= FailureEvent.maximumTotalBytes
             else {
                 failuresLeftOut += 1
@@ -142,37 +142,25 @@ package final class RunningTest: Sendable {
 
 /// A failure, as reported by any test framework.
 package struct FailureEvent: Sendable {
-    /// The message; a long one lacks its middle, as ``cut(_:)`` describes.
-    package let message: String
-    /// The source file; nil if the framework does not know it.
-    package let file: String?
-    /// The line, counted from 1; nil if the framework does not know it.
-    package let line: Int?
-    package let kind: BundleMetadata.Failure.Kind
-    package let date: Timestamp
+    /// The failure's form in the metadata; a long message lacks its middle, as ``cut(_:)`` describes.
+    let metadata: BundleMetadata.Failure
+    let date: Timestamp
 
     /// True if an error has left the code that threw it.
     ///
     /// The changes made by that code may already be undone.
     var isThrownError: Bool {
         // XCTest's message for an error inside an assertion's expression, such as XCTUnwrap's.
-        kind == .error || message.contains("threw error")
+        metadata.kind == .error || metadata.message.contains("threw error")
     }
 
     package init(
         message: String, file: String?, line: Int?, kind: BundleMetadata.Failure.Kind,
         date: Timestamp = .now
     ) {
-        self.message = Self.cut(message)
-        self.file = file
-        self.line = line
-        self.kind = kind
+        metadata = BundleMetadata.Failure(
+            message: Self.cut(message), file: file, line: line, kind: kind, at: date)
         self.date = date
-    }
-
-    /// The failure's form in the metadata.
-    var metadata: BundleMetadata.Failure {
-        BundleMetadata.Failure(message: message, file: file, line: line, kind: kind, at: date)
     }
 }
 

@@ -53,14 +53,14 @@ import Testing
         /// Writes the staging directory of a test that had failed.
         func leaveStagingDirectory(
             taker: ProcessIdentity? = nil, kinds: [BundleMetadata.Failure.Kind] = [.assertion],
-            snapshots: [BundleMetadata.Snapshot]? = nil
+            snapshots: [BundleMetadata.Snapshot]? = nil, outcome: BundleMetadata.Outcome? = nil
         ) throws -> StagingDirectory {
             let path = try path(HiddenName("staging", of: dead, taker: taker, random: "abcdef"))
             try FileSystem.createDirectory(path)
             let staging = try #require(StagingDirectory(at: path))
             try staging.record(
                 BundleMetadata(
-                    test: test, outcome: kinds.contains(.termination) ? .crashed : .failed,
+                    test: test, outcome: outcome ?? (kinds.contains(.termination) ? .crashed : .failed),
                     fingerprint: "0",
                     failures: kinds.map {
                         .init(message: "m", file: nil, line: nil, kind: $0, at: .now)
@@ -174,13 +174,6 @@ import Testing
                 == Fingerprint.make(test: first.test, outcome: .crashed, first: failure))
     }
 
-    @Test func aTestThatRanAloneIsTheCause() throws {
-        let world = try World()
-        try world.leaveJournal()
-        let bundles = try world.sweep()
-        #expect(bundles.map(\.failures[0].message) == [CrashRecovery.Cause.unknown.message])
-    }
-
     /// An application may close all descriptors, and open a file of its own under the recorder's number.
     @Test func theRecorderClosesOnlyItsOwnDescriptor() throws {
         let world = try World()
@@ -268,6 +261,18 @@ import Testing
         let bundles = try world.sweep()
         #expect(kinds(bundles) == [[.assertion]])
         #expect(bundles.first?.outcome == .failed)
+    }
+
+    /// The process died between the end of a passing test and its bundle.
+    @Test(arguments: [true, false]) func aTestThatPassedHasItsBundle(hasEnded: Bool) throws {
+        let world = try World()
+        let staging = try world.leaveStagingDirectory(kinds: [], outcome: .passed)
+        if hasEnded { try staging.markEnded() }
+        let bundle = try #require(try world.sweep().first)
+        #expect(bundle.outcome == (hasEnded ? .passed : .crashed))
+        #expect(bundle.failures.map(\.kind) == (hasEnded ? [] : [.termination]))
+        let names = try FileSystem.contents(ofDirectory: world.root)
+        #expect(names.contains(where: BundleName.isOfPassingTest) == hasEnded)
     }
 
     /// The process that found no room for the copies died before it had packed the rest.

@@ -36,37 +36,6 @@ import Testing
         #expect(JournalRecord.records(in: Array(records.map(\.line).joined().utf8)) == records)
     }
 
-    @Test func hostileNamesAreRead() {
-        let seed: UInt64 = 20_261_122
-        var dice = Dice(seed: seed)
-        let pieces = [
-            "", "\\", "\t", "\n", "\r", "\u{0}", ".", "\\t", "\\n", "\\\\", "a", "果物", "\u{1F34E}",
-            "\u{301}",
-            String(repeating: "x", count: 3000),
-        ]
-        func name() -> String {
-            (0..<dice.next(6)).map { _ in pieces[dice.next(pieces.count)] }.joined()
-        }
-        for _ in 0..<500 {
-            let id = dice.next(2) == 0 ? UInt64.max : UInt64(dice.next(100))
-            let test = BundleMetadata.Test(
-                framework: name(), suite: name(), name: name(),
-                arguments: dice.next(2) == 0 ? nil : (0..<dice.next(3)).map { _ in name() },
-                attempt: dice.next(1000))
-            let date = Timestamp(
-                seconds: dice.next(2) == 0 ? .min : Int64(dice.next(1 << 30)),
-                milliseconds: Int32(dice.next(1000)))
-            let path = name()
-            let some: [JournalRecord] = [
-                .began(id, test, at: date), .opened(path: path, by: id), .opened(path: nil, by: id),
-                .redactions(name()), .ended(id),
-                .used(path: path, by: id, openedBy: .init(suite: "a" + name(), name: name())),
-            ]
-            #expect(
-                JournalRecord.records(in: Array(some.map(\.line).joined().utf8)) == some, "seed \(seed)")
-        }
-    }
-
     /// The process may have died after any byte.
     @Test func aTornLineDoesNotCount() {
         let lines = records.map { Array($0.line.utf8) }
@@ -191,27 +160,5 @@ import Testing
             #expect(tests.map(\.images) == [id == 1 ? nil : LoadedImages.currentJSON])
             journal.testEnded(id, leaving: [])
         }
-    }
-
-    /// Parsing arbitrary bytes must not crash.
-    @Test func noiseIsNoRecord() {
-        var dice = Dice(seed: 20_261_121)
-        for _ in 0..<2000 {
-            var bytes = Array(records.map(\.line).joined().utf8)
-            for _ in 0..<5 { bytes[dice.next(bytes.count)] = UInt8(dice.next(256)) }
-            _ = InFlightTest.all(in: bytes, of: ProcessIdentity(number: 1, start: 1))
-        }
-    }
-}
-
-/// A random number generator with the same numbers in each run.
-private struct Dice {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    mutating func next(_ bound: Int) -> Int {
-        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-        return Int(state >> 33) % bound
     }
 }

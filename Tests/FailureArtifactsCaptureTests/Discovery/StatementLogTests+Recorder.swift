@@ -125,38 +125,4 @@ extension StatementLogTests {
             }
         }
     }
-
-    /// A file that is damaged, or made by someone else, is read as far as it makes sense.
-    @Test func aDamagedFileIsRead() throws {
-        try withRecorder { recorder, path in
-            let lines = Array(
-                JournalRecord.began(1, .init(framework: "XCTest", suite: "S", name: "t"), at: .now).line
-                    .utf8)
-            #expect(failure_artifacts_journal_write(recorder, 0, lines, lines.count))
-            try withConnection(statements: 10) { handle in
-                try handle.run("CREATE TABLE t(a)")
-                for _ in 0..<20 { try handle.run("INSERT INTO t VALUES (1)") }
-                let bytes = try withoutSlots(path)
-                let start = bytes.count / 5 / 4096 * 4096 + 4096
-                var random = SplitMix(seed: 20_261_122)
-                let copy = path + ".copy"
-                for _ in 0..<rounds(20, of: 200) {
-                    var damaged = bytes
-                    // The header, the start of the journal, and the first chunk.
-                    for _ in 0..<20 {
-                        let place = [0, 4096, start].randomElement(using: &random) ?? 0
-                        let offset = Int.random(in: 0..<(place == start ? 2000 : 120), using: &random)
-                        damaged[place + offset] = .random(in: 0...255, using: &random)
-                    }
-                    try FileSystem.write(Array(damaged.prefix(start + 70_000)), toNewFile: copy)
-                    let file = try RecorderFile(at: copy)
-                    _ = InFlightTest.all(in: file.journal, of: .current)
-                    let statements = try file.statements(of: [])
-                    _ = statements.connections.flatMap { $0.statements(before: nil) }
-                        .map { StatementRecord($0, clock: statements.clock, phase: .test) }
-                    try FileSystem.remove(copy)
-                }
-            }
-        }
-    }
 }

@@ -76,21 +76,6 @@ extension RecordedStatesTests {
         }
     }
 
-    @Test func twoConnectionsShareOneHistory() throws {
-        try withTemporaryDirectory { directory in
-            let path = directory + "/shop.sqlite"
-            let one = try ApplicationHandle(path)
-            let two = try ApplicationHandle(path)
-            try one.run("CREATE TABLE t(a)")
-            try two.run("INSERT INTO t VALUES (1)")
-            try one.run("INSERT INTO t VALUES (2)")
-            two.close()
-            try one.run("INSERT INTO t VALUES (3)")
-            #expect(try capture(one.store, in: directory).history?.transactions == 4)
-            #expect(try rebuiltStates(directory) == ["empty", "", "1", "1,2", "1,2,3"])
-        }
-    }
-
     @Test func theChangesOfAnotherProcessAreOneTransaction() throws {
         try withStore("CREATE TABLE t(a); INSERT INTO t VALUES (1)") { application, path, directory in
             let other = try OtherProcess(path)
