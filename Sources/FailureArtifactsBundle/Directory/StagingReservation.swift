@@ -76,7 +76,7 @@ package struct StagingReservation: Sendable {
         guard limits.freeBytes > 0, let free = FileSystem.freeBytes(ofVolumeAt: directory.path) else {
             return .max
         }
-        return free.saturatingSubtract(limits.freeBytes)
+        return free.saturatingSubtract(limits.contentFreeBytes)
     }
 
     /// Counts bytes as staged if there is space for them; returns true if it did.
@@ -191,6 +191,9 @@ package struct DirectoryLimits: Equatable, Sendable {
 
     /// The maximum size of the copies, statements and attachments of one bundle, in bytes.
     var bundleContentBytes: UInt64 { Self.withoutReserve(bundleBytes, atMost: 1 << 20) }
+
+    /// The number of bytes to leave free on the volume when storing copies, statements and attachments.
+    var contentFreeBytes: UInt64 { freeBytes.saturatingAdd(min(freeBytes / 4, 16 << 20)) }
 
     private static func withoutReserve(_ bytes: UInt64, atMost reserve: UInt64) -> UInt64 {
         bytes - min(bytes / 4, reserve)
