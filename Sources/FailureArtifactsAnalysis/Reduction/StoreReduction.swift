@@ -174,7 +174,7 @@ package final class StoreReduction {
         let copy = try newCopy()
         let connection = try Connection.untrustedForWriting(copy, limits: limits)
         try FullTextTables.rebuild(in: connection)
-        try connection.vacuumUntrusted()
+        try connection.execute("VACUUM")
         replaceBest(by: copy)
     }
 

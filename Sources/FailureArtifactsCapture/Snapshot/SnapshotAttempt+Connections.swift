@@ -297,7 +297,7 @@ extension SnapshotAttempt {
         try files.makeStandalone(targets.copy)
         let result: Value
         do {
-            let copy = try Connection.untrusted(targets.copy, limits: .none)
+            let copy = try Connection(path: targets.copy, mode: .immutable)
             copy.setDeadline(deadline)
             // These aren't checked while a statement runs.
             try copy.execute("PRAGMA ignore_check_constraints = 1")

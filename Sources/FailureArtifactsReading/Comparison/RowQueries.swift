@@ -6,12 +6,8 @@ internal import FailureArtifactsSQLite
 /// each row in the other by its key. So nothing has to be sorted or kept in memory.
 struct RowQueries: Sendable {
     private let table: ComparedTable
-    private let pairsPerCall: Int
 
-    init(_ table: ComparedTable, pairsPerCall: Int) {
-        self.table = table
-        self.pairsPerCall = pairsPerCall
-    }
+    init(_ table: ComparedTable) { self.table = table }
 
     // MARK: - Queries
 
@@ -149,21 +145,24 @@ struct RowQueries: Sendable {
         }
     }
 
-    /// Returns SQL that is true if one of the columns differs.
+    /// Returns SQL that is true if one of the columns differs in type or content.
+    ///
+    /// `IS NOT` alone treats 1 and 1.0 as equal, and follows the columns' collations and affinities.
     private func differ(
         _ columns: [String], _ first: String = "a", _ second: String = "b"
     ) -> String {
-        var calls: [String] = []
-        var rest = columns[...]
-        while !rest.isEmpty {
-            let pairs = rest.prefix(pairsPerCall).map { column in
-                let name = quotedIdentifier(column)
-                return "\(first).\(name), \(second).\(name)"
-            }
-            calls.append("failure_artifacts_differ(\(pairs.joined(separator: ", ")))")
-            rest = rest.dropFirst(pairsPerCall)
+        var terms = columns.map { column in
+            let (a, b) = ("+\(first).\(quotedIdentifier(column))", "+\(second).\(quotedIdentifier(column))")
+            return "\(a) IS NOT \(b) COLLATE BINARY OR typeof(\(a)) <> typeof(\(b))"
         }
-        return calls.isEmpty ? "0" : "(" + calls.joined(separator: " OR ") + ")"
+        // Expressions must not be nested too deeply, and a table may have 2000 columns.
+        let group = 100
+        while terms.count > group {
+            terms = stride(from: 0, to: terms.count, by: group).map { start in
+                "(" + terms[start..<min(start + group, terms.count)].joined(separator: " OR ") + ")"
+            }
+        }
+        return terms.isEmpty ? "0" : "(" + terms.joined(separator: " OR ") + ")"
     }
 
     private func rowidColumn(_ alias: String) -> [String] {

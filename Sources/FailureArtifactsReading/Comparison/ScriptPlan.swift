@@ -118,7 +118,7 @@ struct ScriptRows {
     ) throws {
         let name = folded(table.name)
         let form = try RowStatements(table, comparison)
-        let queries = RowQueries(table, pairsPerCall: comparison.pairsPerCall)
+        let queries = RowQueries(table)
         if plan.newTables.contains(name) || table.presence == .onlyInB {
             if plan.filledTables.contains(name) { try write("DELETE FROM \(form.table);\n") }
             let statement = try comparison.connection.prepare(queries.allRows(of: .b))

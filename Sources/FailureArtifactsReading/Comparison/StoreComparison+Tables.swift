@@ -33,7 +33,7 @@ extension StoreComparison {
                 table.rowids = table.presence == .both ? rowids : nil
                 if table.presence == .both {
                     // Compile the queries now, so that an error comes before any row.
-                    let queries = RowQueries(table, pairsPerCall: pairsPerCall)
+                    let queries = RowQueries(table)
                     for sql in [queries.changedRows, queries.insertedRows] {
                         _ = try connection.prepare(sql)
                     }

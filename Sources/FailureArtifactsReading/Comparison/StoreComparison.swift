@@ -1,4 +1,3 @@
-internal import CFailureArtifactsShared
 internal import CFailureArtifactsSQLite
 package import FailureArtifactsSQLite
 package import FailureArtifactsSystem
@@ -46,8 +45,6 @@ package struct StoreComparison: ~Copyable {
     let pathOfB: String
     package let a: DatabaseSchema
     package let b: DatabaseSchema
-    /// The maximum number of value pairs for one call of the comparison function.
-    let pairsPerCall: Int
 
     /// Opens both files for reading and reads their schemas.
     ///
@@ -70,8 +67,6 @@ package struct StoreComparison: ~Copyable {
         pathOfB = b.path
         self.a = old
         self.b = new
-        pairsPerCall = max(
-            1, Int(sqlite3_limit(connection.handle, SQLITE_LIMIT_FUNCTION_ARG, -1)) / 2)
         self.connection = connection
     }
 
@@ -97,9 +92,6 @@ package struct StoreComparison: ~Copyable {
         }
         // An automatic index would be as large as the table.
         try connection.execute("PRAGMA automatic_index = 0")
-        guard failure_artifacts_add_differ(connection.handle) == SQLITE_OK else {
-            throw SQLiteError("add a function", handle: connection.handle)
-        }
         // Keep one state of each file, from the first read on.
         try connection.execute("BEGIN")
         return connection
@@ -121,7 +113,7 @@ extension StoreComparison {
     ) throws -> RowCounts {
         guard table.problem == nil else { return RowCounts() }
         let reader = RowReader(table, valueLimit: valueLimit)
-        let queries = RowQueries(table, pairsPerCall: pairsPerCall)
+        let queries = RowQueries(table)
         var counts = RowCounts()
         var left = limit ?? .max
         func visit(_ change: () -> RowChange) throws {

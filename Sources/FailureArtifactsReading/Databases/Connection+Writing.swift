@@ -27,15 +27,6 @@ extension Connection {
         return connection
     }
 
-    /// Writes a store anew, without the content of free pages.
-    ///
-    /// The connection must be one of ``untrustedForWriting(_:limits:)``, and in no transaction.
-    package borrowing func vacuumUntrusted() throws(SQLiteError) {
-        // VACUUM prefers SQLite's own JSON functions to the trusted ones. No function with side effects is available:
-        // extensions and tokenizers can't be loaded.
-        try execute("PRAGMA trusted_schema = ON; VACUUM")
-    }
-
     /// Enables triggers and foreign keys, which ``untrusted(_:isPrivate:limits:)`` switches off.
     ///
     /// `prepare` then fails for statements whose triggers or foreign keys name something that is missing.

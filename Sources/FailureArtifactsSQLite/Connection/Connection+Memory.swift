@@ -1,18 +1,10 @@
 internal import CFailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
-// The memory limit of SQLite, which applies to the whole process.
 extension Connection {
-    /// Limits SQLite's memory; nil lifts the limit.
+    /// Runs `body` with a limit of SQLite's memory that is higher by a number of bytes, if the application has set one.
     ///
-    /// Only programs that do nothing but read stores may use it, because the limit applies to the whole library.
-    package static func limitMemory(toBytes bytes: Int64?) {
-        sqlite3_hard_heap_limit64(bytes ?? 0)
-    }
-
-    /// Runs `body` with a limit that is higher by a number of bytes, if the application has set one.
-    ///
-    /// The old limit is restored, unless another one was set meanwhile.
+    /// The limit applies to the whole process. The old one is restored, unless another one was set meanwhile.
     package static func exceedingMemoryLimit<Result>(by bytes: Int64, _ body: () -> Result) -> Result {
         let isRaised = raisedLimit.withLock { raised in
             let limit = sqlite3_hard_heap_limit64(-1)

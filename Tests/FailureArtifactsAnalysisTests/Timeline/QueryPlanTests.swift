@@ -1,5 +1,6 @@
 @testable import FailureArtifactsAnalysis
 import FailureArtifactsBundle
+import FailureArtifactsReading
 import FailureArtifactsSQLite
 import FailureArtifactsSystem
 import FailureArtifactsTestStores

@@ -1,4 +1,5 @@
 import CFailureArtifactsSQLite
+import FailureArtifactsReading
 import FailureArtifactsSQLite
 import FailureArtifactsSystem
 import FailureArtifactsTestPrograms

@@ -1,9 +1,10 @@
 import CFailureArtifactsSQLite
+import FailureArtifactsSQLite
 import FailureArtifactsSystem
 import FailureArtifactsTestStores
 import Testing
 
-@testable import FailureArtifactsSQLite
+@testable import FailureArtifactsReading
 
 /// Opening an untrusted store does not run code from the store.
 @Suite struct UntrustedTests {
@@ -33,8 +34,9 @@ import Testing
             try maker.execute(sql)
             try maker.execute("SELECT * FROM v")
 
-            let connection = try Connection.untrusted(path)
+            let connection = try Connection(path: path, mode: .immutable)
             addFunction(to: connection)
+            try connection.distrust(.standard)
             #expect(try connection.integer(of: "SELECT evil()") == 1)
             let error = #expect(throws: SQLiteError.self) { try connection.execute("SELECT * FROM v") }
             #expect(error?.message.contains("unsafe use of evil()") == true)

@@ -1,24 +1,6 @@
-internal import CFailureArtifactsShared
 internal import CFailureArtifactsSQLite
+package import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
-
-/// The resource limits for an untrusted store.
-package struct UntrustedLimits: Equatable, Sendable {
-    /// The largest text or BLOB, and the largest row, in bytes.
-    package var valueBytes: Int
-    /// The processor time that this process may use for all work of one connection, in seconds; nil for no limit.
-    package var seconds: Double?
-
-    package init(valueBytes: Int, seconds: Double?) {
-        self.valueBytes = valueBytes
-        self.seconds = seconds
-    }
-
-    /// Limits that are higher than the stores of tests need.
-    package static let standard = UntrustedLimits(valueBytes: 128 << 20, seconds: 60)
-    /// SQLite's own limits, for stores that are known to be good.
-    package static let none = UntrustedLimits(valueBytes: 1_000_000_000, seconds: nil)
-}
 
 extension Connection {
     /// Opens an untrusted store for reading; every store of a bundle is opened by this method.
@@ -28,8 +10,8 @@ extension Connection {
     ///
     /// - Defensive mode and `query_only`: nothing is written, neither by pragmas nor through shadow tables.
     /// - The schema is not trusted: its views, triggers, generated columns, CHECK constraints and indexes can't
-    ///   call functions with side effects. They can't use virtual tables that aren't declared innocuous. SQLite's
-    ///   JSON functions are trusted, even if the SQLite version marks them wrongly.
+    ///   call functions with side effects. They can't use virtual tables that aren't declared innocuous. Versions of
+    ///   SQLite that mark their own JSON functions wrongly are an exception.
     /// - No extension is loaded, no trigger is run, and no tokenizer is registered by its address.
     /// - Sizes, nesting and time are limited.
     ///
@@ -48,7 +30,7 @@ extension Connection {
     }
 
     /// Prevents that the connection runs code in its file, as ``untrusted(_:isPrivate:limits:)`` describes.
-    package borrowing func distrust(_ limits: UntrustedLimits) throws(SQLiteError) {
+    borrowing func distrust(_ limits: UntrustedLimits) throws(SQLiteError) {
         for (option, value) in [
             (SQLITE_DBCONFIG_DEFENSIVE, CInt(1)), (SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0),
             (SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0), (SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER, 0),
@@ -66,8 +48,7 @@ extension Connection {
         ] {
             sqlite3_limit(handle, category, value)
         }
-        let code = failure_artifacts_trust_json(handle)
-        guard code == SQLITE_OK else { throw SQLiteError("prepare the functions for JSON", code: code) }
+        if try trustsSchema() { failure_artifacts_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 1) }
         setTimeLimit(limits.seconds)
         try execute("PRAGMA cell_size_check = 1")
         // Queries keep temporary data, such as that of endless recursion, in memory, which is limited, and not in
@@ -75,12 +56,43 @@ extension Connection {
         if limits.seconds != nil { try execute("PRAGMA temp_store = memory") }
     }
 
+    /// True if the schema has to be trusted so that it can use SQLite's own JSON functions, and can use nothing harmful.
+    ///
+    /// SQLite marks these functions wrongly before 3.41. A store that uses one in a generated column, an index, a CHECK
+    /// constraint or a view then can't be read. In such a version, the schema is trusted if the connection has no
+    /// functions but SQLite's own. Two of these would be harmful, `load_extension()` and `fts3_tokenizer()`, and both
+    /// are switched off.
+    private borrowing func trustsSchema() throws(SQLiteError) -> Bool {
+        guard sqlite3_libversion_number() < 3_041_000 else { return false }
+        let extensions: Set = [
+            "match", "snippet", "offsets", "matchinfo", "optimize", "fts3_tokenizer", "fts5",
+            "fts5_source_id", "bm25", "highlight", "rtreenode", "rtreedepth", "rtreecheck",
+        ]
+        // Unlike pragma_function_list, this pragma doesn't read the schema.
+        let functions = try prepare("PRAGMA function_list")
+        while try functions.step() {
+            let isBuiltIn = functions.integer(at: 1) != 0
+            let isInnocuous = functions.integer(at: 5) & 0x20_0000 != 0
+            guard isBuiltIn || isInnocuous || extensions.contains(functions.text(at: 0)) else {
+                return false
+            }
+        }
+        return true
+    }
+
+    /// Limits SQLite's memory; nil lifts the limit.
+    ///
+    /// Only programs that do nothing but read stores may use it, because the limit applies to the whole library.
+    package static func limitMemory(toBytes bytes: Int64?) {
+        sqlite3_hard_heap_limit64(bytes ?? 0)
+    }
+
     /// Interrupts statements once this process has used `seconds` of processor time from now on; nil lifts the
     /// limit.
     ///
     /// The statements fail with an error whose ``SQLiteError/isInterrupted`` is true. Waiting for a reader of the
     /// output does not count.
-    package borrowing func setTimeLimit(_ seconds: Double?) {
+    private borrowing func setTimeLimit(_ seconds: Double?) {
         guard let seconds else { return setDeadline(nil) }
         let end = Instant.processorTime.advanced(bySeconds: seconds)
         // The time is stored in the context pointer itself, so no object has to outlive the call.
