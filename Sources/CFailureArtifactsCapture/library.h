@@ -29,7 +29,6 @@
     FUNCTION(file_control) \
     FUNCTION(free) \
     FUNCTION(get_autocommit) \
-    FUNCTION(limit) \
     FUNCTION(msize) \
     FUNCTION(mutex_leave) \
     FUNCTION(mutex_try) \

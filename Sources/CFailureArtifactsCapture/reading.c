@@ -3,7 +3,6 @@
 #include "compatibility.h"
 #include "library.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -151,29 +150,9 @@ failure_artifacts_reading failure_artifacts_permitted_reading(
 
 // MARK: - Serializing
 
-// The limits that compiling or running a short statement may meet.
-static const int limits[] = {
-    SQLITE_LIMIT_LENGTH,     SQLITE_LIMIT_SQL_LENGTH, SQLITE_LIMIT_COLUMN,
-    SQLITE_LIMIT_EXPR_DEPTH, SQLITE_LIMIT_VDBE_OP,    SQLITE_LIMIT_FUNCTION_ARG,
-};
-enum { limit_count = sizeof limits / sizeof *limits };
-
-static void raise_limits(const failure_artifacts_connection *connection, int saved[limit_count]) {
-    // SQLite reduces a limit that is too large to its maximum.
-    for (int i = 0; i < limit_count; i++) saved[i] = SQLITE(connection, limit, limits[i], INT_MAX);
-}
-
-static void restore_limits(const failure_artifacts_connection *connection, const int saved[limit_count]) {
-    for (int i = 0; i < limit_count; i++) SQLITE(connection, limit, limits[i], saved[i]);
-}
-
 int64_t failure_artifacts_serialized_size(const failure_artifacts_connection *connection, const char *schema) {
     sqlite3_int64 size = -1;
-    int saved[limit_count];
-    if (!connection->library->serialize) return -1;
-    raise_limits(connection, saved);
-    (void)SQLITE(connection, serialize, schema, &size, SQLITE_SERIALIZE_NOCOPY);
-    restore_limits(connection, saved);
+    if (connection->library->serialize) (void)SQLITE(connection, serialize, schema, &size, SQLITE_SERIALIZE_NOCOPY);
     return size;
 }
 
@@ -181,12 +160,9 @@ void *failure_artifacts_serialize(const failure_artifacts_connection *connection
     *size = -1;
     if (!connection->library->serialize) return NULL;
     sqlite3_int64 count = -1;
-    int saved[limit_count];
-    raise_limits(connection, saved);
     failure_artifacts_cache_grows(true);
     void *bytes = SQLITE(connection, serialize, schema, &count, 0);
     failure_artifacts_cache_grows(false);
-    restore_limits(connection, saved);
     *size = bytes || count == 0 ? count : -1;
     return bytes;
 }
@@ -199,10 +175,7 @@ void *failure_artifacts_serialize_keeping_error(
     void *bytes = failure_artifacts_serialize(connection, schema, size);
     *error = *size < 0 ? SQLITE(connection, extended_errcode) : SQLITE_OK;
     if (message) {
-        int saved[limit_count];
-        raise_limits(connection, saved);
         failure_artifacts_restore_error(connection, code, message);
-        restore_limits(connection, saved);
         free(message);
     } else if (SQLITE(connection, errcode) != SQLITE_OK) {
         // Running an empty statement clears the error.

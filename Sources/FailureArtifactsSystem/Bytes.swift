@@ -8,17 +8,6 @@ extension Array where Element == UInt8 {
         }.get()
     }
 
-    /// Compares the bytes, faster than `==` without the optimizer.
-    package func isSame(as other: [UInt8]) -> Bool {
-        count == other.count
-            && withUnsafeBytes { left in
-                other.withUnsafeBytes { right in
-                    guard let left = left.baseAddress, let right = right.baseAddress else { return true }
-                    return memcmp(left, right, count) == 0
-                }
-            }
-    }
-
     /// Calls `withUnsafeMutableBytes` with a typed error.
     package mutating func withMutableBytes<Result, Failure>(
         _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Result

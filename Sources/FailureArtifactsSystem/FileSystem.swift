@@ -359,7 +359,7 @@ package enum FileSystem {
         var offset: UInt64 = 0
         while true {
             let bytes = try left.bytes(block, at: offset)
-            guard try bytes.isSame(as: right.bytes(block, at: offset)) else { return false }
+            guard try bytes == right.bytes(block, at: offset) else { return false }
             if bytes.count < block { return true }
             offset += UInt64(block)
         }

@@ -78,8 +78,7 @@ bool failure_artifacts_has_pending_write(const failure_artifacts_connection *con
 // with failure_artifacts_free(). `size` is their number, or -1 after an error.
 //
 // May only be called if failure_artifacts_permitted_reading() returns failure_artifacts_reads_by_serializing. The
-// connection's limits and cache size do not prevent it, and are unchanged afterwards. No page of the transaction is
-// written to the file.
+// connection's cache size does not prevent it. No page of the transaction is written to the file.
 void *failure_artifacts_serialize(const failure_artifacts_connection *connection, const char *schema, int64_t *size);
 
 // As above, and restores the connection's error state. sqlite3_errcode(), sqlite3_extended_errcode() and

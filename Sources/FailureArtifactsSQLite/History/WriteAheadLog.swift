@@ -127,23 +127,6 @@ package struct WriteAheadLog: Sendable {
         return pages.count < index.lastFrame
     }
 
-    // MARK: Changing copies
-
-    /// Truncates the copy of a WAL to the frames that an earlier reading of its index counts.
-    ///
-    /// All frames up to the index's last one were already written then.
-    static func cut(_ path: String, after index: WriteAheadLogIndex) throws(SystemError) {
-        let file = try File(updating: path)
-        let header = try file.bytes(headerSize, at: 0)
-        guard header.count == headerSize, header.withBytes({ checksum(ofHeader: $0) }) != nil else {
-            return
-        }
-        let frameSize = frameHeaderSize + header.withBytes { Int($0.bigEndianUInt32(at: 8)) }
-        let end = UInt64(headerSize) + UInt64(index.lastFrame) * UInt64(frameSize)
-        if try file.size() > end { try file.resize(to: end) }
-        try file.close()
-    }
-
     /// Writes the last committed version of each page into a database file, as a checkpoint does.
     ///
     /// The file then opens without a WAL.
@@ -258,14 +241,6 @@ package struct WriteAheadLogIndex: Sendable, Equatable {
     ///
     /// It isn't if the two were read at different times, or if the WAL is about to be restarted.
     func describes(_ log: WriteAheadLog) -> Bool { log.salts == salts }
-
-    /// Returns true if only commits have happened since an earlier reading, or nothing at all.
-    ///
-    /// No existing frame and no page of the database has changed then.
-    func onlyAdds(to earlier: WriteAheadLogIndex) -> Bool {
-        salts == earlier.salts && lastFrame >= earlier.lastFrame && backfilled == earlier.backfilled
-            && backfillAttempted == earlier.backfillAttempted
-    }
 }
 
 extension UnsafeRawBufferPointer {

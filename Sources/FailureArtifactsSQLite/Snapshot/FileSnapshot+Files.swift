@@ -90,8 +90,7 @@ extension FileSnapshot {
     /// Copies a store's files repeatedly until they don't change during a copy.
     ///
     /// After the deadline, only one more attempt is made, whatever its result. Returns true if the files had not
-    /// changed, or only by transactions that were added to a WAL. Those are not in the copy. There is a copy in either
-    /// case.
+    /// changed. There is a copy in either case.
     private mutating func copyConsistently(
         _ files: StoreFiles, until deadline: Instant
     ) throws(SystemError) -> Bool {
@@ -102,11 +101,7 @@ extension FileSnapshot {
                 let before = try Self.fingerprint(of: files)
                 let isHalfWritten = holdsHalfTransaction(files)
                 try copyWithJournals(files, to: targets.copy)
-                let after = try Self.fingerprint(of: files)
-                snapshot.isConsistent = after == before
-                if !snapshot.isConsistent {
-                    snapshot.isConsistent = try cutGrownCopy(after, since: before)
-                }
+                snapshot.isConsistent = try Self.fingerprint(of: files) == before
                 // An unchanged index proves that there was no commit or checkpoint. Without an index, and if file
                 // times prove nothing yet, compare the files' content.
                 if snapshot.isConsistent && before.walIndex == nil && !before.isSettled {
@@ -127,35 +122,11 @@ extension FileSnapshot {
         return snapshot.isConsistent
     }
 
-    /// Truncates the copy of a WAL if transactions were only added to it during the copy.
-    ///
-    /// Returns true if nothing else has changed. The copy then has the state of its index's copy.
-    private func cutGrownCopy(
-        _ after: Fingerprint, since before: Fingerprint
-    ) throws(SystemError) -> Bool {
-        let wal = targets.copy + "-wal"
-        guard after.onlyAdds(to: before), FileSystem.regularFile(wal) != nil,
-            let index = WriteAheadLogIndex(ofFile: targets.copy + "-index"),
-            let first = before.walIndex, let last = after.walIndex,
-            index.onlyAdds(to: first), last.onlyAdds(to: index)
-        else { return false }
-        try WriteAheadLog.cut(wal, after: index)
-        return true
-    }
-
     /// The facts that change when a store is written to.
     private struct Fingerprint: Equatable {
         var files: [FileStatus?] = []
         var header: Header?
         var walIndex: WriteAheadLogIndex?
-
-        /// Returns true if only the WAL has changed since, and only by commits.
-        func onlyAdds(to earlier: Fingerprint) -> Bool {
-            var files = files
-            files[1] = earlier.files[1]
-            guard let index = walIndex, let before = earlier.walIndex else { return false }
-            return files == earlier.files && header == earlier.header && index.onlyAdds(to: before)
-        }
 
         /// True if a further change would get a different file time.
         ///
