@@ -3,7 +3,8 @@ package import FailureArtifactsSystem
 /// A writer for a new archive, which adds one entry after the other.
 ///
 /// It uses memory for a few blocks and some hundred bytes per entry. An archive is complete only after
-/// ``finish()``. After an error, or without `finish`, the caller has to remove the file.
+/// ``finish()``. After an error, or without `finish`, the caller has to remove the file. It has less than 4 GiB and
+/// 65,535 entries, so that no values need the records of ZIP64.
 package struct ZipWriter: ~Copyable {
     /// A closure that fills a buffer with the content from an offset on.
     private typealias Source = (UnsafeMutableRawBufferPointer, _ offset: UInt64) throws -> Void
@@ -13,15 +14,14 @@ package struct ZipWriter: ~Copyable {
     private let level: Int
     private let deflater: Deflater
     /// The offset of the next entry.
-    private var offset: UInt64
+    private var offset: UInt64 = 0
     private var headers: [EntryHeader] = []
     private var names: Set<String> = []
 
     /// Creates an archive, which must not exist and only its owner may read.
     ///
-    /// The compression level is from 1 (fastest) to 9 (smallest); 0 stores everything. There may be free space before
-    /// the archive, as in a self-extracting one. Offsets count from the start of the file.
-    package init(creating path: String, level: Int = 1, startingAt offset: UInt64 = 0) throws(ZipError) {
+    /// The compression level is from 1 (fastest) to 9 (smallest); 0 stores everything.
+    package init(creating path: String, level: Int = 1) throws(ZipError) {
         do {
             // Everything that may fail precedes the first assignment, because a noncopyable value can't be
             // destroyed in part.
@@ -29,7 +29,6 @@ package struct ZipWriter: ~Copyable {
             let file = try File(creating: path)
             self.path = path
             self.level = level
-            self.offset = offset
             self.deflater = deflater
             self.file = file
         } catch {
@@ -96,9 +95,13 @@ package struct ZipWriter: ~Copyable {
     ) throws {
         guard EntryName.isWritable(name) else { throw ZipError.Reason.unsafeName }
         guard !names.contains(name) else { throw ZipError.Reason.duplicateName }
+        guard headers.count + 1 < ZipFormat.sentinel16 else {
+            throw ZipError.Reason.tooLarge(limit: UInt64(ZipFormat.sentinel16))
+        }
         let headerLength = EntryHeader.localHeaderLength(
-            nameLength: name.utf8.count, size: size, modified: modified)
+            nameLength: name.utf8.count, modified: modified)
         let start = offset + UInt64(headerLength)
+        let contentSize = try Self.field(size)
         var checksum = Checksum()
         var compressedSize = try deflate(size: size, at: start, &checksum, source)
         let isDeflated = compressedSize < size
@@ -110,16 +113,25 @@ package struct ZipWriter: ~Copyable {
             }
             compressedSize = size
         }
-        let header = EntryHeader(
+        let header = try EntryHeader(
             name: Array(name.utf8), modified: modified,
             method: isDeflated ? ZipFormat.Method.deflated : ZipFormat.Method.stored,
-            crc32: checksum.value, compressedSize: compressedSize, size: size, localHeaderOffset: offset)
+            crc32: checksum.value, compressedSize: Self.field(compressedSize), size: contentSize,
+            localHeaderOffset: Self.field(offset))
         var writer = LittleEndianWriter()
         header.appendLocalHeader(to: &writer)
         try file.write(writer.bytes, at: offset)
         offset = start + compressedSize
         names.insert(name)
         headers.append(header)
+    }
+
+    /// Returns a size or an offset as a field of a record; the largest value stands for one in a ZIP64 record.
+    private static func field(_ value: UInt64) throws(ZipError.Reason) -> UInt32 {
+        guard let field = UInt32(exactly: value), field != ZipFormat.sentinel32 else {
+            throw .tooLarge(limit: UInt64(ZipFormat.sentinel32))
+        }
+        return field
     }
 
     /// Compresses content, writes it as long as it is smaller than the content, and returns its compressed size.
@@ -170,9 +182,9 @@ package struct ZipWriter: ~Copyable {
             if writer.bytes.count >= blockSize { try flush(&writer) }
         }
         let directorySize = offset + UInt64(writer.bytes.count) - directoryOffset
-        ArchiveEnd(
-            entries: UInt64(headers.count), directorySize: directorySize,
-            directoryOffset: directoryOffset
+        try ArchiveEnd(
+            entries: UInt16(headers.count), directorySize: Self.field(directorySize),
+            directoryOffset: Self.field(directoryOffset)
         ).append(to: &writer)
         try flush(&writer)
     }

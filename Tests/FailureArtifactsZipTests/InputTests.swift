@@ -24,6 +24,27 @@ import Testing
     }
     #endif
 
+    @Test func contentThatNeedsZIP64IsRefused() throws {
+        try withTemporaryDirectory { directory in
+            var writer = try ZipWriter(creating: directory + "/a.zip")
+            let input = try File(creating: directory + "/hole")
+            try input.resize(to: 0xFFFF_FFFF)
+            var error = #expect(throws: ZipError.self) {
+                try writer.addEntry(named: "hole", contentsOf: input, modified: someTime)
+            }
+            #expect(error?.reason == .tooLarge(limit: 0xFFFF_FFFF))
+            for index in 1..<65_535 {
+                try writer.addEntry(named: "\(index)", bytes: [], modified: someTime)
+            }
+            error = #expect(throws: ZipError.self) {
+                try writer.addEntry(named: "65535", bytes: [], modified: someTime)
+            }
+            #expect(error?.reason == .tooLarge(limit: 65_535))
+            try writer.finish()
+            #expect(try ZipArchive(path: directory + "/a.zip").entries.count == 65_534)
+        }
+    }
+
     @Test func aFileThatCannotBeReadIsNamed() throws {
         try withTemporaryDirectory { directory in
             let missing = directory + "/missing.zip"

@@ -61,7 +61,7 @@ import Testing
                 let offset = 60 + entry.compressedSize / 16 * UInt64(part)
                 func flip() throws {
                     let file = try File(updating: path)
-                    var byte = try bytes(of: path, at: Int(offset), count: 1)
+                    var byte = try file.bytes(1, at: offset)
                     byte[0] ^= 0xFF
                     try byte.withBytes { (buffer) throws(SystemError) in
                         try file.write(buffer, at: offset)

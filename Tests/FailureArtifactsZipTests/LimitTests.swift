@@ -57,7 +57,11 @@ import Testing
             name: [0x61], modified: Timestamp(seconds: 0), method: ZipFormat.Method.deflated, crc32: 0,
             compressedSize: 1, size: .max, localHeaderOffset: 0
         ).appendCentralHeader(to: &writer)
-        var reader = LittleEndianReader(writer.bytes)
+        var bytes = writer.bytes
+        // The size is in a ZIP64 block, which follows the block that is there.
+        bytes[30] += 12
+        bytes += [1, 0, 8, 0] + [UInt8](repeating: 0xFF, count: 8)
+        var reader = LittleEndianReader(bytes)
         let entry = ZipEntry(try CentralDirectoryHeader(&reader), name: "a", limit: 0)
         #expect(ZipLimits.standard.problem(ofAll: [entry, entry]) != nil)
         #expect(ZipLimits.standard.problem(size: .max, compressedSize: .max) != nil)

@@ -109,8 +109,8 @@ import Testing
         let central = writer.bytes.count
         header.appendCentralHeader(to: &writer)
         ArchiveEnd(
-            entries: 1, directorySize: UInt64(writer.bytes.count - central),
-            directoryOffset: UInt64(central)
+            entries: 1, directorySize: UInt32(writer.bytes.count - central),
+            directoryOffset: UInt32(central)
         ).append(to: &writer)
         var bytes = writer.bytes
         if !isUTF8 {

@@ -117,8 +117,14 @@ import Testing
 
     private static func zip64Records(entries: UInt64, size: UInt64, offset: UInt64) -> [UInt8] {
         var writer = LittleEndianWriter()
-        ArchiveEnd(entries: entries, directorySize: size, directoryOffset: offset)
-            .appendZip64Records(to: &writer)
+        writer.append(ZipFormat.Signature.zip64End)
+        writer.append(44 as UInt64)
+        writer.append([45, 3, 45, 0, 0, 0, 0, 0, 0, 0, 0, 0])
+        for number in [entries, entries, size, offset] { writer.append(number) }
+        writer.append(ZipFormat.Signature.zip64Locator)
+        writer.append(0 as UInt32)
+        writer.append(offset + size)
+        writer.append(1 as UInt32)
         // All values of the other end record are in the ZIP64 one.
         writer.append(ZipFormat.Signature.end)
         writer.append([0, 0, 0, 0] + [UInt8](repeating: 0xFF, count: 12) + [0, 0])

@@ -52,10 +52,12 @@ package struct FileSnapshot {
     }
 
     package mutating func checkSize(of bytes: UInt64?) throws(SnapshotFailure) {
-        guard let bytes, bytes > limits.maximumBytes else { return }
+        // An entry of a bundle has less than 4 GiB.
+        let maximum = min(limits.maximumBytes, UInt64(UInt32.max) - 1)
+        guard let bytes, bytes > maximum else { return }
         snapshot.excessiveBytes = bytes
         throw SnapshotFailure(
-            "The store has \(bytes) bytes, more than the \(limits.maximumBytes) that may be copied.")
+            "The store has \(bytes) bytes, more than the \(maximum) that may be copied.")
     }
 
     /// Fails if a pipe or a device has the name of one of the store's files.
