@@ -57,7 +57,9 @@ import Testing
         }
     }
 
-    /// Numbers of entries and offsets that need records of ZIP64. A hole in the file makes offsets large.
+    /// Numbers of entries and offsets that need records of ZIP64.
+    ///
+    /// A hole in the file makes offsets large.
     @Test func largeNumbersAreRead() throws {
         try withTemporaryDirectory { directory in
             let program = """

@@ -152,7 +152,8 @@ struct RowQueries: Sendable {
         _ columns: [String], _ first: String = "a", _ second: String = "b"
     ) -> String {
         var terms = columns.map { column in
-            let (a, b) = ("+\(first).\(quotedIdentifier(column))", "+\(second).\(quotedIdentifier(column))")
+            let name = quotedIdentifier(column)
+            let (a, b) = ("+\(first).\(name)", "+\(second).\(name)")
             return "\(a) IS NOT \(b) COLLATE BINARY OR typeof(\(a)) <> typeof(\(b))"
         }
         // Expressions must not be nested too deeply, and a table may have 2000 columns.

@@ -143,3 +143,95 @@ package struct Connection: ~Copyable {
             }, context)
     }
 }
+
+extension Connection {
+    /// Runs `body` with a limit of SQLite's memory that is higher by a number of bytes, if the application has set one.
+    ///
+    /// The limit applies to the whole process. The old one is restored, unless another one was set meanwhile.
+    package static func exceedingMemoryLimit<Result>(by bytes: Int64, _ body: () -> Result) -> Result {
+        let isRaised = raisedLimit.withLock { raised in
+            let limit = sqlite3_hard_heap_limit64(-1)
+            guard limit > 0 else { return false }
+            raised = min(limit, Int64.max - bytes) + bytes
+            sqlite3_hard_heap_limit64(raised)
+            return true
+        }
+        defer {
+            if isRaised {
+                raisedLimit.withLock { raised in
+                    // The application may have set another limit meanwhile.
+                    guard sqlite3_hard_heap_limit64(-1) == raised else { return }
+                    raised -= bytes
+                    sqlite3_hard_heap_limit64(raised)
+                }
+            }
+        }
+        return body()
+    }
+
+    /// The limit that ``exceedingMemoryLimit(by:_:)`` set last, in bytes.
+    private static let raisedLimit = Lock<Int64>(0)
+}
+
+/// A call to SQLite that failed.
+package struct SQLiteError: Error, Equatable, Sendable, CustomStringConvertible {
+    /// The attempted operation, as a verb phrase that fits "cannot …": `open '/tmp/a.sqlite'`.
+    package let operation: String
+    /// SQLite's extended result code (<https://www.sqlite.org/rescode.html>).
+    package let code: CInt
+    /// SQLite's message for this failure.
+    package let message: String
+
+    package init(_ operation: String, code: CInt, message: String? = nil) {
+        self.operation = operation
+        self.code = code
+        self.message = message ?? String(cString: sqlite3_errstr(code))
+    }
+
+    /// Creates an error from the failure of the last call on `handle`.
+    package init(_ operation: String, handle: OpaquePointer?) {
+        self.init(
+            operation, code: sqlite3_extended_errcode(handle),
+            message: handle.map { String(cString: sqlite3_errmsg($0)) } ?? "out of memory")
+    }
+
+    /// Returns SQLite's general message for a result code.
+    package static func message(of code: CInt) -> String { String(cString: sqlite3_errstr(code)) }
+
+    /// The part of ``code`` that identifies the kind of failure, such as `SQLITE_BUSY`.
+    package var primaryCode: CInt { code & 0xff }
+
+    /// True if another connection held a lock for longer than the busy timeout.
+    package var isBusy: Bool { primaryCode == SQLITE_BUSY || primaryCode == SQLITE_LOCKED }
+
+    /// True if the file is at fault: it is damaged or not a database.
+    package var isDatabaseDamaged: Bool {
+        primaryCode == SQLITE_CORRUPT || primaryCode == SQLITE_NOTADB
+    }
+
+    /// True if a time limit, set as a progress handler, ended the work.
+    package var isInterrupted: Bool { primaryCode == SQLITE_INTERRUPT }
+
+    /// True if a value, a statement or all memory would have been larger than the limits allow.
+    package var isTooMuch: Bool { primaryCode == SQLITE_TOOBIG || primaryCode == SQLITE_NOMEM }
+
+    package var description: String { "cannot \(operation): \(message) (SQLite error \(code))" }
+}
+
+/// The resource limits for an untrusted store.
+package struct UntrustedLimits: Equatable, Sendable {
+    /// The largest text or BLOB, and the largest row, in bytes.
+    package var valueBytes: Int
+    /// The processor time that this process may use for all work of one connection, in seconds; nil for no limit.
+    package var seconds: Double?
+
+    package init(valueBytes: Int, seconds: Double?) {
+        self.valueBytes = valueBytes
+        self.seconds = seconds
+    }
+
+    /// Limits that are higher than the stores of tests need.
+    package static let standard = UntrustedLimits(valueBytes: 128 << 20, seconds: 60)
+    /// SQLite's own limits, for stores that are known to be good.
+    package static let none = UntrustedLimits(valueBytes: 1_000_000_000, seconds: nil)
+}

@@ -71,18 +71,12 @@ package struct HistoryRecorder: Sendable {
         }
         let omitted = summary.omittedTransactions
         if omitted > 0 {
-            let subject =
-                omitted == count
-                ? (count == 1
-                    ? "The WAL's only transaction is" : "All \(count) transactions of the WAL are")
-                : omitted == 1
-                    ? "The oldest of the WAL's \(count) transactions is"
-                    : "The oldest \(omitted) of the WAL's \(count) transactions are"
-            summary.reason =
+            let cause =
                 omitted > first
-                ? subject
-                    + " left out: with them the history would have more than \(maximumBytes) bytes."
-                : subject + " left out: a checkpoint has written over what the database held before."
+                ? "With them it would have more than \(maximumBytes) bytes."
+                : "A checkpoint has written over what the database held before."
+            summary.reason =
+                "The history lacks \(omitted) of the WAL's \(count) transactions, the oldest. " + cause
         }
         return summary
     }

@@ -289,9 +289,8 @@ package struct RecordedStates {
         summary.commits = transactions.reversed().map(\.commit)
         if omitted > 0 {
             summary.reason =
-                omitted == 1
-                ? "The oldest transaction is left out, for want of space."
-                : "The oldest \(omitted) transactions are left out, for want of space."
+                "The history lacks \(omitted) of \(omitted + transactions.count) transactions, the oldest, for "
+                + "want of space."
         }
         guard summary.transactions > 0 else { return summary }
         // The pages of the first state whose images the file needs; see the article on the format.

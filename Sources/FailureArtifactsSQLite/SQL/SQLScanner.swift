@@ -148,3 +148,89 @@ package func folded(_ name: String) -> String {
     return String(
         decoding: name.utf8.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }, as: UTF8.self)
 }
+
+/// The comments before a statement, and the statement's first word.
+package struct LeadingComments {
+    /// The text of the comments in one line, without their delimiters.
+    package private(set) var text = ""
+    /// The word in lower case; empty if the statement doesn't start with a word.
+    package private(set) var firstWord = ""
+
+    /// Reads the start of a statement.
+    package init(of sql: String) {
+        var scanner = SQLScanner(String(sql.drop { $0 == "\u{FEFF}" }))
+        var comments: [Substring] = []
+        loop: while let token = scanner.next() {
+            let content = scanner.text(of: token)
+            switch token.kind {
+            case .space: continue
+            case .lineComment: comments.append(content.drop { $0 == "-" })
+            case .blockComment:
+                comments.append(content.dropFirst(2).dropLast(token.isTerminated ? 2 : 0))
+            default:
+                if token.kind == .word { firstWord = content.lowercased() }
+                break loop
+            }
+        }
+        text = comments.joined(separator: " ").split { $0.isWhitespace }.joined(separator: " ")
+    }
+}
+
+/// A virtual table, as its definition describes it.
+package struct VirtualTable: Sendable {
+    /// The name of the module that provides its rows, in lower case; empty if it is quoted.
+    package let module: String
+    /// The folded names of the tables in which the module keeps the content; nil if the module isn't one of SQLite's.
+    package let shadowTables: Set<String>?
+
+    /// The suffixes that SQLite's modules append to a virtual table's name.
+    private static let suffixes: [String: [String]] = [
+        "fts3": ["content", "segments", "segdir"],
+        "fts4": ["content", "segments", "segdir", "docsize", "stat"],
+        "fts5": ["data", "idx", "content", "docsize", "config"],
+        "rtree": ["node", "parent", "rowid"],
+        "rtree_i32": ["node", "parent", "rowid"],
+        "geopoly": ["node", "parent", "rowid"],
+    ]
+    private static let modulesWithoutContent: Set<String> = [
+        "fts3tokenize", "fts4aux", "fts5vocab", "dbstat", "sqlite_dbpage", "json_each", "json_tree",
+        "generate_series", "bytecode", "tables_used", "sqlite_stmt",
+    ]
+
+    /// Reads the definition of a table, which may be untrusted; nil if the table isn't virtual.
+    package init?(_ name: String, definition: String) {
+        var scanner = SQLScanner(definition)
+        func nextWord() -> String? {
+            while let token = scanner.next() {
+                switch token.kind {
+                case .space, .lineComment, .blockComment: continue
+                case .word: return folded(scanner.text(of: token))
+                default: return ""
+                }
+            }
+            return nil
+        }
+        guard nextWord() == "create", nextWord() == "virtual" else { return nil }
+        while let word = nextWord(), word != "using" {}
+        module = nextWord() ?? ""
+        let suffixes = Self.modulesWithoutContent.contains(module) ? [] : Self.suffixes[module]
+        shadowTables = suffixes.map { Set($0.map { folded(name) + "_" + $0 }) }
+    }
+}
+
+/// A table, an index, a view or a trigger.
+package struct SchemaObject: Codable, Equatable, Sendable {
+    package let type: String
+    package let name: String
+    /// The table or view that it belongs to; for a table or view, its own name.
+    package let table: String
+    /// The statement that created it.
+    package let sql: String
+
+    package init(type: String, name: String, table: String, sql: String) {
+        self.type = type
+        self.name = name
+        self.table = table
+        self.sql = sql
+    }
+}

@@ -79,8 +79,8 @@ import Testing
             #expect(none.transactions == 0 && none.omittedTransactions == 3)
             #expect(
                 none.reason
-                    == "All 3 transactions of the WAL are left out: a checkpoint has written over what the "
-                    + "database held before.")
+                    == "The history lacks 3 of the WAL's 3 transactions, the oldest. A checkpoint has written over "
+                    + "what the database held before.")
         }
     }
 
@@ -207,13 +207,13 @@ import Testing
             #expect(part.transactions == 2 && part.omittedTransactions == 1)
             #expect(
                 part.reason
-                    == "The oldest of the WAL's 3 transactions is left out: with them the history would "
-                    + "have more than \(all.bytes - 1) bytes.")
+                    == "The history lacks 1 of the WAL's 3 transactions, the oldest. With them it would have more "
+                    + "than \(all.bytes - 1) bytes.")
             #expect(try contents(directory, copy: application) == ["01", "012", "0123"])
             try FileSystem.remove(directory + "/history")
             let none = try record(directory, limit: 8000)
             #expect(none.transactions == 0 && none.omittedTransactions == 3)
-            #expect(none.reason?.hasPrefix("All 3 transactions of the WAL are left out: ") == true)
+            #expect(none.reason?.hasPrefix("The history lacks 3 of the WAL's 3 ") == true)
         }
     }
 
