@@ -2,6 +2,7 @@
 #define CFAILUREARTIFACTS_KEEPING_H
 
 #include "discovery.h"
+
 typedef void (*failure_artifacts_receiver)(failure_artifacts_connection *, failure_artifacts_image);
 
 // True if a statement may be a ROLLBACK or an ATTACH; false for most statements.
@@ -14,7 +15,6 @@ static inline bool failure_artifacts_is_followed(const char *sql) {
 // Returns the size of the file with this suffix, such as "-wal", in bytes; -1 if it does not exist.
 int64_t failure_artifacts_size_of_journal(const char *path, const char *suffix);
 
-// True if a statement attaches a database.
 bool failure_artifacts_attaches(const char *sql);
 
 // Handles the start of a statement: notes a rollback, and saves the content that it is about to lose.

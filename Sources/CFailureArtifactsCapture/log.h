@@ -161,7 +161,6 @@ bool failure_artifacts_log_prepare(failure_artifacts_connection *connection, uin
 void failure_artifacts_log_statement(
     failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t order, uint32_t frame);
 
-// Records the end of a statement: its time, and what SQLite has counted.
 void failure_artifacts_log_ended(failure_artifacts_connection *connection, sqlite3_stmt *statement);
 
 // Records that a statement has failed, unless SQLite's error log has already said so. SQLITE_OK takes it back: a
@@ -208,7 +207,7 @@ void *failure_artifacts_log_place(failure_artifacts_log *log, size_t length, siz
 // Returns a hash, which is never 0.
 uint32_t failure_artifacts_log_hash(const void *bytes, size_t length);
 
-// Completes the record at the current place. Returns its offset.
+// Returns the offset of the completed record.
 uint32_t failure_artifacts_log_complete(failure_artifacts_log *log, size_t length);
 
 // Adds a record with these bytes. Returns its offset; 0 if there is no space for it.
@@ -219,7 +218,7 @@ uint32_t failure_artifacts_log_add_bytes(
 // not known.
 uint32_t failure_artifacts_log_add_stack(failure_artifacts_log *log, uint32_t *place);
 
-// Adds the values of a statement, which has been recorded, unless its text with them is longer than `maximum`.
+// The statement has been recorded. Nothing is added if its text with the values is longer than `maximum`.
 void failure_artifacts_log_add_values(
     failure_artifacts_log *log, sqlite3 *handle, sqlite3_stmt *statement, const char *sql, uint64_t order, int maximum);
 
@@ -231,19 +230,17 @@ static inline const failure_artifacts_record *failure_artifacts_log_record_at(
 // Returns the length of the longest prefix of at most `length` bytes that ends with a whole UTF-8 character.
 size_t failure_artifacts_whole_characters(const char *text, size_t length);
 
-// Returns the current state of a log's connection, without its error.
+// The result lacks the connection's error.
 failure_artifacts_log_end failure_artifacts_log_state_of(const failure_artifacts_log *log, sqlite3 *handle);
 
 // Makes the space after the first `used` bytes of a chunk the current place.
 void failure_artifacts_log_continue(failure_artifacts_log *log, failure_artifacts_chunk *chunk, size_t used);
 
-// Adds the record that starts each chunk.
 void failure_artifacts_log_add_connection(failure_artifacts_log *log, const char *path);
 
 // Moves the statements of the oldest chunk to the repetitions, before the chunk is cleared. Changes the current place.
 void failure_artifacts_log_fold(failure_artifacts_log *log, failure_artifacts_connection *connection);
 
-// Calls the reader for each chunk of the repetitions.
 void failure_artifacts_repetitions_read(
     const failure_artifacts_repetitions *repetitions, void *context, failure_artifacts_log_reader reader);
 

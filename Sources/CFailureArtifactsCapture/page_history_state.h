@@ -73,13 +73,11 @@ struct failure_artifacts_history {
 bool failure_artifacts_history_is_within_budget(failure_artifacts_history *history, uint64_t now);
 void failure_artifacts_history_spend(failure_artifacts_history *history, uint64_t start, uint32_t pages);
 
-// True if the connection with that number uses the store.
 bool failure_artifacts_history_uses(const failure_artifacts_history *history, uint64_t connection);
 
 // Reserves space in a slot. Stores that are closed make room for it.
 bool failure_artifacts_history_reserve(failure_artifacts_slot *slot, const unsigned char *place, size_t length);
 
-// Records nothing any more.
 void failure_artifacts_history_give_up(failure_artifacts_history *history, failure_artifacts_history_gap gap);
 
 // True if the history has a slot, and a buffer for a page. They are made if there are none.
@@ -89,7 +87,7 @@ bool failure_artifacts_history_has_buffer(failure_artifacts_history *history);
 // Forgets all states: the next transaction is the first one.
 void failure_artifacts_history_start_again(failure_artifacts_history *history);
 
-// Adds a page. It is left out if there is no memory.
+// Without memory, the page is left out.
 void failure_artifacts_page_requests_add(failure_artifacts_page_requests *requests, uint32_t number);
 
 static inline bool has_bit(const uint8_t *bits, uint32_t number) {

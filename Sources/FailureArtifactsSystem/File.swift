@@ -10,9 +10,7 @@
 /// Other code in the process may close the descriptor, and open a file of its own under the same number. That file is
 /// neither written to nor closed: a `File` compares the device and inode before.
 package struct File: ~Copyable, Sendable {
-    /// The path at which the file was opened.
-    ///
-    /// Error messages show it.
+    /// The path at which the file was opened, for error messages.
     package let path: String
     // The file descriptor; −1 once closed. (`discard self` can't replace this: it accepts trivial members
     // only.)
@@ -207,12 +205,10 @@ package struct File: ~Copyable, Sendable {
         guard systemClose(closing) == 0 || errno == EINTR else { throw .last("close", path) }
     }
 
-    /// The file's size in bytes.
     package func size() throws(SystemError) -> UInt64 {
         try status().size
     }
 
-    /// The size, identity and times of the open file.
     package func status() throws(SystemError) -> FileStatus {
         var information = stat()
         guard fstat(descriptor, &information) == 0 else { throw .last("examine", path) }
@@ -247,10 +243,7 @@ package struct File: ~Copyable, Sendable {
         return bytes
     }
 
-    /// Returns a zeroed buffer for reading the file.
-    ///
-    /// The buffer holds a small file and one more byte, so the first read detects the end. For large files it
-    /// has 1 MiB.
+    /// Returns a zeroed buffer: with one byte more than a small file, so that the first read detects the end.
     package func readingBlock() throws(SystemError) -> [UInt8] {
         // Clearing 1 MiB takes longer than reading a small file.
         [UInt8](repeating: 0, count: Int(min(max(try size() + 1, 4096), 1 << 20)))
@@ -270,7 +263,6 @@ package struct File: ~Copyable, Sendable {
         return try body(UnsafeRawBufferPointer(start: address, count: size))
     }
 
-    /// Writes all of `buffer`.
     package func write(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(SystemError) {
         try checkIsOpen("write to")
         var done = 0
@@ -287,7 +279,6 @@ package struct File: ~Copyable, Sendable {
         }
     }
 
-    /// Writes all of `bytes`.
     package func write(_ bytes: [UInt8], at offset: UInt64) throws(SystemError) {
         try bytes.withBytes { (buffer) throws(SystemError) in try write(buffer, at: offset) }
     }

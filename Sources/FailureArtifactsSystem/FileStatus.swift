@@ -11,7 +11,6 @@ package struct FileStatus: Equatable, Sendable {
         }
     }
 
-    /// The kinds of file that this project distinguishes.
     package enum Kind: Sendable {
         case regular, directory, other
 

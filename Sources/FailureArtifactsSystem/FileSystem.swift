@@ -187,9 +187,7 @@ package enum FileSystem {
         return overflow ? .max : bytes
     }
 
-    /// Removes a file, a link, or a directory with its contents.
-    ///
-    /// Does nothing if `path` doesn't exist.
+    /// Removes a file, a link, or a directory with its contents, if it exists.
     package static func remove(_ path: String) throws(SystemError) {
         if unlink(path) == 0 { return }
         let error = SystemError.last("remove", path)
@@ -265,7 +263,6 @@ package enum FileSystem {
         return bytes
     }
 
-    /// Returns the target of a symbolic link.
     package static func destination(ofLink path: String) throws(SystemError) -> String {
         var bytes = [CChar](repeating: 0, count: 4096)
         let count = readlink(path, &bytes, bytes.count)
@@ -351,7 +348,6 @@ package enum FileSystem {
         }
     }
 
-    /// Returns true if two open files have the same bytes.
     package static func hasSameContent(
         _ left: borrowing File, _ right: borrowing File
     ) throws(SystemError) -> Bool {
@@ -365,7 +361,6 @@ package enum FileSystem {
         }
     }
 
-    /// Creates a file with the given content.
     package static func write(_ bytes: [UInt8], toNewFile path: String) throws(SystemError) {
         let file = try File(creating: path)
         try file.write(bytes, at: 0)

@@ -50,7 +50,6 @@ package enum Path {
     }
 }
 
-/// Quotes words for a shell's command line.
 package enum ShellWord {
     /// Returns `text` quoted so that a POSIX shell reads it as one unchanged word.
     package static func quoted(_ text: String) -> String {

@@ -1,8 +1,6 @@
-/// A directory for data that only this process may see.
+/// A directory for data that only this process may see, which is removed when this value goes out of scope.
 ///
-/// It is outside the artifacts directory and is removed when this value goes out of scope.
-///
-/// The name contains the process's identity, so that the directories of dead processes can be removed.
+/// Its name contains the process's identity, so that the directories of dead processes can be removed.
 package struct PrivateDirectory: ~Copyable {
     package let path: String
 

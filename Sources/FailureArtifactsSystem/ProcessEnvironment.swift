@@ -25,7 +25,7 @@ package enum ProcessEnvironment {
 
     package static var processID: Int { Int(getpid()) }
 
-    /// The operating system and its version, such as `Linux 6.1.0 (Debian GNU/Linux 12)`.
+    /// Such as `Linux 6.1.0 (Debian GNU/Linux 12)`.
     package static var operatingSystem: String {
         var name = utsname()
         uname(&name)
@@ -33,7 +33,7 @@ package enum ProcessEnvironment {
         return distribution.map { "\(system) (\($0))" } ?? system
     }
 
-    /// The processor architecture, such as `x86_64` or `arm64`.
+    /// Such as `x86_64` or `arm64`.
     package static var architecture: String {
         var name = utsname()
         uname(&name)
@@ -69,7 +69,6 @@ package struct EnvironmentReader {
         self.variables = variables
     }
 
-    /// Returns true if one of the variables has a value.
     package func hasAny(_ names: some Sequence<String>) -> Bool {
         names.contains { !(variables[$0] ?? "").isEmpty }
     }
@@ -89,7 +88,6 @@ package struct EnvironmentReader {
         return fallback
     }
 
-    /// Returns the value of a variable that is `on` or `off`.
     package mutating func isOn(_ name: String, default fallback: Bool) -> Bool {
         value(
             of: name, default: fallback, or: "on or off", described: { $0 ? "on" : "off" }

@@ -46,11 +46,6 @@ package struct ProcessIdentity: Hashable, Sendable {
         }
     }
 
-    /// Sends the process a signal, unless it has ended.
-    package func send(_ signal: CInt) {
-        if isAlive { kill(number, signal) }
-    }
-
     /// Returns a process's start time; nil if the process has ended.
     private static func startTime(of number: Int32) -> UInt64? {
         guard let entry = ProcessEntry(of: number), !entry.hasEnded else { return nil }
@@ -108,30 +103,8 @@ package struct ProcessEntry: Sendable {
         #endif
     }
 
-    /// Returns all processes that this one can see.
-    ///
-    /// Processes that start or end in the meantime may be missing.
-    package static func all() -> [ProcessEntry] {
-        #if os(Linux)
-        let names = (try? FileSystem.contents(ofDirectory: "/proc")) ?? []
-        return names.compactMap { Int32($0).flatMap(ProcessEntry.init(of:)) }
-        #elseif canImport(Darwin)
-        var name = [CTL_KERN, KERN_PROC, KERN_PROC_ALL, 0]
-        var size = 0
-        guard sysctl(&name, UInt32(name.count), nil, &size, nil, 0) == 0 else { return [] }
-        // Leave space for processes that start before the second call.
-        let stride = MemoryLayout<kinfo_proc>.stride
-        var table = [kinfo_proc](repeating: kinfo_proc(), count: size / stride + 64)
-        size = table.count * stride
-        guard sysctl(&name, UInt32(name.count), &table, &size, nil, 0) == 0 else { return [] }
-        return table.prefix(size / stride).map(ProcessEntry.init)
-        #else
-        return []
-        #endif
-    }
-
     #if canImport(Darwin)
-    private init(_ information: kinfo_proc) {
+    package init(_ information: kinfo_proc) {
         let time = information.kp_proc.p_starttime
         identity = ProcessIdentity(
             number: information.kp_proc.p_pid,

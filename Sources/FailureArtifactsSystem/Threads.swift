@@ -110,7 +110,6 @@ extension Threads {
     }
 }
 
-/// The closure that a new thread runs.
 private final class Work: Sendable {
     private let body: @Sendable () -> Void
 
@@ -124,9 +123,7 @@ private final class Work: Sendable {
     }
 }
 
-/// A queue that runs closures one after the other on its own thread.
-///
-/// The thread exists only while there is work.
+/// A queue that runs closures one after the other on its own thread, which exists only while there is work.
 ///
 /// Any thread may use it.
 package final class BackgroundQueue: Sendable {

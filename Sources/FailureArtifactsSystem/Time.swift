@@ -23,7 +23,6 @@ package struct Timestamp: Hashable, Comparable, Sendable, CustomStringConvertibl
         (left.seconds, left.milliseconds) < (right.seconds, right.milliseconds)
     }
 
-    /// The components of the date and time, in UTC.
     package var calendar: (year: Int, month: Int, day: Int, hour: Int, minute: Int, second: Int) {
         var time = time_t(seconds)
         var parts = tm()

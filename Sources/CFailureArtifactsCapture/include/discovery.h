@@ -150,7 +150,7 @@ typedef struct failure_artifacts_discovery_events {
     void (*kept)(failure_artifacts_connection *connection, failure_artifacts_image image);
 } failure_artifacts_discovery_events;
 
-// Calls the handlers for each connection opened from now on. A second call has no effect.
+// A second call has no effect.
 void failure_artifacts_discovery_install(failure_artifacts_discovery_events handlers);
 
 // From now on, reports a connection when it is used in another Swift task.
@@ -163,7 +163,6 @@ uint64_t failure_artifacts_test_starts(void);
 // Notes the test that runs alone; 0 if none or several run.
 void failure_artifacts_test_is_alone(uint64_t test);
 
-// Notes that a test has opened the connection.
 void failure_artifacts_connection_has_owner(failure_artifacts_connection *connection, uint64_t test);
 
 // Notes that the test that opened the connection has ended, or that there was none.
@@ -197,9 +196,8 @@ static inline bool failure_artifacts_is_unwound(const failure_artifacts_connecti
 static inline uint64_t failure_artifacts_unwound_at(const failure_artifacts_connection *connection) {
     return atomic_load(&connection->unwound_at);
 }
-// Returns the current point in time in the order of statements, a different number for each call. It is larger than the
-// numbers of all statements that have started, on any connection. It is smaller than the numbers of all statements that
-// start later.
+// Returns the current point in time in the order of statements: a number between those of the statements that have
+// started on any connection, and those of later ones. Each call returns another one.
 uint64_t failure_artifacts_point_in_time(void);
 
 // Between the two calls, another thread that starts a statement on the connection or closes it waits. For a connection
@@ -218,11 +216,11 @@ bool failure_artifacts_is_unwatched(const failure_artifacts_connection *connecti
 // a call. The caller must make sure that the connection has not ended.
 uint64_t failure_artifacts_traffic(const failure_artifacts_connection *connection, uint64_t known);
 
-// From now on, saves content that is about to be lost for good. This is the content of a store in a transaction that is
-// rolled back. At a close, it is the content of a store in memory or of a store whose file is gone.
+// From now on, saves content that is about to be lost for good: of a store whose transaction is rolled back, and at a
+// close, of a store in memory or whose file is gone.
 //
-// Stores of more than `maximum_bytes` are not saved. Nothing is saved while saving has taken more than 100 ms plus a
-// fiftieth of the time since the first call. A test that rolls back all the time is therefore not held up.
+// Stores of more than `maximum_bytes` are not saved. A test that rolls back all the time is not held up: nothing is
+// saved while saving has taken more than 100 ms plus a fiftieth of the time since the first call.
 //
 // Called for each test. Among tests that run at the same time, only the first one passes true for `is_first`, and the
 // largest maximum applies to all.
@@ -246,15 +244,14 @@ bool failure_artifacts_is_memory_vfs(const char *vfs);
 typedef struct failure_artifacts_log_end {
     // sqlite3_total_changes64(); -1 if unknown.
     int64_t changes;
-    // sqlite3_changes64(), if `changes` is known.
+    // The rest is valid if `changes` is known. sqlite3_changes64():
     int64_t own_changes;
-    // The pages that it has written, if `changes` is known; see failure_artifacts_pages.
+    // See failure_artifacts_pages.
     uint32_t written;
     uint32_t spilled;
     uint32_t version;
-    // True if a transaction was open, if `changes` is known.
     bool is_in_transaction;
-    // The connection's extended error code and message; SQLITE_OK and NULL if there is no error, or if unknown.
+    // Extended; SQLITE_OK and NULL if there is no error, or if unknown.
     int code;
     const char *message;
 } failure_artifacts_log_end;
@@ -276,9 +273,8 @@ void failure_artifacts_log_read(
 
 // Takes the log from a connection that ends; NULL if it has no log.
 failure_artifacts_log *failure_artifacts_log_take(failure_artifacts_connection *connection);
-// Adds a reference to the log.
 void failure_artifacts_log_retain(failure_artifacts_log *log);
-// Releases a reference to the log, which may be NULL.
+// The log may be NULL.
 void failure_artifacts_log_release(failure_artifacts_log *log);
 
 // Restores the error state that the connection had before we used it: sqlite3_errcode(), sqlite3_errmsg() and

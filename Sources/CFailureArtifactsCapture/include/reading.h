@@ -55,7 +55,7 @@ typedef enum failure_artifacts_reading {
 failure_artifacts_reading failure_artifacts_permitted_reading(
     const failure_artifacts_connection *connection, const char *schema);
 
-// As above, for a connection that is not being closed.
+// For a connection that is not being closed.
 failure_artifacts_reading failure_artifacts_permitted_reading_while_open(
     const failure_artifacts_connection *connection, const char *schema);
 
@@ -68,7 +68,7 @@ bool failure_artifacts_is_sealed(const failure_artifacts_connection *connection,
 // True from the point of a close at which SQLite refuses the connection. The caller must own the connection.
 bool failure_artifacts_is_closing(const failure_artifacts_connection *connection);
 
-// True if a statement of the connection has started and not ended. The caller must own the connection.
+// True if a statement has started and not ended. The caller must own the connection.
 bool failure_artifacts_has_pending_statement(const failure_artifacts_connection *connection);
 
 // As above, for a statement that writes or commits. It may have written rows, and not all of their index entries yet.
@@ -136,7 +136,7 @@ typedef struct failure_artifacts_cached_database {
 // True if the page cache can be read, whatever permitted reading is. The caller must own the connection.
 bool failure_artifacts_may_read_cache(const failure_artifacts_connection *connection, const char *schema);
 
-// Tells what the page cache has. May only be called inside a write transaction. The caller must own the connection.
+// May only be called inside a write transaction. The caller must own the connection.
 failure_artifacts_cached_database failure_artifacts_examine_cache(
     const failure_artifacts_connection *connection, const char *schema);
 
@@ -177,7 +177,7 @@ typedef struct failure_artifacts_database {
     bool is_in_memory_vfs;
 } failure_artifacts_database;
 
-// Describes a database; false for a temporary database that was never used. The caller must own the connection.
+// False for a temporary database that was never used. The caller must own the connection.
 bool failure_artifacts_has_database(
     const failure_artifacts_connection *connection, const char *schema, failure_artifacts_database *database);
 

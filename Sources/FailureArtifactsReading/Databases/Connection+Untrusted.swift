@@ -68,16 +68,17 @@ extension Connection {
             "match", "snippet", "offsets", "matchinfo", "optimize", "fts3_tokenizer", "fts5",
             "fts5_source_id", "bm25", "highlight", "rtreenode", "rtreedepth", "rtreecheck",
         ]
+        var isJSONUnsafe = false
         // Unlike pragma_function_list, this pragma doesn't read the schema.
         let functions = try prepare("PRAGMA function_list")
         while try functions.step() {
-            let isBuiltIn = functions.integer(at: 1) != 0
             let isInnocuous = functions.integer(at: 5) & 0x20_0000 != 0
-            guard isBuiltIn || isInnocuous || extensions.contains(functions.text(at: 0)) else {
-                return false
-            }
+            if isInnocuous { continue }
+            let (name, isBuiltIn) = (functions.text(at: 0), functions.integer(at: 1) != 0)
+            guard isBuiltIn || extensions.contains(name) else { return false }
+            if name.hasPrefix("json") { isJSONUnsafe = true }
         }
-        return true
+        return isJSONUnsafe
     }
 
     /// Limits SQLite's memory; nil lifts the limit.

@@ -21,7 +21,7 @@ package struct Connection: ~Copyable {
 
     package let handle: OpaquePointer
 
-    /// Opens the database at `path`.
+    /// Opens a database.
     ///
     /// - `path`: the path of the file; it is never read as a URI, whatever characters it contains.
     /// - `vfs`: the name of the VFS that reads it; nil for the system's own, whatever the application's default

@@ -45,21 +45,16 @@ package struct Statement: ~Copyable {
     }
 
     /// Resets the statement to its start and keeps its values.
-    package borrowing func reset() {
-        sqlite3_reset(handle)
-    }
+    package borrowing func reset() { sqlite3_reset(handle) }
 
-    /// The names of the columns, in order.
     package var columnNames: [String] {
         (0..<sqlite3_column_count(handle)).map { index in
             sqlite3_column_name(handle, index).map { String(cString: $0) } ?? ""
         }
     }
 
-    /// The number of columns of the result.
     package var columnCount: Int { Int(sqlite3_column_count(handle)) }
 
-    /// The number of parameters, such as `?`.
     package var parameterCount: Int { Int(sqlite3_bind_parameter_count(handle)) }
 
     /// True if running the statement does not change the database file.

@@ -3,7 +3,6 @@ internal import FailureArtifactsSystem
 
 // The strategies that read a store's files.
 extension FileSnapshot {
-    /// The kind of journal, according to a database's header.
     package enum Journal {
         case rollback, wal, unknown
     }
@@ -122,7 +121,6 @@ extension FileSnapshot {
         return snapshot.isConsistent
     }
 
-    /// The facts that change when a store is written to.
     private struct Fingerprint: Equatable {
         var files: [FileStatus?] = []
         var header: Header?
@@ -198,7 +196,6 @@ extension FileSnapshot {
         }
     }
 
-    /// Returns true if the originals still have the same bytes as the copies.
     private func isStillTheSame(_ files: StoreFiles) throws(SystemError) -> Bool {
         for (original, suffix) in try inCopyOrder(files) {
             guard

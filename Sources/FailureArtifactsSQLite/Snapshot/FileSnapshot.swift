@@ -103,7 +103,6 @@ package struct FileSnapshot {
         }
     }
 
-    /// Removes a copy that could not be finished, and its raw files.
     package mutating func discardCopy() {
         try? FileSystem.remove(targets.copy)
         for suffix in snapshot.rawFiles { try? FileSystem.remove(targets.raw + suffix) }
@@ -188,7 +187,6 @@ extension FileSnapshot {
             path: source.path)
     }
 
-    /// Returns the process that holds an exclusive lock on a byte of a file; nil without such a process.
     private static func holder(of byte: UInt64, in path: String) -> Int32? {
         guard FileSystem.regularFile(path) != nil, let file = try? File(sharing: path) else {
             return nil

@@ -175,14 +175,13 @@ package struct StoreSource: Sendable {
             transactions: [], isUnspilled: isUnspilled, process: process)
     }
 
-    /// SQLite's own VFSs, which differ in their file locks, not in the bytes (<https://www.sqlite.org/vfs.html>).
-    private static let systemVFSs: Set = [
-        "unix", "unix-none", "unix-dotfile", "unix-excl", "unix-flock", "unix-afp", "unix-nfs",
-        "unix-posix", "unix-proxy", "unix-namedsem",
-    ]
-
     /// The VFS of its connections, if only that VFS can interpret the file's bytes.
-    package var foreignVFS: String? { vfs.flatMap { Self.systemVFSs.contains($0) ? nil : $0 } }
+    ///
+    /// SQLite's own ones, `unix`, `unix-dotfile` and so on, differ only in their file locks
+    /// (<https://www.sqlite.org/vfs.html>).
+    package var foreignVFS: String? {
+        vfs.flatMap { $0 == "unix" || $0.hasPrefix("unix-") ? nil : $0 }
+    }
 
     /// True if its connections lock the file in another way than the system's default VFS.
     package var hasOtherLocks: Bool { vfs != nil && foreignVFS == nil }

@@ -47,3 +47,34 @@ struct ProcessTree {
         return members
     }
 }
+
+extension ProcessIdentity {
+    /// Sends the process a signal, unless it has ended.
+    func send(_ signal: CInt) {
+        if isAlive { kill(number, signal) }
+    }
+}
+
+extension ProcessEntry {
+    /// Returns all processes that this one can see.
+    ///
+    /// Processes that start or end in the meantime may be missing.
+    static func all() -> [ProcessEntry] {
+        #if os(Linux)
+        let names = (try? FileSystem.contents(ofDirectory: "/proc")) ?? []
+        return names.compactMap { Int32($0).flatMap(ProcessEntry.init(of:)) }
+        #elseif canImport(Darwin)
+        var name = [CTL_KERN, KERN_PROC, KERN_PROC_ALL, 0]
+        var size = 0
+        guard sysctl(&name, UInt32(name.count), nil, &size, nil, 0) == 0 else { return [] }
+        // Leave space for processes that start before the second call.
+        let stride = MemoryLayout<kinfo_proc>.stride
+        var table = [kinfo_proc](repeating: kinfo_proc(), count: size / stride + 64)
+        size = table.count * stride
+        guard sysctl(&name, UInt32(name.count), &table, &size, nil, 0) == 0 else { return [] }
+        return table.prefix(size / stride).map(ProcessEntry.init)
+        #else
+        return []
+        #endif
+    }
+}

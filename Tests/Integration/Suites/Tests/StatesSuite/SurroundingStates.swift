@@ -25,8 +25,8 @@ extension State {
             State(name: "loweredLimits", rule: .serialized, own: added) { run in
                 let a = run.openInTransaction()
                 let limits = [
-                    SQLITE_LIMIT_LENGTH: Int32(64), SQLITE_LIMIT_SQL_LENGTH: 64, SQLITE_LIMIT_ATTACHED: 0,
-                    SQLITE_LIMIT_VARIABLE_NUMBER: 1, SQLITE_LIMIT_COLUMN: 1,
+                    SQLITE_LIMIT_LENGTH: Int32(64), SQLITE_LIMIT_SQL_LENGTH: 64,
+                    SQLITE_LIMIT_ATTACHED: 0, SQLITE_LIMIT_VARIABLE_NUMBER: 1, SQLITE_LIMIT_COLUMN: 1,
                 ]
                 let earlier = limits.map { ($0.key, sqlite3_limit(a.handle, $0.key, $0.value)) }
                 run.fail()
