@@ -15,23 +15,6 @@ typedef struct visit {
     bool is_first;
 } visit;
 
-// Finds the note of the GNU linkers (.note.gnu.build-id) in a segment of notes.
-static void find_build_id(const uint8_t *notes, size_t size, failure_artifacts_image_in_memory *image) {
-    while (size >= sizeof(ElfW(Nhdr))) {
-        const ElfW(Nhdr) *note = (const void *)notes;
-        size_t name = ((size_t)note->n_namesz + 3) & ~(size_t)3;
-        size_t whole = sizeof *note + name + (((size_t)note->n_descsz + 3) & ~(size_t)3);
-        if (whole > size) return;
-        if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && memcmp(note + 1, "GNU", 4) == 0) {
-            image->build_id = (const uint8_t *)(note + 1) + name;
-            image->build_id_length = note->n_descsz;
-            return;
-        }
-        notes += whole;
-        size -= whole;
-    }
-}
-
 static int visit_image(struct dl_phdr_info *info, size_t size, void *context) {
     (void)size;
     visit *visit = context;
@@ -49,8 +32,6 @@ static int visit_image(struct dl_phdr_info *info, size_t size, void *context) {
         if (segment->p_type == PT_LOAD && segment->p_flags & PF_X && !image.end) {
             image.start = start;
             image.end = start + segment->p_memsz;
-        } else if (segment->p_type == PT_NOTE && !image.build_id) {
-            find_build_id((const uint8_t *)(uintptr_t)start, segment->p_memsz, &image);
         }
     }
     // The kernel's own page (vDSO) has no file.

@@ -13,9 +13,6 @@ typedef struct failure_artifacts_image_in_memory {
     // The addresses of its code.
     uint64_t start;
     uint64_t end;
-    // The identifier that the linker made from its content; NULL if it has none. Valid during the call.
-    const uint8_t *build_id;
-    size_t build_id_length;
 } failure_artifacts_image_in_memory;
 
 // Calls `body` with each image, starting with the executable. Takes the dynamic linker's lock; must not be called from
