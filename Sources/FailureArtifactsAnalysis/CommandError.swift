@@ -4,7 +4,6 @@ internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 internal import FailureArtifactsZip
 
-/// An error that ends a command.
 package struct CommandError: Error, Equatable, Sendable, CustomStringConvertible {
     package let exitCode: ExitCode
     /// The description, in one or more full sentences.
@@ -51,23 +50,12 @@ extension BundleError {
     var exitCode: ExitCode {
         switch reason {
         case .notFound, .noMatch, .noBundles, .noStores, .noSuchStore, .storeNotCaptured, .noHistory,
-            .sharedEntry:
+            .noSuchCommit, .sharedEntry:
             .noInput
-        case .history(_, let error): error.exitCode
         case .ambiguous: .usage
-        case .noMetadata, .badMetadata, .newerVersion, .missingEntry, .statements: .badData
+        case .noMetadata, .badMetadata, .newerVersion, .missingEntry, .statements, .badHistory: .badData
         case .archive(let error): error.exitCode
         case .system: .inputOutput
-        }
-    }
-}
-
-extension HistoryError {
-    var exitCode: ExitCode {
-        switch reason {
-        case .noSuchCommit: .noInput
-        case .system: .inputOutput
-        case .damaged, .newerVersion, .foreignCopy: .badData
         }
     }
 }
@@ -101,9 +89,7 @@ extension SQLiteError {
     package var isOverLimit: Bool { isInterrupted || isTooMuch }
 }
 
-/// The exit statuses of the tool.
-///
-/// Numbers from 64 on are those of `sysexits.h`.
+/// The exit statuses of the tool. Numbers from 64 on are those of `sysexits.h`.
 package struct ExitCode: Equatable, Sendable {
     package let rawValue: Int32
 

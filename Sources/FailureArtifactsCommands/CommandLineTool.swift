@@ -85,6 +85,5 @@ package protocol Command {
     /// Creates a command from its arguments.
     init(_ arguments: ParsedArguments) throws
 
-    /// Runs the command.
     func run(_ console: Console) throws -> ExitCode
 }

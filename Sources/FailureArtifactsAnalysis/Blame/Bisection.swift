@@ -27,7 +27,6 @@ package struct Bisection: Sendable {
     /// The maximum number of rows that ``Result`` keeps.
     static let rowLimit = 5
 
-    /// The number of transactions in the history.
     package let transactions: Int
     /// True if the last state has the changes of an open transaction.
     package let hasOpenTransaction: Bool
@@ -62,10 +61,8 @@ package struct Bisection: Sendable {
 
 extension Timeline {
     /// Finds the states in which a query returns a row or, if `onChange` is true, another result than in the first
-    /// state.
-    ///
-    /// Every state is tested, because a violation can heal. In a state without a table or column that the query names,
-    /// the query returns no row, and such states have no result to compare with.
+    /// state. Every state is tested, because a violation can heal. In a state without a table or column that the
+    /// query names, the query returns no row, and such states have no result to compare with.
     ///
     /// - `onChange`: true to compare results.
     package func bisect(_ sql: String, onChange: Bool) throws -> Bisection {
@@ -137,9 +134,7 @@ struct TimeBudget {
     }
 }
 
-/// A query that is run in one state of a store after the other.
-///
-/// It isn't run again if no table changed that it reads.
+/// A query that is run in one state of a store after the other. It isn't run again if no table changed that it reads.
 struct StateQuery {
     /// A query's answer in one state.
     struct Answer {
@@ -168,7 +163,6 @@ struct StateQuery {
         reads = StateReads(store)
     }
 
-    /// Returns the answer in the state after a transaction.
     mutating func answer(
         in path: String, after transaction: Int?, keeping rowLimit: Int
     ) throws -> Result<Answer, SQLiteError> {
@@ -213,9 +207,8 @@ struct StateQuery {
         return answer
     }
 
-    /// Counts the rows that follow, without those beyond a limit.
-    ///
-    /// True if all rows were counted. An error doesn't matter, because the query has returned rows already.
+    /// Counts the rows that follow, without those beyond a limit. True if all rows were counted. An error doesn't
+    /// matter, because the query has returned rows already.
     private static func count(_ statement: borrowing Statement, _ count: inout Int) -> Bool {
         let deadline = Instant.now.advanced(bySeconds: countSeconds)
         while count < countLimit, Instant.now < deadline {

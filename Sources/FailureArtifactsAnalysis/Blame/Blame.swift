@@ -55,10 +55,8 @@ package struct Blame: Sendable {
 }
 
 extension Blame {
-    /// Follows rows through the states of a store.
-    ///
-    /// A row is followed by its key if it matches the address in any state. Without a history, only the changes that were
-    /// not committed are known.
+    /// Follows rows through the states of a store. A row is followed by its key if it matches the address in any
+    /// state. Without a history, only the changes that were not committed are known.
     package init(_ address: RowAddress, in store: Timeline, isOver: () -> Bool) throws {
         let steps = try store.readSteps(isOver: isOver)
         var search = RowSearch(address, in: store)
@@ -126,7 +124,6 @@ extension Blame {
 private struct RowSearch {
     private let address: RowAddress
     private let budget: TimeBudget
-    /// The rows that were found.
     private var rows: [Blame.Row] = []
     private(set) var isCut = false
     private(set) var keys: Set<[StoredValue]> = []
@@ -135,7 +132,6 @@ private struct RowSearch {
     private var currentShape: TableShape?
     /// The table's structure in the last state that had it.
     private var lastShape: TableShape?
-    /// The names of all tables.
     private var names: [String] = []
     private var views: Set<String> = []
     /// The reason why the rows can't be searched for in a state.

@@ -77,7 +77,6 @@ package struct BisectionReport: Encodable {
         case healedBy, changedAfter, query, changes, rows, rowCount, statements
     }
 
-    /// The maximum number of changed rows.
     private static let maximumRows = 100
 
     private let store: String

@@ -97,9 +97,7 @@ extension RowAddress {
         return filter
     }
 
-    /// Splits `column=value`.
-    ///
-    /// A text whose beginning isn't a column is a value.
+    /// Splits `column=value`. A text whose beginning isn't a column is a value.
     private static func pair(
         _ text: String, of shape: TableShape, _ names: [String]
     ) throws -> (column: String?, value: String) {
@@ -117,9 +115,8 @@ extension RowAddress {
         return (nil, text)
     }
 
-    /// Returns the values that a text may stand for; empty for NULL.
-    ///
-    /// A number is also a text, because a column without a type can hold both.
+    /// Returns the values that a text may stand for; empty for NULL. A number is also a text, because a column
+    /// without a type can hold both.
     private static func values(_ text: String) -> [Value] {
         if folded(text) == "null" { return [] }
         if text.count >= 2, text.first == "'", text.last == "'" {

@@ -25,10 +25,8 @@ package struct CoreDataChanges {
     /// The names of the entities, by their numbers.
     private let entities: [Int64: String]
 
-    /// Creates a description from two compared stores.
-    ///
-    /// The result is nil if neither store can be read as a Core Data store. Read failures are reported by the
-    /// comparison itself.
+    /// Creates a description from two compared stores. The result is nil if neither store can be read as a Core Data
+    /// store. Read failures are reported by the comparison itself.
     package init?(
         from a: StoreComparison.Side, to b: StoreComparison.Side, limits: UntrustedLimits = .standard
     ) {
@@ -84,9 +82,8 @@ package struct CoreDataChanges {
     /// Returns the entity or relationship of a table; nil if the table has neither.
     package func title(of table: ComparedTable) -> String? { tables[table.name]?.title }
 
-    /// Returns a change with readable names and values, without `Z_PK` and columns that only Core Data uses.
-    ///
-    /// Such a column is shown if no other one has changed.
+    /// Returns a change with readable names and values, without `Z_PK` and columns that only Core Data uses. Such a
+    /// column is shown if no other one has changed.
     package func change(_ change: RowChange, in table: ComparedTable) -> RowChange {
         guard let columns = tables[table.name]?.columns else { return change }
         let cells = change.cells.compactMap { cell -> RowChange.Cell? in

@@ -1,10 +1,8 @@
 internal import FailureArtifactsReading
 package import FailureArtifactsSQLite
 
-/// The description of a Core Data store, derived from its tables.
-///
-/// The names of entities are exact. The names of attributes and relationships are known from columns, whose names are in
-/// capitals, so they are in lower case here.
+/// The description of a Core Data store, derived from its tables. The names of entities are exact. The names of
+/// attributes and relationships are known from columns, whose names are in capitals, so they are in lower case here.
 package struct CoreDataStore: Encodable, Equatable {
     /// A value that is stored in a column.
     package struct Attribute: Encodable, Equatable {
@@ -34,9 +32,8 @@ package struct CoreDataStore: Encodable, Equatable {
         package var table: String?
         /// The number of objects, without those of subentities; nil if they weren't counted.
         package var rows: Int64?
-        /// The attributes of the table.
-        ///
-        /// Entities that inherit from one another share a table. The attributes are listed only for the root entity.
+        /// The attributes of the table. Entities that inherit from one another share a table. The attributes are
+        /// listed only for the root entity.
         package var attributes: [Attribute] = []
         package var toOne: [ToOne] = []
     }
@@ -91,9 +88,7 @@ package struct CoreDataStore: Encodable, Equatable {
 extension CoreDataStore {
     private static let maximumEntities = 500
 
-    /// Reads the description of a Core Data store.
-    ///
-    /// Nil if Core Data didn't create the store.
+    /// Reads the description of a Core Data store. Nil if Core Data didn't create the store.
     ///
     /// - `counts`: true to count objects, which takes as long as reading the entities' tables.
     package static func read(

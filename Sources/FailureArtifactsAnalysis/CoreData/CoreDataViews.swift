@@ -1,13 +1,11 @@
 package import FailureArtifactsSQLite
 
-/// Views that show a Core Data store's entities as the application sees them.
-///
-/// `Fruit` has one row for each object. Its columns are `_id`, `_entity` in a hierarchy, the attributes, and the `_id` of
-/// each to-one relationship's object. `Album.assets` has the pairs of a many-to-many relationship.
+/// Views that show a Core Data store's entities as the application sees them. `Fruit` has one row for each object.
+/// Its columns are `_id`, `_entity` in a hierarchy, the attributes, and the `_id` of each to-one relationship's
+/// object. `Album.assets` has the pairs of a many-to-many relationship.
 package struct CoreDataViews {
     /// The names of the views, by the names of the tables that they show in full.
     package private(set) var names: [String: String] = [:]
-    /// The statements, with the names of the views.
     private var statements: [(name: String, sql: String)] = []
 
     /// Creates the statements for the views.
@@ -66,9 +64,8 @@ package struct CoreDataViews {
         }
     }
 
-    /// Creates the views, visible only to this connection.
-    ///
-    /// A view that SQLite refuses is left out, also from ``names``.
+    /// Creates the views, visible only to this connection. A view that SQLite refuses is left out, also from
+    /// ``names``.
     ///
     /// - `connection`: a reading connection. The file isn't changed.
     package mutating func create(
@@ -89,9 +86,7 @@ package struct CoreDataViews {
         return refused
     }
 
-    /// Returns an expression for a date in ISO 8601.
-    ///
-    /// Values that aren't dates stay unchanged.
+    /// Returns an expression for a date in ISO 8601. Values that aren't dates stay unchanged.
     private static func date(_ column: String) -> String {
         "CASE WHEN typeof(\(column)) IN ('integer', 'real') THEN coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', "
             + "\(column) + \(MetadataTime.referenceDate), 'unixepoch'), \(column)) ELSE \(column) END"

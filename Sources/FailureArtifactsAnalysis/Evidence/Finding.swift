@@ -312,7 +312,6 @@ extension Finding.Row {
 }
 
 extension Finding.Row {
-    /// The maximum number of columns in a row's text.
     private static let maximumColumns = 6
 
     /// A description such as `posting id = 31 inserted: transferID NULL → 9`.
@@ -359,9 +358,7 @@ extension Finding {
         return place.isEmpty ? title : title + ", " + TextWidth.abridged(place, to: 300)
     }
 
-    /// The words before ``line`` where it stands beside a failure.
-    ///
-    /// Weak evidence is said to be weak.
+    /// The words before ``line`` where it stands beside a failure. Weak evidence is said to be weak.
     package var label: String {
         confidence == .possible ? "Weak hint (possible)" : "Cause (\(confidence.rawValue))"
     }

@@ -15,9 +15,8 @@ struct Reference: Hashable {
             .map { "p.\(quotedIdentifier($0)) = c.\(quotedIdentifier($1))" }.joined(separator: " AND ")
     }
 
-    /// The condition under which the row `c` refers to a row.
-    ///
-    /// Without a declaration, 0, -1 and an empty text may stand for none.
+    /// The condition under which the row `c` refers to a row. Without a declaration, 0, -1 and an empty text may
+    /// stand for none.
     var presence: String {
         columns.map {
             let column = "c." + quotedIdentifier($0)
@@ -75,9 +74,8 @@ struct Reference: Hashable {
         }
     }
 
-    /// Returns the reference that a column's name suggests, such as `transferID` → `transfer.id`.
-    ///
-    /// If several tables' names fit, it leads to the longest one.
+    /// Returns the reference that a column's name suggests, such as `transferID` → `transfer.id`. If several tables'
+    /// names fit, it leads to the longest one.
     private static func suggested(
         by column: TableShape.Column, of table: TableShape, in schema: DatabaseSchema
     ) -> Reference? {
@@ -142,16 +140,14 @@ extension DatabaseSchema {
     }
 }
 
-/// The tables in which libraries and frameworks keep their own state, such as migrations.
-///
-/// Without their rows, a library would create the application's tables again.
+/// The tables in which libraries and frameworks keep their own state, such as migrations. Without their rows, a
+/// library would create the application's tables again.
 package enum LibraryTables {
     private static let names: Set = [
         "_fluent_enums", "android_metadata", "room_master_table", "schema_version", "z_metadata",
         "z_modelcache", "z_primarykey",
     ]
 
-    /// Returns true if a table is a library's.
     package static func contains(_ table: String) -> Bool {
         let name = folded(table)
         return names.contains(name) || name.hasSuffix("migrations")

@@ -171,7 +171,6 @@ struct Claim {
 }
 
 extension FailureMessage {
-    /// An operand of an assertion.
     struct Operand {
         /// The text without `Optional(…)`.
         let text: String

@@ -150,7 +150,6 @@ extension Timeline {
         return Array(writes.prefix(3))
     }
 
-    /// Returns the name of the table to which a statement writes.
     func tableName(of statement: Statement) -> String {
         let table = statement.outline.table ?? "a table"
         return schema.tables[table]?.name ?? table

@@ -9,9 +9,7 @@ struct QueryResult: Equatable {
 
     static let rowLimit = 1000
 
-    /// Runs a query.
-    ///
-    /// Nil if the statement writes, has other parameters, or returns too many rows.
+    /// Runs a query. Nil if the statement writes, has other parameters, or returns too many rows.
     static func of(
         _ sql: String, _ values: [Value], on connection: borrowing Connection
     ) throws(SQLiteError) -> QueryResult? {
@@ -45,8 +43,7 @@ enum ResultPart: Equatable {
 
     /// Returns the ways in which an operand can be a query's result.
     ///
-    /// - `other`: the other operand; a value in a longer text must be in a part that the other one doesn't
-    ///   have.
+    /// - `other`: the other operand; a value in a longer text must be in a part that the other one doesn't have.
     static func all(
         giving operand: FailureMessage.Operand, in result: QueryResult,
         unlike other: FailureMessage.Operand? = nil
@@ -236,7 +233,6 @@ enum ResultPart: Equatable {
         }
     }
 
-    /// True if the part of a result meets a condition.
     func meets(_ condition: Claim.Condition, in result: QueryResult) -> Bool {
         switch condition {
         case .equals(let operand): return gives(operand, in: result)
@@ -293,7 +289,6 @@ enum ResultPart: Equatable {
         }
     }
 
-    /// Returns the number of values that only a column or only a list has.
     private static func distance(
         of column: Int, in result: QueryResult, from values: [FailureMessage.Value]
     ) -> Double {

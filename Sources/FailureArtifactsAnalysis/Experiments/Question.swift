@@ -79,9 +79,7 @@ struct Question {
         parts.contains { $0.texts(of: first) != $0.texts(of: second) }
     }
 
-    /// Asks the question.
-    ///
-    /// Nil if the query fails or is too expensive.
+    /// Asks the question. Nil if the query fails or is too expensive.
     ///
     /// - `sql`: a variant of the query with the same parameters; nil for the query itself.
     func ask(_ connection: borrowing Connection, _ sql: String? = nil) -> QueryResult? {
@@ -109,12 +107,9 @@ struct Question {
         let distance: Int?
     }
 
-    /// Finds the questions of a failure, the likeliest one first.
-    ///
-    /// There are two if both operands of the assertion may be results of queries. Without a query that has one of the
-    /// operands as its result, these are the queries nearest to the assertion.
-    ///
-    /// Empty without a query.
+    /// Finds the questions of a failure, the likeliest one first. There are two if both operands of the assertion may
+    /// be results of queries. Without a query that has one of the operands as its result, these are the queries
+    /// nearest to the assertion. Empty without a query.
     static func all(of failure: FailureEvidence, budget: StepBudget) -> [Question] {
         let candidates = candidates(of: failure, budget)
         let claims = Claim.all(in: failure.message)
@@ -274,9 +269,8 @@ struct Question {
 }
 
 extension ResultPart {
-    /// Returns the part that an assertion compares if the message has only the expected value; nil if that is uncertain.
-    ///
-    /// It is the only value of the result, or the only column for a list.
+    /// Returns the part that an assertion compares if the message has only the expected value; nil if that is
+    /// uncertain. It is the only value of the result, or the only column for a list.
     fileprivate static func likely(for claim: Claim, in result: QueryResult) -> ResultPart? {
         guard claim.tested == nil, let expected = claim.expected, result.columns.count == 1 else {
             return nil

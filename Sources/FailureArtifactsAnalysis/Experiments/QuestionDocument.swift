@@ -63,9 +63,7 @@ package struct QuestionDocument: Encodable, Sendable {
 }
 
 extension Question {
-    /// Asks the question in all states of the history.
-    ///
-    /// Empty if a state can't be read.
+    /// Asks the question in all states of the history. Empty if a state can't be read.
     func periods() -> [QuestionDocument.Period] {
         (try? states()) ?? []
     }

@@ -33,10 +33,8 @@ final class ScratchStore {
         self.budget = budget
     }
 
-    /// Runs `body` while changes are undone.
-    ///
-    /// A column is restored only if it still has the value that the change gave it. Otherwise, a later write would be
-    /// undone as well. Triggers and foreign keys have no effect.
+    /// Runs `body` while changes are undone. A column is restored only if it still has the value that the change gave
+    /// it. Otherwise, a later write would be undone as well. Triggers and foreign keys have no effect.
     func undoing<Result>(
         _ changes: [Change], _ body: () throws -> Result
     ) throws -> Result {

@@ -65,13 +65,11 @@ enum BrokenReference: FindingRule {
         let step: Int?
         /// True if the step removed the parent rather than added the reference.
         let isParentRemoved: Bool
-        /// The rows with the reference.
         var rows: [Finding.Row] = []
         /// The removed rows that they refer to.
         var parents: [Finding.Row] = []
-        /// True if a row has a text of the removed row in a column of the same name.
-        ///
-        /// Such a row, as of a receipt, is there to outlive the other one.
+        /// True if a row has a text of the removed row in a column of the same name. Such a row, as of a receipt, is
+        /// there to outlive the other one.
         var isCopy = false
     }
 

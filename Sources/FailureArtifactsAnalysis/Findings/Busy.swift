@@ -2,9 +2,7 @@ internal import FailureArtifactsReading
 internal import FailureArtifactsBundle
 internal import FailureArtifactsSQLite
 
-/// A statement that waited in vain for another connection's lock.
-///
-/// Where the log lacks the error, the message has it.
+/// A statement that waited in vain for another connection's lock. Where the log lacks the error, the message has it.
 enum Busy: FindingRule {
     static let code = Finding.Code.busy
 
@@ -17,9 +15,7 @@ enum Busy: FindingRule {
         var isKnown = true
     }
 
-    /// A lock for writing.
     private struct Lock {
-        /// The statement that took it.
         let statement: Timeline.Statement
         /// The number of a later statement that started after it had been taken.
         let taken: UInt64

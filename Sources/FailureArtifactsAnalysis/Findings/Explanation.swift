@@ -48,9 +48,7 @@ package struct Explanation: Encodable {
         package let file: String?
         package let line: Int?
 
-        /// The place as text; nil if the file is unknown.
-        ///
-        /// It isn't part of the JSON form.
+        /// The place as text; nil if the file is unknown. It isn't part of the JSON form.
         package let place: String?
 
         private enum CodingKeys: String, CodingKey {

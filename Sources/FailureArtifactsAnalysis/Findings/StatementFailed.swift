@@ -2,9 +2,7 @@ internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 
-/// A statement that failed with an error of SQLite.
-///
-/// ``Busy`` finds those that found the store locked.
+/// A statement that failed with an error of SQLite. ``Busy`` finds those that found the store locked.
 enum StatementFailed: FindingRule {
     static let code = Finding.Code.statementFailed
 
@@ -62,9 +60,8 @@ enum StatementFailed: FindingRule {
             + others.map { try finding($0.error, $0.statement, .none, in: store, failure) }
     }
 
-    /// Returns the finding for an error that only the message names.
-    ///
-    /// Code that isn't in the test's image may have run the statement, or SQLite didn't compile it.
+    /// Returns the finding for an error that only the message names. Code that isn't in the test's image may have run
+    /// the statement, or SQLite didn't compile it.
     private static func unlogged(
         _ quoted: Timeline.Statement?, in store: Timeline, _ failure: FailureEvidence
     ) throws -> Finding? {
@@ -89,7 +86,6 @@ enum StatementFailed: FindingRule {
         return try finding(error, quoted, .named, in: store, failure)
     }
 
-    /// Returns the finding about an error of a statement.
     private static func finding(
         _ error: Failure, _ statement: Timeline.Statement, _ evidence: Evidence,
         in store: Timeline, _ failure: FailureEvidence

@@ -67,9 +67,8 @@ struct StoreDifferences {
         changes.contains { $0.finding.change == .deleted && $0.key == row.key }
     }
 
-    /// The maximum number of differing rows of a table in a comparison of two states.
-    ///
-    /// The rows of a table with generated keys all differ.
+    /// The maximum number of differing rows of a table in a comparison of two states. The rows of a table with
+    /// generated keys all differ.
     private static let stateRowLimit: Int64 = 5000
 
     /// Returns true if two states are known to have the same schema and, apart from values that differ in every run,

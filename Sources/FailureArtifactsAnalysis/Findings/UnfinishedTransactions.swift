@@ -12,9 +12,7 @@ enum OpenTransaction: FindingRule {
             .compactMap { finding($0.writes, begunBy: $0.start, in: store, failure) }
     }
 
-    /// Returns the finding about a transaction.
-    ///
-    /// Nil if the test wrote nothing.
+    /// Returns the finding about a transaction. Nil if the test wrote nothing.
     private static func finding(
         _ writes: [Timeline.Statement], begunBy start: Timeline.Statement,
         in store: Timeline, _ failure: FailureEvidence

@@ -10,7 +10,6 @@ package struct FixturePlan {
         /// The place of the statements among the transactions.
         package enum Place: Equatable, Sendable {
             case transaction(Int)
-            /// The transaction that was open at the failure.
             case openTransaction
             /// A statement that changed nothing, after the transaction with this number.
             case statement(after: Int)
@@ -58,9 +57,8 @@ package struct FixturePlan {
     /// The queries that may tell, the best one first.
     private var queries: [String]
 
-    /// Finds the transaction that broke the store with a name, or else the store of the best finding.
-    ///
-    /// The plan is nil if none of the findings with the highest confidence names a transaction of the store that had an effect.
+    /// Finds the transaction that broke the store with a name, or else the store of the best finding. The plan is nil
+    /// if none of the findings with the highest confidence names a transaction of the store that had an effect.
     package init?(_ evidence: FailureEvidence, _ explanation: Explanation, store name: String?) {
         let findings = explanation.findings.filter { name == nil || $0.store == name }
         for finding in findings
@@ -132,9 +130,8 @@ package struct FixturePlan {
         case changedRows(limit: Int)
     }
 
-    /// Leaves out the rows of the state before the transaction that the transaction has nothing to do with.
-    ///
-    /// It leaves out none if the store is damaged, or if nothing is known about the rows that matter.
+    /// Leaves out the rows of the state before the transaction that the transaction has nothing to do with. It leaves
+    /// out none if the store is damaged, or if nothing is known about the rows that matter.
     package func slice(
         _ before: String, after: String, limits: UntrustedLimits
     ) throws -> Omission {
@@ -184,7 +181,7 @@ private struct FixtureCheck {
                 return nil
             }
             let title = StoredValue(.text(Array(row.title.utf8)))
-            let text = try SQLLiterals(store.connection, encoding: store.schema.encoding).literal(title)
+            let text = try SQLLiterals(store.connection).literal(title)
             return "SELECT \(text) AS missing WHERE NOT EXISTS "
                 + "(SELECT 1 FROM \(quotedIdentifier(row.table)) WHERE \(condition))"
         }
@@ -216,7 +213,7 @@ private struct FixtureCheck {
     }
 
     private func condition(_ values: [(column: String, value: StoredValue)]) throws -> String? {
-        let literals = try SQLLiterals(store.connection, encoding: store.schema.encoding)
+        let literals = try SQLLiterals(store.connection)
         guard !values.isEmpty, !values.contains(where: { $0.value.isCut }) else { return nil }
         return try values.map { "\(quotedIdentifier($0.column)) IS \(try literals.literal($0.value))" }
             .joined(separator: " AND ")

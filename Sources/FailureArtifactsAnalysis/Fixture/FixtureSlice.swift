@@ -5,9 +5,8 @@ internal import FailureArtifactsSystem
 
 /// The rows of a store that a transaction had something to do with.
 struct FixtureSlice {
-    /// The maximum number of rows that the transaction changed, and of rows of the finding.
-    ///
-    /// The rows that these refer to are kept as well.
+    /// The maximum number of rows that the transaction changed, and of rows of the finding. The rows that these refer
+    /// to are kept as well.
     private static let rowLimit = 200
     /// The maximum number of further rows that the query needs.
     private static let neededLimit = 10
@@ -18,10 +17,9 @@ struct FixtureSlice {
     let query: String?
     let limits: UntrustedLimits
 
-    /// Leaves out all other rows of the state before the transaction, which nothing else uses.
-    ///
-    /// Rows of the finding, rows that the transaction changed, and rows that these refer to stay, and rows that the query
-    /// needs to return a row.
+    /// Leaves out all other rows of the state before the transaction, which nothing else uses. Rows of the finding,
+    /// rows that the transaction changed, and rows that these refer to stay, and rows that the query needs to return
+    /// a row.
     func apply(to before: String, after: String) throws -> FixturePlan.Omission {
         let copy = before + ".slice"
         try FileSystem.copy(before, toNewFile: copy)

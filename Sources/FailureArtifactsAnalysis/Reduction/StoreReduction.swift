@@ -8,9 +8,7 @@ internal import FailureArtifactsSystem
 /// Each candidate is a copy of the smallest store so far with one change, and satisfies the constraints that the store
 /// satisfies: rows that are referred to stay, and SQLite enforces the other constraints.
 package final class StoreReduction {
-    /// Returns true if the check holds for the store at a path.
-    ///
-    /// It may change the store.
+    /// Returns true if the check holds for the store at a path. It may change the store.
     package typealias Check = (_ path: String) throws -> Bool
 
     package struct Options {
@@ -58,9 +56,8 @@ package final class StoreReduction {
     private var copies = 0
     private let original: String
 
-    /// Creates a reduction of a stand-alone database that nothing else uses, and that stays unchanged.
-    ///
-    /// The time limit applies to the whole reduction, without commands.
+    /// Creates a reduction of a stand-alone database that nothing else uses, and that stays unchanged. The time limit
+    /// applies to the whole reduction, without commands.
     package init(
         of path: String, scratch: String, limits: UntrustedLimits, options: Options = Options(),
         check: @escaping Check
@@ -86,9 +83,7 @@ package final class StoreReduction {
         return count
     }
 
-    /// Reduces the store, for which the check must hold.
-    ///
-    /// ``best`` is the smallest store.
+    /// Reduces the store, for which the check must hold. ``best`` is the smallest store.
     package func run() throws -> End {
         var end = End.complete
         do {
@@ -115,9 +110,8 @@ package final class StoreReduction {
         return end
     }
 
-    /// Runs statements that leave something out, as far as the check doesn't need it.
-    ///
-    /// The statements `uses` must still be possible afterwards, except on tables and views that were dropped.
+    /// Runs statements that leave something out, as far as the check doesn't need it. The statements `uses` must
+    /// still be possible afterwards, except on tables and views that were dropped.
     private func leaveOut(_ statements: [String], keeping uses: Set<String> = []) throws {
         _ = try minimized(Array(statements.indices)) { needed in
             try accept { connection throws(SQLiteError) in
@@ -273,9 +267,8 @@ package final class StoreReduction {
         try leaveOut(drops, keeping: Set(uses))
     }
 
-    /// Returns statements that read and write the tables and views.
-    ///
-    /// They can't be prepared if a trigger, a foreign key or a view names something that is missing.
+    /// Returns statements that read and write the tables and views. They can't be prepared if a trigger, a foreign
+    /// key or a view names something that is missing.
     private static func uses(of schema: DatabaseSchema) -> [String] {
         schema.objects.flatMap { object -> [String] in
             let name = quotedIdentifier(object.name)
@@ -329,9 +322,8 @@ package struct QueryCheck {
         budget = TimeBudget(limits)
     }
 
-    /// Returns true if the query returns a row in a store that nothing else uses.
-    ///
-    /// It throws a ``CommandError`` if it isn't a query.
+    /// Returns true if the query returns a row in a store that nothing else uses. It throws a ``CommandError`` if it
+    /// isn't a query.
     package func holds(for path: String) throws -> Bool {
         let connection = try Connection.untrusted(path, limits: budget.remaining())
         let statement = try connection.prepare(sql)

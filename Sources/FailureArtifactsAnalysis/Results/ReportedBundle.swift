@@ -2,13 +2,11 @@ package import FailureArtifactsBundle
 package import FailureArtifactsReading
 internal import FailureArtifactsSystem
 
-/// The part of a bundle that is needed for results and for the overview of a page.
-///
-/// It is small, because there may be thousands.
+/// The part of a bundle that is needed for results and for the overview of a page. It is small, because there may be
+/// thousands.
 package struct ReportedBundle: Sendable {
     /// The maximum number of failures kept.
     private static let failureLimit = 20
-    /// The maximum number of stores listed.
     private static let storeLimit = 6
 
     package let location: BundleLocation
@@ -87,10 +85,8 @@ package struct ReportedBundle: Sendable {
         names.lazy.compactMap { variables[$0] }.first
     }
 
-    /// Returns the displayed name of the part of the run that the bundle comes from.
-    ///
-    /// If the bundles come from several places, the places distinguish the parts, because the jobs of a matrix usually
-    /// share one name.
+    /// Returns the displayed name of the part of the run that the bundle comes from. If the bundles come from several
+    /// places, the places distinguish the parts, because the jobs of a matrix usually share one name.
     package func shard(areSeveral: Bool) -> String {
         let job = variable(
             "BUILDKITE_PARALLEL_JOB", "CIRCLE_NODE_INDEX", "GITHUB_JOB", "CI_JOB_NAME", "CI_JOB_ID",
@@ -149,7 +145,6 @@ package struct ReportedFailure: Sendable {
     }
 }
 
-/// Failures that have one cause.
 package struct BundleCause: Sendable {
     /// The failures, the one with the best finding first; never empty.
     package let failures: [ReportedFailure]
@@ -159,9 +154,8 @@ package struct BundleCause: Sendable {
     package var finding: Finding? { failures[0].finding }
     package var bundles: [ReportedBundle] { failures.flatMap(\.bundles) }
 
-    /// Groups bundles by cause: crashes and hangs first, and then the causes with the best findings.
-    ///
-    /// Causes of equal rank are in the order of their first bundles.
+    /// Groups bundles by cause: crashes and hangs first, and then the causes with the best findings. Causes of equal
+    /// rank are in the order of their first bundles.
     package static func causes(of bundles: [ReportedBundle]) -> [BundleCause] {
         let causes = ReportedFailure.all(of: bundles).grouped { failure in
             CauseReason(

@@ -1,15 +1,11 @@
 internal import FailureArtifactsBundle
 internal import FailureArtifactsSystem
 
-/// A test with all its runs.
-///
-/// A test may be repeated.
+/// A test with all its runs. A test may be repeated.
 package struct TestResult: Sendable {
     package struct Run: Sendable {
         package var attempt: TestAttempt
-        /// The bundles.
-        ///
-        /// A parameterised test has one for each argument that failed.
+        /// The bundles. A parameterised test has one for each argument that failed.
         package var bundles: [ReportedBundle] = []
 
         /// True if the run crashed, hung or was told to stop.
@@ -40,7 +36,6 @@ package struct TestResult: Sendable {
     /// The runs, in order; never empty.
     package var runs: [Run]
 
-    /// True if the last run failed.
     package var isFailure: Bool { runs[runs.count - 1].attempt.isFailure }
     /// True if the test failed and then passed when it was repeated.
     package var isFlaky: Bool { !isFailure && runs.contains { $0.attempt.isFailure } }
@@ -60,9 +55,8 @@ package struct TestResults: Sendable {
     /// The indices of the tests, by identity without the module.
     private var places: [TestIdentity: [Int]] = [:]
 
-    /// Combines the attempts from logs and event streams, in order, with the bundles of failed tests.
-    ///
-    /// SwiftPM's report on tests that ran in parallel is used only for tests without other attempts.
+    /// Combines the attempts from logs and event streams, in order, with the bundles of failed tests. SwiftPM's
+    /// report on tests that ran in parallel is used only for tests without other attempts.
     package init(
         attempts: [TestAttempt], report: [TestAttempt] = [], bundles: [ReportedBundle]
     ) {
@@ -98,9 +92,8 @@ package struct TestResults: Sendable {
 }
 
 extension TestResult {
-    /// Assigns a bundle to a failed run that has no bundle for the same arguments yet.
-    ///
-    /// Prefers a run with the same message over the first run.
+    /// Assigns a bundle to a failed run that has no bundle for the same arguments yet. Prefers a run with the same
+    /// message over the first run.
     fileprivate mutating func add(_ bundle: ReportedBundle) {
         let arguments = bundle.arguments
         let free = runs.indices.filter { index in
@@ -166,9 +159,7 @@ package struct TestAttempt: Equatable, Sendable {
 
     /// The maximum number of failures kept for one run.
     package static let failureLimit = 100
-    /// The maximum size of a message, in bytes of UTF-8.
-    ///
-    /// It bounds memory when a test prints without end.
+    /// The maximum size of a message, in bytes of UTF-8. It bounds memory when a test prints without end.
     package static let messageLimit = 16 << 10
 
     package var test: TestIdentity
@@ -224,9 +215,7 @@ package struct TestIdentity: Hashable, Sendable {
 
     package var isWholeSuite: Bool { name == Self.wholeSuite }
 
-    /// True if both are the same test.
-    ///
-    /// Unknown modules match any module.
+    /// True if both are the same test. Unknown modules match any module.
     package func isSame(as other: TestIdentity) -> Bool {
         framework == other.framework && suite == other.suite && name == other.name
             && (module == nil || other.module == nil || module == other.module)

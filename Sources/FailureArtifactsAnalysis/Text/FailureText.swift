@@ -2,11 +2,9 @@ package import FailureArtifactsBundle
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
-/// Failures as readable text.
 package enum FailureText {
-    /// Removes text that says nothing beside the values of an assertion, such as `XCTAssertEqual failed: `.
-    ///
-    /// The name of an assertion remains if its values don't tell what it expected.
+    /// Removes text that says nothing beside the values of an assertion, such as `XCTAssertEqual failed: `. The name
+    /// of an assertion remains if its values don't tell what it expected.
     package static func essence(of message: String) -> String {
         let caught = "failed: caught error: "
         if message.hasPrefix(caught) { return String(message.dropFirst("failed: ".count)) }
@@ -19,10 +17,9 @@ package enum FailureText {
         return String(text[start.lowerBound...].dropFirst(" failed: ".count))
     }
 
-    /// Returns a failure on one line, whose start tells most.
-    ///
-    /// The outcome isn't repeated. An example is `Index out of range, Cart.swift:42`. If several tests were running in
-    /// a process that crashed, the line begins with the one that crashed, or with their number.
+    /// Returns a failure on one line, whose start tells most. The outcome isn't repeated. An example is `Index out of
+    /// range, Cart.swift:42`. If several tests were running in a process that crashed, the line begins with the one
+    /// that crashed, or with their number.
     package static func headline(of failure: BundleMetadata.Failure?) -> String {
         guard let failure else { return "" }
         guard failure.kind == .termination else {
@@ -70,9 +67,8 @@ package enum FailureText {
         return line
     }
 
-    /// Returns text such as `Tests/ShopTests.swift:42`, or `Cart.swift:42 in module Shop`; nil if the file is unknown.
-    ///
-    /// A crash tells the module and the file's name. That isn't a path to open.
+    /// Returns text such as `Tests/ShopTests.swift:42`, or `Cart.swift:42 in module Shop`; nil if the file is
+    /// unknown. A crash tells the module and the file's name. That isn't a path to open.
     ///
     /// - `root`: the root of the package. The path of a file in the package is relative to it.
     package static func place(of failure: BundleMetadata.Failure, in root: PackageRoot) -> String? {
@@ -88,9 +84,7 @@ package enum FailureText {
     }
 }
 
-/// The root directory of the package that a test belongs to.
-///
-/// Paths below it are shown relative to it.
+/// The root directory of the package that a test belongs to. Paths below it are shown relative to it.
 package struct PackageRoot: Sendable {
     /// The path, with a slash at its end; nil if it is unknown.
     private let path: String?
@@ -175,9 +169,8 @@ extension BundleMetadata.Store {
                 ? "" : isBeforeRollback ? ", before a rollback" : ", in an open transaction")
     }
 
-    /// The description of the connection whose view the copy shows.
-    ///
-    /// It is certain to be the test's connection only if the store is the test's own.
+    /// The description of the connection whose view the copy shows. It is certain to be the test's connection only if
+    /// the store is the test's own.
     package var connection: String {
         shared == true || openedBy != nil ? "its connection" : "the test's connection"
     }

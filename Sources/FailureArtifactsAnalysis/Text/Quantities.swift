@@ -3,12 +3,9 @@ package enum DurationText {
     /// The maximum duration, in seconds: one year.
     private static let limit = 366.0 * 86_400
 
-    /// Parses durations such as `90`, `90s`, `10m`, `1h30m` and `1.5h`.
+    /// Parses durations such as `90`, `90s`, `10m`, `1h30m` and `1.5h`. Nil for other text.
     ///
-    /// Nil for other text.
-    ///
-    /// - `text`: numbers with the units `h`, `m` and `s`, larger units first. A number without a unit is in
-    ///   seconds.
+    /// - `text`: numbers with the units `h`, `m` and `s`, larger units first. A number without a unit is in seconds.
     package static func seconds(_ text: String) -> Double? {
         if let seconds = number(text[...]) { return checked(seconds) }
         var rest = text[...]
@@ -22,11 +19,8 @@ package enum DurationText {
         return rest.isEmpty ? checked(total) : nil
     }
 
-    /// Parses ages such as `90m`, `12h`, `3d` and `1.5d`.
-    ///
-    /// The unit is required, because `90` alone would be ambiguous.
-    ///
-    /// Nil for other text.
+    /// Parses ages such as `90m`, `12h`, `3d` and `1.5d`. The unit is required, because `90` alone would be
+    /// ambiguous. Nil for other text.
     ///
     /// - `text`: a number of days, or a duration as in ``seconds(_:)`` with a unit.
     package static func age(_ text: String) -> Double? {
@@ -47,9 +41,8 @@ package enum DurationText {
         return text
     }
 
-    /// Returns a short duration such as `850 µs`, `4 ms` or `1.25 s`.
-    ///
-    /// Nil for a negative duration and for more than eleven days, which only damaged data has.
+    /// Returns a short duration such as `850 µs`, `4 ms` or `1.25 s`. Nil for a negative duration and for more than
+    /// eleven days, which only damaged data has.
     package static func short(_ seconds: Double) -> String? {
         guard (0..<1e6).contains(seconds) else { return nil }
         let microseconds = (seconds * 1e6).rounded()
@@ -64,9 +57,7 @@ package enum DurationText {
         seconds > 0 && seconds <= limit ? seconds : nil
     }
 
-    /// Parses digits with at most one decimal point.
-    ///
-    /// Other formats that `Double` accepts are rejected.
+    /// Parses digits with at most one decimal point. Other formats that `Double` accepts are rejected.
     private static func number(_ text: Substring) -> Double? {
         let parts = text.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy { (0x30...0x39).contains($0) } })
@@ -79,9 +70,7 @@ package enum DurationText {
 
 /// Formats numbers with units.
 package enum Counted {
-    /// Returns text such as `512 B`, `16 KB` or `1.5 MB`.
-    ///
-    /// Units are multiples of 1,024, as in `ls -h`.
+    /// Returns text such as `512 B`, `16 KB` or `1.5 MB`. Units are multiples of 1,024, as in `ls -h`.
     package static func bytes(_ count: UInt64) -> String {
         let units = ["B", "KB", "MB", "GB", "TB", "PB", "EB"]
         var value = Double(count)
@@ -113,7 +102,6 @@ package enum Counted {
     }
 }
 
-/// Parses times of the metadata.
 package enum MetadataTime {
     /// The seconds from 1970 to 2001, from which Foundation and Core Data count.
     static let referenceDate = 978_307_200
@@ -136,7 +124,6 @@ package enum MetadataTime {
     }
 
     /// Returns the microseconds since 1970 of a time such as `2026-11-21T07:08:09.123456Z`; nil for other formats.
-    ///
     /// There may be any number of decimals.
     package static func microseconds(of text: String) -> Int64? {
         let bytes = Array(text.utf8)

@@ -27,9 +27,8 @@ package enum JSONText {
         return printable(String(decoding: try encoder.encode(value), as: UTF8.self))
     }
 
-    /// Returns JSON with escapes for the characters that a terminal or a CI service would interpret.
-    ///
-    /// They occur only in strings, so the values stay the same.
+    /// Returns JSON with escapes for the characters that a terminal or a CI service would interpret. They occur only
+    /// in strings, so the values stay the same.
     private static func printable(_ json: String) -> String {
         var result = json
         if json.utf8.contains(where: { $0 >= 0x7F }) {
@@ -56,9 +55,7 @@ package enum JSONText {
         Data(bytes).base64EncodedString()
     }
 
-    /// Returns a number.
-    ///
-    /// JSON has no infinity, but parsers read a number that is too large as infinity.
+    /// Returns a number. JSON has no infinity, but parsers read a number that is too large as infinity.
     package static func number(_ number: Double) -> String {
         number.isFinite ? number.description : (number < 0 ? "-1e999" : "1e999")
     }

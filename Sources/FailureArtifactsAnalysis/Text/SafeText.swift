@@ -1,10 +1,7 @@
-/// Escapes text from a bundle for a terminal.
-///
-/// Recorded text may contain control sequences, by accident or not, and a terminal would interpret them.
+/// Escapes text from a bundle for a terminal. Recorded text may contain control sequences, by accident or not, and a
+/// terminal would interpret them.
 package enum SafeText {
-    /// Returns `text` on one line.
-    ///
-    /// Line endings and tabs become a space; other control characters become `\u{…}`.
+    /// Returns `text` on one line. Line endings and tabs become a space; other control characters become `\u{…}`.
     package static func line(_ text: String) -> String {
         escaped(text) { scalar, result in
             guard scalar == "\n" || scalar == "\r" || scalar == "\t" else { return nil }
@@ -12,18 +9,14 @@ package enum SafeText {
         }
     }
 
-    /// Returns the lines of `text`.
-    ///
-    /// Control characters become `\u{…}`, and a tab becomes two spaces.
+    /// Returns the lines of `text`. Control characters become `\u{…}`, and a tab becomes two spaces.
     package static func lines(_ text: String) -> [String] {
         text.split(omittingEmptySubsequences: false) { $0.isNewline }.map { line in
             escaped(String(line)) { scalar, _ in scalar == "\t" ? "  " : nil }
         }
     }
 
-    /// Returns `text` as a table cell without loss.
-    ///
-    /// A line ending becomes `\n`.
+    /// Returns `text` as a table cell without loss. A line ending becomes `\n`.
     package static func cell(_ text: String) -> String {
         escaped(text) { scalar, _ in
             switch scalar {
@@ -141,7 +134,6 @@ package enum TextWidth {
 /// - TeamCity looks for `##teamcity[` anywhere in a line.
 package enum HostCommand {
     /// Returns text without commands: the second character of `::` and the last `#` before a name are escaped.
-    ///
     /// Calling the function again changes nothing.
     ///
     /// - `escape`: a function that returns the form of a character that the reader of the text understands. By

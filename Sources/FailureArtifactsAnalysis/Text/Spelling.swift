@@ -3,9 +3,7 @@ package import FailureArtifactsSQLite
 
 /// Finds the name that was probably meant.
 package enum Spelling {
-    /// Returns the name with the smallest edit distance, if it is close.
-    ///
-    /// Nil if none is close.
+    /// Returns the name with the smallest edit distance, if it is close. Nil if none is close.
     package static func nearest(to name: String, among names: [String]) -> String? {
         let word = Array(folded(name).unicodeScalars.prefix(64))
         // One letter more or less makes another word of a short one.
@@ -21,10 +19,8 @@ package enum Spelling {
         nearest(to: name, among: names).map { "; the nearest name is '\($0)'" } ?? ""
     }
 
-    /// Returns sentences with the nearest name and the existing columns, for SQLite's message about a missing table or
-    /// column.
-    ///
-    /// Empty if no name is near and the statement names no table.
+    /// Returns sentences with the nearest name and the existing columns, for SQLite's message about a missing table
+    /// or column. Empty if no name is near and the statement names no table.
     package static func hint(for error: SQLiteError, in sql: String, ofStore path: String) -> String {
         guard error.isMissingName, let connection = try? Connection.untrusted(path),
             let schema = try? DatabaseSchema("main", of: connection)
@@ -48,7 +44,6 @@ package enum Spelling {
         return hint(for: error, among: known.flatMap { $0.columns.map(\.name) }) + lists.joined()
     }
 
-    /// The maximum number of columns that a message lists.
     private static let maximumColumns = 30
 
     /// Returns the same sentence, for known names.

@@ -4,9 +4,7 @@ internal import FailureArtifactsSQLite
 
 /// Values of a store as readable text.
 package enum StoredText {
-    /// Decodes UTF-8.
-    ///
-    /// Nil if the bytes are not UTF-8.
+    /// Decodes UTF-8. Nil if the bytes are not UTF-8.
     ///
     /// - `bytes`: the bytes of a text or of its beginning.
     /// - `isCut`: true if the bytes may end inside a character, which is then removed.
@@ -33,10 +31,8 @@ package enum StoredText {
         return shortened(value, Array(literal), from: 0, width: width)
     }
 
-    /// Returns two different values as text.
-    ///
-    /// Values that are too long start shortly before the first difference. To show the last one, too, they may take up to
-    /// four times the width.
+    /// Returns two different values as text. Values that are too long start shortly before the first difference. To
+    /// show the last one, too, they may take up to four times the width.
     package static func text(of old: StoredValue, _ new: StoredValue, width: Int) -> (
         old: String, new: String
     ) {

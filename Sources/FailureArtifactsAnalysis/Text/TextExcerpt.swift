@@ -1,9 +1,8 @@
 package import FailureArtifactsBundle
 package import FailureArtifactsReading
 
-/// The beginning and the end of a text that is too long for a screen.
-///
-/// The values that an assertion compared are often at the end of its message.
+/// The beginning and the end of a text that is too long for a screen. The values that an assertion compared are often
+/// at the end of its message.
 package struct TextExcerpt: Equatable, Sendable {
     /// The number of columns after which a line counts as two rows.
     private static let columns = 80

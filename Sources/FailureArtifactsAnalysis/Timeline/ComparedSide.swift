@@ -84,9 +84,8 @@ extension StoreChoice {
     /// True if the store is known to have had no tables yet.
     package var isEmpty: Bool { store.tables?.isEmpty == true }
 
-    /// Returns the store at the last snapshot that the test asked for, if this is the store at the failure.
-    ///
-    /// Nil if the test asked for none before it failed or ended.
+    /// Returns the store at the last snapshot that the test asked for, if this is the store at the failure. Nil if
+    /// the test asked for none before it failed or ended.
     package func snapshot(
         in metadata: BundleMetadata
     ) -> (snapshot: BundleMetadata.Snapshot, choice: StoreChoice)? {
@@ -149,12 +148,9 @@ extension BundleReader {
 
 /// The pairing of the stores of two runs by their names.
 package enum StoreCounterpart {
-    /// Returns the name of the store of another run that corresponds to a store.
-    ///
-    /// Stores have the same name in each run, or names that differ only in UUIDs and numbers, such as the identifier of the
-    /// process. Such a store needs to be the only one with a name of that form in both runs.
-    ///
-    /// Nil if no store corresponds.
+    /// Returns the name of the store of another run that corresponds to a store. Stores have the same name in each
+    /// run, or names that differ only in UUIDs and numbers, such as the identifier of the process. Such a store needs
+    /// to be the only one with a name of that form in both runs. Nil if no store corresponds.
     package static func name(of name: String, among own: [String], in others: [String]) -> String? {
         if others.contains(name) { return name }
         let digit = "[0-9A-Fa-f]"

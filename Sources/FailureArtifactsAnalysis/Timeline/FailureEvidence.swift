@@ -49,9 +49,8 @@ package final class FailureEvidence {
     }
 }
 
-/// The limits of the work that findings may take.
-///
-/// They are numbers and no times, so that the same bundle gives the same findings on every machine.
+/// The limits of the work that findings may take. They are numbers and no times, so that the same bundle gives the
+/// same findings on every machine.
 package struct Effort: Sendable {
     /// The maximum number of transactions of a history that are read, the last ones.
     var history: Int

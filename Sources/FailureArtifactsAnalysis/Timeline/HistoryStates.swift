@@ -3,9 +3,8 @@ package import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 extension ExtractedHistory {
-    /// Visits the transactions with the changes that each one made.
-    ///
-    /// Two files follow the history, one of them a transaction behind the other.
+    /// Visits the transactions with the changes that each one made. Two files follow the history, one of them a
+    /// transaction behind the other.
     ///
     /// - `rowLimit`: the maximum number of changed rows to keep for a table; 0 to count them only.
     /// - `body`: receives the transaction. It returns false to stop.
@@ -37,9 +36,7 @@ extension ExtractedHistory {
         }
     }
 
-    /// Visits the states, oldest first.
-    ///
-    /// False if `body` stopped.
+    /// Visits the states, oldest first. False if `body` stopped.
     ///
     /// - `body`: receives the state's number and the path of a file with its content, which the next state
     ///   overwrites. It returns false to stop.

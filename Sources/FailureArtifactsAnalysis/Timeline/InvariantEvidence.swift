@@ -10,9 +10,8 @@ struct InvariantEvidence {
     private(set) var rows: [[StoredValue]] = []
     /// The number of all rows that the query returns at the failure, up to ``countLimit``.
     private(set) var count = 0
-    /// The states of the history in which the invariant is broken, from the one before the first transaction.
-    ///
-    /// It is empty if there is no history or if the query needs too many steps.
+    /// The states of the history in which the invariant is broken, from the one before the first transaction. It is
+    /// empty if there is no history or if the query needs too many steps.
     private(set) var history: [Bool] = []
 
     /// The number of rows after which a query is ended.

@@ -1,9 +1,8 @@
 internal import FailureArtifactsBundle
 internal import FailureArtifactsSQLite
 
-/// A transaction of one connection, as the statements of a log tell.
-///
-/// A writing statement outside of a transaction is a transaction of its own.
+/// A transaction of one connection, as the statements of a log tell. A writing statement outside of a transaction is
+/// a transaction of its own.
 struct LoggedTransaction {
     enum End {
         /// The log ends before the transaction does.
@@ -222,13 +221,9 @@ extension Timeline.Statement {
 // MARK: - Transactions of the history
 
 extension [LoggedTransaction] {
-    /// Finds the transactions of a history.
-    ///
-    /// A history that was recorded page by page tells which statement ended a transaction. With a history from a WAL, the
-    /// transactions are compared from the last one on. If one doesn't fit, for example because another process has
-    /// written, nothing is certain.
-    ///
-    /// None if they are uncertain.
+    /// Finds the transactions of a history. A history that was recorded page by page tells which statement ended a
+    /// transaction. With a history from a WAL, the transactions are compared from the last one on. If one doesn't
+    /// fit, for example because another process has written, nothing is certain. None if they are uncertain.
     func statements(
         of steps: [Timeline.Step], in log: [Timeline.Statement], linked: Set<String> = []
     ) -> [[Int]] {
@@ -275,9 +270,8 @@ extension [LoggedTransaction] {
 
 extension LoggedTransaction {
     /// True if the connection's previous transaction directly precedes it in the history, false if another connection
-    /// committed in between; nil if unknown.
-    ///
-    /// Seeing for the first time that others have committed adds 1 to the data version, as an own commit does.
+    /// committed in between; nil if unknown. Seeing for the first time that others have committed adds 1 to the data
+    /// version, as an own commit does.
     fileprivate var followsOwn: Bool? { growth.flatMap { $0 == 1 ? true : $0 > 2 ? false : nil } }
 
     /// True unless it may have written no page, as an `UPDATE` to the same values.
@@ -316,13 +310,11 @@ extension LoggedTransaction {
 // MARK: - The uncommitted transaction
 
 extension [LoggedTransaction] {
-    /// Returns the statements whose changes only a store's copy has: those of a transaction that was open at the failure, or
-    /// that was rolled back before.
+    /// Returns the statements whose changes only a store's copy has: those of a transaction that was open at the
+    /// failure, or that was rolled back before. Empty if they are uncertain.
     ///
-    /// Empty if they are uncertain.
-    ///
-    /// - `isBeforeRollback`: true if the copy has the content before the last rollback, or before a close that
-    ///   rolled back; false if it has the content at the end of the log.
+    /// - `isBeforeRollback`: true if the copy has the content before the last rollback, or before a close that rolled
+    ///   back; false if it has the content at the end of the log.
     func uncommittedStatements(
         beforeRollback isBeforeRollback: Bool, in log: [Timeline.Statement]
     ) -> [Int] {

@@ -33,10 +33,9 @@ package enum QueryPlan {
         record.cut != true && record.queryPlan == nil && record.fullScanSteps ?? 0 > threshold
     }
 
-    /// Adds the plans of the costliest statements, which are not run: lines that are indented by two spaces per level.
-    ///
-    /// A statement gets none if SQLite can't compile it on the copy, for example because it calls a function of the
-    /// application or uses an attached database.
+    /// Adds the plans of the costliest statements, which are not run: lines that are indented by two spaces per
+    /// level. A statement gets none if SQLite can't compile it on the copy, for example because it calls a function
+    /// of the application or uses an attached database.
     ///
     /// - `connection`: a connection to a copy of the store. It has no authorizer.
     static func add(to records: inout [StatementRecord], from connection: borrowing Connection) {

@@ -6,21 +6,18 @@ internal import FailureArtifactsSystem
 // The statements that wrote a row. If a transaction has several that can have done so, it runs again on a copy of the
 // state before it, with the values of the log, to see after which statement the row differs.
 extension Timeline {
-    /// Rows that a transaction changed.
     struct ChangedRows {
         let step: Step
         /// The rows, with the columns that matter; no columns for all.
         let rows: [Finding.Row]
     }
 
-    /// The maximum number of statements that are listed.
     static let maximumCandidates = 5
     /// The maximum number of rows of a transaction that are watched while it runs again.
     private static let watchedRows = 20
 
-    /// Returns the statements that wrote rows.
-    ///
-    /// If it is unknown which one wrote a row, they are those that can have done so.
+    /// Returns the statements that wrote rows. If it is unknown which one wrote a row, they are those that can have
+    /// done so.
     func writers(of changes: [ChangedRows], _ budget: StepBudget) -> [[StatementRecord]] {
         var found = changes.map { Self.candidates(for: $0.rows, in: $0.step) }
         let doubtful = changes.indices.filter { found[$0].count > 1 }
@@ -90,9 +87,8 @@ final class Rerun {
     /// The last statements that changed the columns of a row, as indices.
     private typealias Writers = [String: Int]
 
-    /// Returns the statements after which the rows differ, without those whose changes a later one replaced.
-    ///
-    /// Empty if a row isn't changed.
+    /// Returns the statements after which the rows differ, without those whose changes a later one replaced. Empty if
+    /// a row isn't changed.
     func writers(of rows: [Finding.Row]) throws -> [Timeline.Statement] {
         try connection.execute("BEGIN")
         defer { try? connection.execute("ROLLBACK") }
@@ -150,9 +146,8 @@ final class Rerun {
         return new.reduce(into: last) { if old[$1.key] != $1.value { $0[$1.key] = index } }
     }
 
-    /// Runs the statements, and returns true if a query returns a row then.
-    ///
-    /// Throws an error if a statement can't run, for example because its values are unknown.
+    /// Runs the statements, and returns true if a query returns a row then. Throws an error if a statement can't run,
+    /// for example because its values are unknown.
     func givesRow(to query: String) throws(SQLiteError) -> Bool {
         try connection.execute("BEGIN; PRAGMA defer_foreign_keys = ON")
         for statement in statements where statement.record.error == nil { try run(statement) }
@@ -160,9 +155,8 @@ final class Rerun {
         return found.isReadOnly ? try found.step() : false
     }
 
-    /// Returns the key of the row because of which a statement broke a constraint: the one that it replaces if it may.
-    ///
-    /// Nil if the statement replaces no row or several ones.
+    /// Returns the key of the row because of which a statement broke a constraint: the one that it replaces if it
+    /// may. Nil if the statement replaces no row or several ones.
     func rowInTheWay(
         of statement: Timeline.Statement, table: TableShape, key: [String]
     ) throws -> [StoredValue]? {
@@ -220,9 +214,7 @@ final class Rerun {
 }
 
 extension Timeline {
-    /// Returns the row because of which a statement broke a `UNIQUE` constraint.
-    ///
-    /// Nil if it is unknown.
+    /// Returns the row because of which a statement broke a `UNIQUE` constraint. Nil if it is unknown.
     func rowInTheWay(
         of statement: Statement, showing columns: [String], _ budget: StepBudget
     ) -> Finding.Row? {
@@ -341,10 +333,8 @@ extension Timeline {
         var statement: Statement?
     }
 
-    /// Returns the origin of a change in a step.
-    ///
-    /// The statement is nil unless exactly one statement, which may have run several times, can have made the
-    /// change.
+    /// Returns the origin of a change in a step. The statement is nil unless exactly one statement, which may have
+    /// run several times, can have made the change.
     ///
     /// - `step`: the step's index; nil if it is unknown.
     func origin(

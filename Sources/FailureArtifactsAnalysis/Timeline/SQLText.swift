@@ -39,7 +39,6 @@ struct SQLText {
     /// The tokens in lower case and without quotes; empty strings for texts.
     var words: [String] { tokens.map { $0.kind == .text ? "" : $0.text } }
 
-    /// Returns the text with a token, or a range of tokens, replaced.
     func replacing(_ range: Range<Int>, with text: String) -> String {
         let (start, end) = (
             tokens[range.lowerBound].range.lowerBound, tokens[range.upperBound - 1].range.upperBound
@@ -103,11 +102,7 @@ struct SQLText {
     }
 
     /// The query with one term of a condition always true, for each term, and with each inner join as an outer one.
-    ///
-    /// The parameters stay the same.
-    ///
-    /// Terms that name a row by its key stay: all other rows would count as left out.
-    ///
+    /// The parameters stay the same. Terms that name a row by its key stay: all other rows would count as left out.
     /// An identity compares a column with a parameter.
     func relaxed(keys: Set<String>) -> [(term: String, sql: String, isIdentity: Bool)] {
         let joins = tokens.indices.compactMap { index -> (String, String, Bool)? in

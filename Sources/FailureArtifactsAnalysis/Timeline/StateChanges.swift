@@ -27,9 +27,7 @@ package struct StateChanges: Encodable, Equatable, Sendable {
         package var name: String
     }
 
-    /// The changed tables, by name.
-    ///
-    /// For a created or dropped table, all rows are inserted or deleted.
+    /// The changed tables, by name. For a created or dropped table, all rows are inserted or deleted.
     package var tables: [Table] = []
     package var schema: [Object] = []
     /// The new `PRAGMA user_version`; nil if it wasn't changed.
@@ -61,7 +59,6 @@ package struct ChangedTable: Sendable {
     package let table: ComparedTable
     /// The rows, of which a limited number is kept.
     package let rows: [RowChange]
-    /// The numbers of all changed rows.
     package let counts: RowCounts
 
     /// True if ``rows`` has all changed rows.

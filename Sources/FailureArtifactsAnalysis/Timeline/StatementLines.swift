@@ -1,9 +1,7 @@
 package import FailureArtifactsBundle
 
-/// The lines that tell most about each statement of a log.
-///
-/// In a package that wraps SQLite, the same few lines of the wrapper run all statements. Then the line that called the
-/// wrapper is the one that a reader looks for.
+/// The lines that tell most about each statement of a log. In a package that wraps SQLite, the same few lines of the
+/// wrapper run all statements. Then the line that called the wrapper is the one that a reader looks for.
 package struct StatementLines {
     /// A statement's effect, as far as its text tells.
     private struct Effect: Hashable {
@@ -67,10 +65,9 @@ package struct StatementLines {
         }
     }
 
-    /// Returns the innermost line outside of the wrapper, or else the innermost line.
-    ///
-    /// A file with a wrapper's line contains the wrapper, so its other lines are passed over, too, where they run a
-    /// statement themselves or another file of the same folder called them.
+    /// Returns the innermost line outside of the wrapper, or else the innermost line. A file with a wrapper's line
+    /// contains the wrapper, so its other lines are passed over, too, where they run a statement themselves or
+    /// another file of the same folder called them.
     package func line(of record: StatementRecord) -> StatementRecord.Source? {
         let frames = record.frames
         guard let index = frames.firstIndex(where: { !wrappers.contains(Line($0)) }) else {
@@ -103,9 +100,8 @@ package struct StatementLines {
         source.file.prefix { $0 != "/" }
     }
 
-    /// Returns the statements with these lines as their sources, and without callers in the wrapper.
-    ///
-    /// In a loop, not every execution has a line. If all that have one are from one place, the others are, too.
+    /// Returns the statements with these lines as their sources, and without callers in the wrapper. In a loop, not
+    /// every execution has a line. If all that have one are from one place, the others are, too.
     package static func applied(to records: [StatementRecord]) -> [StatementRecord] {
         let lines = StatementLines(records)
         let places = Dictionary(grouping: records.filter { $0.source != nil }, by: \.sql)

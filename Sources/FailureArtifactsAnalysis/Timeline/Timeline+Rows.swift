@@ -2,7 +2,6 @@ internal import FailureArtifactsReading
 package import FailureArtifactsSQLite
 
 extension Timeline {
-    /// Returns the row of a finding for a changed row.
     static func row(
         _ change: RowChange, in table: ChangedTable, columns: Set<String>? = nil
     ) -> Finding.Row {

@@ -12,9 +12,7 @@ extension Timeline {
         var end: Statement { statements[statements.count - 1] }
         /// True if the whole transaction was rolled back.
         package var isWhole: Bool { end.outline.kind != .rollbackTo }
-        /// The statements that changed rows.
         var writes: [Statement] { statements.filter(\.hasChangedRows) }
-        /// The last statement that failed.
         var error: Statement? { statements.last { $0.record.hasFailed && $0.order != end.order } }
     }
 
@@ -39,10 +37,8 @@ extension Timeline {
         return found.sorted { $0.end.order < $1.end.order }
     }
 
-    /// The transactions with changes that were open at the failure, each from the statement that began it.
-    ///
-    /// Closing a connection ends its transaction, too, which the log doesn't show. But only one connection can write at a
-    /// time.
+    /// The transactions with changes that were open at the failure, each from the statement that began it. Closing a
+    /// connection ends its transaction, too, which the log doesn't show. But only one connection can write at a time.
     var openTransactions: [[Statement]] {
         guard store.transactionOpen != false || bundle.hasOtherWriter(of: store),
             store.statements?.reason == nil || store.transactionOpen == true

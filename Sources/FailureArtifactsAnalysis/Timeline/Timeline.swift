@@ -44,7 +44,6 @@ package final class Timeline {
         }
     }
 
-    /// A logged statement.
     package struct Statement {
         package internal(set) var record: StatementRecord
         let outline: StatementOutline
@@ -124,9 +123,8 @@ package final class Timeline {
         }
         return found
     }()
-    /// The changes since the test's last snapshot, if there are no ``steps``; nil without a snapshot.
-    ///
-    /// The statements of the step are those of the test since then.
+    /// The changes since the test's last snapshot, if there are no ``steps``; nil without a snapshot. The statements
+    /// of the step are those of the test since then.
     private(set) lazy var sinceSnapshot: (label: String, step: Step)? =
         steps.isEmpty ? try? changesSinceSnapshot() : nil
     /// The references between the tables; empty if a table's definition can't be read.
@@ -135,8 +133,7 @@ package final class Timeline {
 
     /// Reads a store.
     ///
-    /// - `choice`: a copy of the store. The one with the content that the test saw includes an open
-    ///   transaction.
+    /// - `choice`: a copy of the store. The one with the content that the test saw includes an open transaction.
     package init(
         _ choice: StoreChoice, of bundle: BundleReader, scratch: String, limits: UntrustedLimits,
         transactions: Int = .max, rowLimit: Int64 = Timeline.rowLimit
@@ -170,12 +167,10 @@ package final class Timeline {
 
     // MARK: - Transactions
 
-    /// The number of transactions that the history has.
     package var transactionCount: Int { history?.value.reader.transactions.count ?? 0 }
 
-    /// The last transactions of the history, oldest first, and the one whose changes only the copy has.
-    ///
-    /// If the history or the open transaction can't be read, none are there.
+    /// The last transactions of the history, oldest first, and the one whose changes only the copy has. If the
+    /// history or the open transaction can't be read, none are there.
     package var steps: [Step] { (try? readSteps()) ?? [] }
 
     /// Returns ``steps``, which takes time only once.
@@ -314,12 +309,10 @@ package final class Timeline {
     /// True if the last state has changes that no transaction of the history has.
     package var hasUncommittedState: Bool { committedPath != nil }
 
-    /// Visits the states, oldest first.
+    /// Visits the states, oldest first. One file follows the history.
     ///
-    /// One file follows the history.
-    ///
-    /// - `body`: receives the number of the transaction before the state, which is 0 for the first state and
-    ///   nil for the one that only the copy has, and the path of the state. It returns false to stop.
+    /// - `body`: receives the number of the transaction before the state, which is 0 for the first state and nil for
+    ///   the one that only the copy has, and the path of the state. It returns false to stop.
     func forEachState(_ body: (_ number: Int?, _ path: String) throws -> Bool) throws {
         if let historyError { throw historyError }
         if try history?.value.forEachState(body) ?? true, committedPath != nil {
@@ -380,9 +373,8 @@ package final class Timeline {
         }
     }
 
-    /// Returns the last statement of the test whose text is in a message, as in GRDB's errors, which takes time only once.
-    ///
-    /// Nil for other messages.
+    /// Returns the last statement of the test whose text is in a message, as in GRDB's errors, which takes time only
+    /// once. Nil for other messages.
     func statement(namedIn message: FailureMessage) -> Statement? {
         if let knownQuotation { return knownQuotation }
         let found = testStatements.last { message.quotes($0.record.sql) }

@@ -19,9 +19,8 @@ package struct BundleCheck: Encodable, Equatable {
         problems = [problem]
     }
 
-    /// Checks all content of a bundle.
-    ///
-    /// The stores are extracted one at a time. It throws errors that aren't caused by the bundle.
+    /// Checks all content of a bundle. The stores are extracted one at a time. It throws errors that aren't caused by
+    /// the bundle.
     package init(
         _ location: BundleLocation, archive: ZipArchive, scratch: String,
         limits: UntrustedLimits = .standard
@@ -132,10 +131,8 @@ enum StoreIntegrity: Equatable {
     /// The reason why the check couldn't be done, as a clause.
     case unknown(String)
 
-    /// Checks a copy that no other code uses, with `PRAGMA integrity_check`, or with `PRAGMA quick_check` if the first
-    /// can't run.
-    ///
-    /// If it is redacted, its values may violate the store's `CHECK` constraints.
+    /// Checks a copy that no other code uses, with `PRAGMA integrity_check`, or with `PRAGMA quick_check` if the
+    /// first can't run. If it is redacted, its values may violate the store's `CHECK` constraints.
     static func check(
         storeAt path: String, isRedacted: Bool = false, limits: UntrustedLimits = .standard
     ) -> StoreIntegrity {

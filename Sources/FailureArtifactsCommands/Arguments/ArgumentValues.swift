@@ -4,9 +4,7 @@ internal import FailureArtifactsSQLite
 
 /// Values of options: each function returns nil if the option wasn't given, and throws a usage error for another value.
 extension ParsedArguments {
-    /// Returns the whole number that an option gives.
-    ///
-    /// Nil if the option wasn't given.
+    /// Returns the whole number that an option gives. Nil if the option wasn't given.
     func number(
         of option: String, in range: ClosedRange<Int>, _ syntax: Syntax
     ) throws(CommandError) -> Int? {
@@ -35,9 +33,7 @@ extension ParsedArguments {
         try converted(option, syntax, "a size such as 500000, 64KB or 20MB", SizeText.bytes)
     }
 
-    /// Returns the commit that `--at` names.
-    ///
-    /// Nil if the option wasn't given.
+    /// Returns the commit that `--at` names. Nil if the option wasn't given.
     func commit(_ syntax: Syntax) throws(CommandError) -> CommitReference? {
         try commits(syntax).last
     }
@@ -84,13 +80,11 @@ extension ReadingLimits {
 
 /// Parses sizes from the command line.
 enum SizeText {
-    /// Parses a size such as `500000000`, `64KB`, `500 MB`, `1.5GB`, `2G` or `2GiB`.
+    /// Parses a size such as `500000000`, `64KB`, `500 MB`, `1.5GB`, `2G` or `2GiB`. Nil for other text and for sizes
+    /// beyond 64 bits.
     ///
-    /// Nil for other text and for sizes beyond 64 bits.
-    ///
-    /// - `text`: a number, optionally followed by `B`, `KB`, `MB`, `GB` or `TB`; `K` and `KiB` also work. A
-    ///   number without a unit is in bytes. Each unit is 1,024 times the previous one, as in
-    ///   ``Counted/bytes(_:)``.
+    /// - `text`: a number, optionally followed by `B`, `KB`, `MB`, `GB` or `TB`; `K` and `KiB` also work. A number
+    ///   without a unit is in bytes. Each unit is 1,024 times the previous one, as in ``Counted/bytes(_:)``.
     static func bytes(_ text: String) -> UInt64? {
         let isOfNumber: (Character) -> Bool = { ("0"..."9").contains($0) || $0 == "." }
         let digits = text.prefix(while: isOfNumber)

@@ -1,6 +1,5 @@
 internal import FailureArtifactsAnalysis
 
-/// The text of `--help`.
 enum HelpText {
     /// The line width, in columns.
     private static let width = 79

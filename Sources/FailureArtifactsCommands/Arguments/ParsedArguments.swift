@@ -2,21 +2,17 @@ package import FailureArtifactsAnalysis
 
 /// The arguments of a command, grouped according to its ``Syntax``.
 package struct ParsedArguments: Equatable, Sendable {
-    /// The values of each option, by the option's long name and in the order given.
-    ///
-    /// An option that takes no value has an empty string.
+    /// The values of each option, by the option's long name and in the order given. An option that takes no value has
+    /// an empty string.
     package var values: [String: [String]] = [:]
     package var positionals: [String] = []
     /// The arguments after `--`, for a command that passes them on.
     package var rest: [String] = []
 
-    /// True if `option` was given.
     func has(_ option: String) -> Bool { values[option] != nil }
 
-    /// Returns the last value given for `option`.
     func value(of option: String) -> String? { values[option]?.last }
 
-    /// Returns all values given for `option`.
     func values(of option: String) -> [String] { values[option] ?? [] }
 }
 

@@ -1,6 +1,5 @@
 /// Options that several commands take.
 extension Syntax.Option {
-    /// Returns the `--json` option.
     static func json(_ help: String) -> Syntax.Option { Syntax.Option("--json", help: help) }
 
     static let store = Syntax.Option(

@@ -1,6 +1,4 @@
-/// The declaration of a command's arguments.
-///
-/// The parser and `--help` use it.
+/// The declaration of a command's arguments. The parser and `--help` use it.
 package struct Syntax: Sendable {
     /// An option: `--json`, `--store NAME`.
     package struct Option: Sendable {
@@ -10,9 +8,8 @@ package struct Syntax: Sendable {
         package let short: String?
         /// The value's placeholder in `--help`; nil for an option that takes no value.
         package let value: String?
-        /// True if the command can't do without the option.
-        ///
-        /// The command itself checks it; usage lines show it without brackets.
+        /// True if the command can't do without the option. The command itself checks it; usage lines show it without
+        /// brackets.
         package let isRequired: Bool
         package let help: String
 
@@ -31,20 +28,14 @@ package struct Syntax: Sendable {
         var usage: String { (short ?? name) + (value.map { " " + $0 } ?? "") }
     }
 
-    /// A positional argument.
     package struct Positional: Sendable {
         package let name: String
-        /// True if the argument can be repeated.
-        ///
-        /// Only the last positional can be.
+        /// True if the argument can be repeated. Only the last positional can be.
         package let isRepeated: Bool
-        /// True if the argument can be omitted.
-        ///
-        /// Only the last positionals can be, and one that ``isArtifacts``.
+        /// True if the argument can be omitted. Only the last positionals can be, and one that ``isArtifacts``.
         package let isOptional: Bool
-        /// True if the artifacts directory is meant if the argument is omitted.
-        ///
-        /// Only the first positional can be so. It is omitted if the others that are needed take all arguments.
+        /// True if the artifacts directory is meant if the argument is omitted. Only the first positional can be so.
+        /// It is omitted if the others that are needed take all arguments.
         package let isArtifacts: Bool
         package let help: String
 
@@ -65,9 +56,8 @@ package struct Syntax: Sendable {
     package let summary: String
     package let positionals: [Positional]
     package let options: [Option]
-    /// The long names of options that exclude each other, in lists.
-    ///
-    /// `--` stands for the arguments after it. If a command needs them, another option of their list replaces them.
+    /// The long names of options that exclude each other, in lists. `--` stands for the arguments after it. If a
+    /// command needs them, another option of their list replaces them.
     package let alternatives: [[String]]
     /// The arguments after `--`; nil if `--` only ends the options.
     package let rest: Positional?

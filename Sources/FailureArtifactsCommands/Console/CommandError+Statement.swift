@@ -4,9 +4,8 @@ internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 
 extension CommandError {
-    /// Creates the error for a user's statement that fails.
-    ///
-    /// Usually the statement is wrong; sometimes the store is damaged.
+    /// Creates the error for a user's statement that fails. Usually the statement is wrong; sometimes the store is
+    /// damaged.
     ///
     /// - `isLast`: true if the file has the last state of the store.
     init(

@@ -21,10 +21,8 @@ extension Console {
         return given.isEmpty ? "failure-artifacts" : given
     }
 
-    /// Chooses one of the bundles at a path, and says which one if there is a choice.
-    ///
-    /// The newest failure of a test that has not passed since is chosen; otherwise, the newest failure or the newest
-    /// passing run.
+    /// Chooses one of the bundles at a path, and says which one if there is a choice. The newest failure of a test
+    /// that has not passed since is chosen; otherwise, the newest failure or the newest passing run.
     ///
     /// - `test`: the test of which a passing run is preferred; nil to prefer a failure.
     func choose(

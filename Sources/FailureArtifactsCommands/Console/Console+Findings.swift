@@ -14,9 +14,8 @@ enum FindingSearch {
 }
 
 extension Console {
-    /// Returns the best finding of each of the first bundles.
-    ///
-    /// A bundle that can't be read, or that exceeds the limits of ``FindingSearch``, has none.
+    /// Returns the best finding of each of the first bundles. A bundle that can't be read, or that exceeds the limits
+    /// of ``FindingSearch``, has none.
     func bestFindings(of paths: [String]) -> [String: Finding] {
         var findings: [String: Finding] = [:]
         for path in paths.prefix(FindingSearch.bundles) { findings[path] = try? bestFinding(of: path) }
@@ -39,9 +38,8 @@ extension Console {
         }
     }
 
-    /// Returns the newest bundle of the same test that passed and lies beside a bundle.
-    ///
-    /// Nil if the test has not passed with the same arguments.
+    /// Returns the newest bundle of the same test that passed and lies beside a bundle. Nil if the test has not
+    /// passed with the same arguments.
     func passingBundle(besides bundle: BundleReader, scratch: String) -> BundleReader? {
         guard bundle.location.inner == nil else { return nil }
         let test = bundle.metadata.test

@@ -8,10 +8,9 @@ extension Console {
     /// The number of bundles that are read at a time: enough to keep all cores busy, and few enough to bound memory.
     private static let batch = 64 * Threads.cores
 
-    /// Reads a small value from each bundle at `paths`, on all cores, and passes it to `body`.
-    ///
-    /// A problem with one path or bundle is reported, and the other bundles are still read. An error of `body`, such as a
-    /// full disk, ends the work.
+    /// Reads a small value from each bundle at `paths`, on all cores, and passes it to `body`. A problem with one
+    /// path or bundle is reported, and the other bundles are still read. An error of `body`, such as a full disk,
+    /// ends the work.
     ///
     /// - `read`: called for each bundle on any thread, with the bundle's size in bytes.
     func readBundles<Value: Sendable>(
@@ -61,9 +60,7 @@ extension Console {
 }
 
 extension Console {
-    /// Reads the failure results of all bundles at `paths`.
-    ///
-    /// Without failures, the code is ``ExitCode/done``.
+    /// Reads the failure results of all bundles at `paths`. Without failures, the code is ``ExitCode/done``.
     func resultBundles(at paths: [String]) throws -> (bundles: [ReportedBundle], code: ExitCode) {
         var (bundles, code) = try reportedBundles(at: paths)
         bundles.removeAll { $0.outcome == .passed }

@@ -18,9 +18,8 @@ extension Console {
             redactions: try redactions())
     }
 
-    /// Makes the bundles of tests whose process died, in the directory that a path names, or that it names a bundle of.
-    ///
-    /// It leaves a directory alone that can't be written, or that wasn't written on this machine, and warns.
+    /// Makes the bundles of tests whose process died, in the directory that a path names, or that it names a bundle
+    /// of. It leaves a directory alone that can't be written, or that wasn't written on this machine, and warns.
     func recoverTests(at path: String) throws {
         let isThere = (try? FileSystem.status(of: path)) ?? nil
         let directory = isThere == nil ? Path.directory(of: path) : path

@@ -6,7 +6,6 @@ package import FailureArtifactsTestRun
 
 /// A command's access to outputs, environment and scratch space.
 package struct Console {
-    /// The output for results only.
     let output: TextOutput
     /// The output for errors, warnings and headers.
     let error: TextOutput
@@ -31,7 +30,6 @@ package struct Console {
         self.ownsProcess = ownsProcess
     }
 
-    /// Returns the console of this process.
     package static func process() -> Console {
         let environment = ProcessEnvironment.variables
         return Console(
@@ -75,9 +73,8 @@ package struct Console {
         say("warning:", .yellow, sentence)
     }
 
-    /// Returns the error that is reported for an error of any subsystem.
-    ///
-    /// If the artifacts directory is missing, it says what creates it.
+    /// Returns the error that is reported for an error of any subsystem. If the artifacts directory is missing, it
+    /// says what creates it.
     func failure(_ error: any Error) -> CommandError {
         guard let error = error as? BundleError, error.reason == .notFound, error.path == artifactsPath
         else { return CommandError(error) }
@@ -88,7 +85,6 @@ package struct Console {
                 + "bundles, give their path.")
     }
 
-    /// Reports the error that ends the command.
     package func report(_ failure: CommandError) {
         try? output.flush()
         say("error:", .red, failure.description)
@@ -102,17 +98,14 @@ package struct Console {
         }
     }
 
-    /// Writes a line to standard error.
-    ///
-    /// Failures are ignored because they can't be reported.
+    /// Writes a line to standard error. Failures are ignored because they can't be reported.
     func say(_ line: String) {
         try? error.writeLine(line)
         try? error.flush()
     }
 
-    /// Writes a line to standard error that the CI service executes as a command.
-    ///
-    /// Failures are ignored because they can't be reported.
+    /// Writes a line to standard error that the CI service executes as a command. Failures are ignored because they
+    /// can't be reported.
     func command(_ line: String) {
         try? error.write(line + "\n")
         try? error.flush()

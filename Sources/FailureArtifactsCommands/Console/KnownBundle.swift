@@ -81,10 +81,9 @@ struct KnownBundle: Sendable {
     /// The milliseconds after which a bundle of another process counts as one of another run.
     private static let pause: Int64 = 5 * 60 * 1000
 
-    /// Groups bundles by runs of tests, oldest first.
-    ///
-    /// Bundles of `failure-artifacts run` and of CI services name their run. Otherwise, those of a process are of one run,
-    /// and so are those of processes in close succession, unless a test would occur twice.
+    /// Groups bundles by runs of tests, oldest first. Bundles of `failure-artifacts run` and of CI services name
+    /// their run. Otherwise, those of a process are of one run, and so are those of processes in close succession,
+    /// unless a test would occur twice.
     static func runs(of bundles: [KnownBundle]) -> [[Int]] {
         func isBefore(_ a: Int, _ b: Int) -> Bool { (bundles[a].at, a) < (bundles[b].at, b) }
         let sorted = bundles.indices.sorted(by: isBefore)
@@ -116,9 +115,7 @@ struct KnownBundle: Sendable {
     }
 }
 
-/// The records of passes in the directories of bundles, each of which is read once.
-///
-/// It can be used from any thread.
+/// The records of passes in the directories of bundles, each of which is read once. It can be used from any thread.
 final class PassRecords: Sendable {
     private let directories = Lock<[String: Set<String>]>([:])
 

@@ -2,11 +2,8 @@ internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
-/// The limits on resources that reading a bundle can use.
-///
-/// `--no-limits` lifts all of them.
+/// The limits on resources that reading a bundle can use. `--no-limits` lifts all of them.
 struct ReadingLimits: Sendable {
-    /// The limits on unpacking.
     var archive: ZipLimits
     /// The limits on SQLite's work with one store.
     var store: UntrustedLimits
@@ -29,10 +26,8 @@ struct ReadingLimits: Sendable {
     static let none = ReadingLimits(archive: .none, store: .none, memoryBytes: nil, seconds: nil)
 }
 
-/// The time spent so far on reading a bundle.
-///
-/// Most long operations have their own time limit and end with an error that explains it. This timer covers the
-/// others: after the second deadline, the process ends.
+/// The time spent so far on reading a bundle. Most long operations have their own time limit and end with an error
+/// that explains it. This timer covers the others: after the second deadline, the process ends.
 final class ReadingTime: Sendable {
     private struct State {
         /// The deadline for operations and the later deadline for the process.

@@ -34,17 +34,15 @@ package final class TextOutput {
         }
     }
 
-    /// Buffers text until the buffer is full or ``flush()`` is called.
-    ///
-    /// The text is written unchanged, so it is a format for programs, or has no text from a bundle.
+    /// Buffers text until the buffer is full or ``flush()`` is called. The text is written unchanged, so it is a
+    /// format for programs, or has no text from a bundle.
     func write(_ text: String) throws(OutputError) {
         buffer.append(contentsOf: text.utf8)
         if buffer.count >= Self.bufferSize { try flush() }
     }
 
-    /// Writes text and a line ending.
-    ///
-    /// The text may come from a bundle, so what a CI service would execute as a command is disarmed.
+    /// Writes text and a line ending. The text may come from a bundle, so what a CI service would execute as a
+    /// command is disarmed.
     func writeLine(_ text: String = "") throws(OutputError) {
         try writeLines(text + "\n")
     }
@@ -54,9 +52,7 @@ package final class TextOutput {
         try write(HostCommand.disarmed(text))
     }
 
-    /// Writes the buffered text.
-    ///
-    /// After a failure, the buffered text is discarded.
+    /// Writes the buffered text. After a failure, the buffered text is discarded.
     func flush() throws(OutputError) {
         guard !buffer.isEmpty else { return }
         defer { buffer.removeAll(keepingCapacity: true) }
@@ -108,9 +104,8 @@ package struct Terminal: Equatable, Sendable {
     }
 }
 
-/// Writes all bytes to a descriptor of this process.
-///
-/// Throws the failure of `write`; `EPIPE` if the reader has closed the pipe.
+/// Writes all bytes to a descriptor of this process. Throws the failure of `write`; `EPIPE` if the reader has closed
+/// the pipe.
 func writeAll(_ bytes: UnsafeRawBufferPointer, to descriptor: CInt, name: String) throws(SystemError) {
     var done = 0
     while done < bytes.count {

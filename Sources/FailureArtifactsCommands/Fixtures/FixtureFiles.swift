@@ -7,7 +7,6 @@ internal import FailureArtifactsSystem
 
 /// Writes a store, and the source of a test that starts with it.
 struct FixtureFiles {
-    /// The options of the command.
     struct Options {
         var store: String?
         /// The state; nil for the one before the transaction that broke the store.
@@ -18,15 +17,12 @@ struct FixtureFiles {
         var isWhole = false
     }
 
-    /// The maximum size of a script, in bytes.
-    ///
-    /// A larger store is written as a database.
+    /// The maximum size of a script, in bytes. A larger store is written as a database.
     private static let scriptLimit = 64 << 10
 
     let options: Options
     let console: Console
 
-    /// Writes the files.
     func write(
         of bundle: BundleReader, to directory: String, scratch: String,
         report: (String) throws -> Void
@@ -58,7 +54,8 @@ struct FixtureFiles {
             test: metadata.test, failure: metadata.failures.first, state: state,
             outcome: metadata.outcome, plan: plan, notes: notes)
 
-        let script = try script(of: copy)
+        let script = try StoreScript.bytes(
+            of: copy, limits: console.limits.store, maximum: Self.scriptLimit, checksForeignKeys: true)
         if script != nil { test.fileExtension = "sql" }
         let resources = Path.join(directory, FixtureTest.directory)
         let (file, source) = (
@@ -117,19 +114,6 @@ struct FixtureFiles {
         }
         plan.verifyQuery(fixture: before, broken: after, limits: limits)
         return (before, notes, plan.state)
-    }
-
-    /// Returns the SQL of a store; nil if it is too long or doesn't give all of the store.
-    private func script(of store: String) throws -> [UInt8]? {
-        let limits = console.limits.store
-        let violations = try Connection.untrusted(store, limits: limits).integer(
-            of: "SELECT count(*) FROM pragma_foreign_key_check")
-        guard violations == 0 else { return nil }
-        var isComplete = true
-        let script = try StoreScript.bytes(
-            of: store, limits: limits,
-            maximum: Self.scriptLimit, defersForeignKeys: true, omissions: { _ in isComplete = false })
-        return isComplete ? script : nil
     }
 
     /// Tells the user the next steps.

@@ -20,7 +20,6 @@ struct FixtureTest {
     let failure: BundleMetadata.Failure?
     /// The state of the store, as a clause.
     let state: String
-    /// The outcome of the test.
     var outcome = BundleMetadata.Outcome.failed
     /// The transactions that broke the store; nil if they are unknown.
     var plan: FixturePlan?
@@ -38,13 +37,11 @@ struct FixtureTest {
     /// The name of the class or suite, such as `LedgerTestsMarchFixture`.
     var typeName: String { stem + "Fixture" }
 
-    /// The file name of the source.
     var fileName: String { typeName + ".swift" }
 
     /// The name of the directory with the store's file.
     static let directory = "Fixtures"
 
-    /// The file name of the store.
     var storeFile: String { stem + "." + fileExtension }
 
     /// The words that a function can be named by only in backticks
@@ -73,10 +70,8 @@ struct FixtureTest {
         }
     }
 
-    /// The Swift source of the test.
-    ///
-    /// It compiles unchanged in a target that depends on `FailureArtifactsTestKit` and has the directory as a resource.
-    /// The test fails until it is completed.
+    /// The Swift source of the test. It compiles unchanged in a target that depends on `FailureArtifactsTestKit` and
+    /// has the directory as a resource. The test fails until it is completed.
     var source: String {
         let isGRDB = [.databaseQueue, .databasePool].contains(storeType)
         let imports = [
@@ -241,7 +236,6 @@ struct FixtureTest {
         return lines
     }
 
-    /// Returns a statement and the lines that ran it.
     private static func lines(of statement: StatementRecord) -> [String] {
         let sql = statement.sqlWithValues.split(whereSeparator: \.isWhitespace).joined(separator: " ")
         var lines = ["    " + comment(sql, limit: 500)]
@@ -304,9 +298,7 @@ struct FixtureTest {
         return String(repeating: "#", count: longest + 1)
     }
 
-    /// Returns the letters and digits of a name in any script.
-    ///
-    /// A bundle's names may contain anything.
+    /// Returns the letters and digits of a name in any script. A bundle's names may contain anything.
     private static func identifier(_ name: some StringProtocol, isType: Bool) -> String {
         var result = ""
         for scalar in name.unicodeScalars {

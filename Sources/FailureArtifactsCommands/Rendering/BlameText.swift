@@ -25,7 +25,6 @@ struct BlameText {
 
     // MARK: - blame
 
-    /// Returns the lines of `blame`.
     func lines(_ blame: Blame, title: String) -> [String] {
         let heading =
             output.styled(SafeText.line(title), .heading) + " in store \(SafeText.line(blame.store))"

@@ -16,9 +16,8 @@ struct BundleLine: Sendable {
         message = TextWidth.abridged(FailureText.headline(of: metadata.failures.first), to: 100)
     }
 
-    /// Returns the lines of bundles by sections, which have headings if there are several.
-    ///
-    /// The failures of tests that have passed since come first, and then each run, the newest last.
+    /// Returns the lines of bundles by sections, which have headings if there are several. The failures of tests that
+    /// have passed since come first, and then each run, the newest last.
     static func text(of lines: [BundleLine], for output: TextOutput) -> [String] {
         var bundles = lines.map(\.bundle)
         KnownBundle.markPasses(in: &bundles)
@@ -97,7 +96,6 @@ struct BundleLine: Sendable {
 }
 
 extension BundleMetadata.Outcome {
-    /// The style on a terminal.
     var style: TextOutput.Style {
         switch self {
         case .failed: .red

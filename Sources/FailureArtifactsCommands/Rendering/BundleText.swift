@@ -4,24 +4,20 @@ internal import FailureArtifactsSQLite
 
 /// The readable description of a bundle that `show` prints.
 struct BundleText {
-    /// The content to show.
-    ///
-    /// The keys of the dictionaries are store names.
+    /// The content to show. The keys of the dictionaries are store names.
     struct Content: Encodable {
         var bundle: String
         var metadata: BundleMetadata
         var coreData: [String: CoreDataStore] = [:]
         /// The last statements of each store, oldest first.
         var statements: [String: [StatementRecord]] = [:]
-        /// The versions of the SQLite that last wrote the stores.
-        var sqlite: [String: String] = [:]
         /// The last lines of attached texts, by their entries.
         var attachedLines: [String: TextTail] = [:]
         /// The package root, as far as it is known; not part of the JSON form.
         var packageRoot: PackageRoot
 
         private enum CodingKeys: String, CodingKey {
-            case bundle, metadata, coreData, statements, sqlite, attachedLines
+            case bundle, metadata, coreData, statements, attachedLines
         }
     }
 
@@ -145,11 +141,9 @@ struct BundleText {
 
     private func description(of store: BundleMetadata.Store) -> [String] {
         StoreText(parts: parts, output: output, packageRoot: report.packageRoot).lines(
-            store, coreData: report.coreData[store.name], sqlite: report.sqlite[store.name],
-            in: metadata)
+            store, coreData: report.coreData[store.name], in: metadata)
     }
 
-    /// Returns the last statements on a store.
     private func statements(of store: BundleMetadata.Store) -> [String] {
         let name = metadata.stores.count > 1 ? " of \(SafeText.line(store.name))" : ""
         let log = report.statements[store.name] ?? []

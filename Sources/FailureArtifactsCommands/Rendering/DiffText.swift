@@ -20,9 +20,7 @@ struct DiffText {
         width = max(output.terminal?.width ?? 80, 40)
     }
 
-    /// Writes the differences between two stores.
-    ///
-    /// True if the stores are equal.
+    /// Writes the differences between two stores. True if the stores are equal.
     func write(
         _ comparison: borrowing StoreComparison, _ a: ComparedSide, _ b: ComparedSide
     ) throws -> Bool {
@@ -46,9 +44,7 @@ struct DiffText {
 
     // MARK: - Rows
 
-    /// Writes the differences in one table.
-    ///
-    /// True if anything was written.
+    /// Writes the differences in one table. True if anything was written.
     private func write(
         _ table: ComparedTable, of comparison: borrowing StoreComparison
     ) throws -> Bool {

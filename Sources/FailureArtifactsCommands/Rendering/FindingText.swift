@@ -1,7 +1,6 @@
 internal import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 
-/// Findings as readable text.
 struct FindingText {
     /// The maximum number of rows shown for a finding.
     private static let maximumRows = 5
@@ -61,7 +60,6 @@ struct FindingText {
             + (question.sentence.map { TextWrap.message($0, indent: 2, for: output) } ?? [])
     }
 
-    /// Returns a statement without its function.
     private func line(_ label: String, _ record: StatementRecord, indent: Int = 2) -> [String] {
         var record = record
         record.source?.function = nil
@@ -90,7 +88,6 @@ struct FindingText {
         return lines
     }
 
-    /// Returns the lines of one finding.
     func lines(_ finding: Finding, number: Int) -> [String] {
         var lines = title(finding, number: number)
         lines += TextWrap.message(finding.explanation, indent: 3, for: output)

@@ -1,13 +1,9 @@
 internal import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 
-/// A history as readable text.
 struct HistoryText {
-    /// A transaction of the history.
     struct Transaction: Encodable, Equatable, Sendable {
-        /// The maximum number of statements listed.
-        ///
-        /// A longer transaction's other statements are only counted.
+        /// The maximum number of statements listed. A longer transaction's other statements are only counted.
         static let maximumStatements = 20
 
         /// The transaction's number, from 1.

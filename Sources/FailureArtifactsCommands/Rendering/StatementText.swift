@@ -11,10 +11,9 @@ struct StatementText {
 
     let output: TextOutput
 
-    /// Returns lines such as `INSERT INTO player VALUES (?)  (1 row)  Team.add(_:) Sources/Team/Team.swift:42`.
-    ///
-    /// Notes and the place get lines of their own if they don't fit beside the statement. The caller and the query
-    /// plan follow.
+    /// Returns lines such as `INSERT INTO player VALUES (?)  (1 row)  Team.add(_:) Sources/Team/Team.swift:42`. Notes
+    /// and the place get lines of their own if they don't fit beside the statement. The caller and the query plan
+    /// follow.
     ///
     /// - `style`: the style of the statement; nil for plain text.
     /// - `isWhole`: true to wrap a long statement, up to 1,000 columns. Otherwise it is truncated to one line.
@@ -83,9 +82,7 @@ struct StatementText {
         return lines
     }
 
-    /// Returns the time of day, such as `07:08:09.123456`.
-    ///
-    /// The day is the day of the failure.
+    /// Returns the time of day, such as `07:08:09.123456`. The day is the day of the failure.
     static func time(_ record: StatementRecord) -> String {
         TextWidth.shortened(SafeText.line(MetadataTime.timeOfDay(record.at)), to: 16)
     }
@@ -132,9 +129,7 @@ private struct Place {
         return function.isEmpty ? columns : columns + 1 + TextWidth.columns(of: function)
     }
 
-    /// Returns the text.
-    ///
-    /// The function is truncated if it is too long.
+    /// Returns the text. The function is truncated if it is too long.
     ///
     /// - `limit`: the maximum number of columns; nil for no limit.
     func text(for output: TextOutput, columns limit: Int? = nil) -> String {

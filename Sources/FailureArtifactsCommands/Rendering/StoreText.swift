@@ -16,13 +16,11 @@ struct StoreText {
     /// Returns the lines of `show`: state, tables with their row counts, schema.
     ///
     /// - `coreData`: the store's Core Data description; nil if it isn't a Core Data store.
-    /// - `sqlite`: the version of the SQLite that last wrote the store; nil if it isn't known.
     func lines(
-        _ store: BundleMetadata.Store, coreData: CoreDataStore?, sqlite: String?,
-        in metadata: BundleMetadata
+        _ store: BundleMetadata.Store, coreData: CoreDataStore?, in metadata: BundleMetadata
     ) -> [String] {
         var lines = [output.styled("Store \(SafeText.line(store.name))", .heading)]
-        let facts = StoreFacts(packageRoot: packageRoot).lines(of: store, sqlite: sqlite, in: metadata)
+        let facts = StoreFacts(packageRoot: packageRoot).lines(of: store, in: metadata)
         lines += facts.flatMap {
             TextWrap.message(SafeText.line($0), indent: 2, for: output)
         }
@@ -72,7 +70,6 @@ enum CoreDataText {
     /// The maximum number of relationships and attributes listed for an entity.
     private static let limit = 60
 
-    /// Returns the lines of `show`.
     static func lines(
         _ store: CoreDataStore, hasAttributes: Bool, output: TextOutput
     ) -> [String] {

@@ -37,12 +37,8 @@ struct DiffCommand: Command {
                     + "the failure."),
             Syntax.Option("--all", help: "Show all rows. By default, the first 100 of each table."),
             .json("Print a JSON object: a, b, schema, tables (with the changes of all rows), equal."),
-            Syntax.Option(
-                "--sql", help: "Print a script for sqlite3 that turns A into B: its schema and all rows."
-            ),
             .timeLimit, .noLimits,
         ],
-        alternatives: [["--json", "--sql"]],
         discussion: """
             Rows are matched by primary key, or by rowid if there is no key or it contains NULL. A line begins \
             with + for a row that only B has, - for one that only A has, and ~ for one that differs. 1, 1.0 and \
@@ -59,19 +55,15 @@ struct DiffCommand: Command {
     private let paths: [String]
     private let stores: [String]
     private let commits: [CommitReference]
-    private let form: Form
+    private let isJSON: Bool
     private let isComplete: Bool
-
-    private enum Form {
-        case text, json, sql
-    }
 
     init(_ arguments: ParsedArguments) throws {
         paths = arguments.positionals
         stores = arguments.values(of: "--store")
         commits = try arguments.commits(Self.syntax)
         isComplete = arguments.has("--all")
-        form = arguments.has("--json") ? .json : arguments.has("--sql") ? .sql : .text
+        isJSON = arguments.has("--json")
     }
 
     func run(_ console: Console) throws -> ExitCode {
@@ -81,22 +73,12 @@ struct DiffCommand: Command {
             if let note { try console.warn(note) }
             let comparison = try StoreComparison(a: a.file, b: b.file, limits: console.limits.store)
             let coreData = CoreDataChanges(from: a.file, to: b.file, limits: console.limits.store)
-            let isEqual: Bool
-            switch form {
-            case .text:
-                isEqual = try DiffText(
+            let isEqual =
+                isJSON
+                ? try DiffJSON(output: console.output, coreData: coreData).write(comparison, a, b)
+                : try DiffText(
                     output: console.output, rowLimit: isComplete ? nil : 100, coreData: coreData
                 ).write(comparison, a, b)
-            case .json:
-                isEqual = try DiffJSON(output: console.output, coreData: coreData).write(
-                    comparison, a, b)
-            case .sql:
-                let summary = try comparison.writeScript { try console.output.write($0) }
-                for omission in summary.omissions {
-                    try console.warn("The script does not give all of B: \(omission).")
-                }
-                isEqual = summary.isEmpty && summary.omissions.isEmpty
-            }
             return isEqual ? .done : .found
         }
     }

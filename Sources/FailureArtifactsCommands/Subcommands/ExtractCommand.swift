@@ -169,9 +169,8 @@ struct ExtractCommand: Command {
         try WholeFile.createDirectory(directory)
     }
 
-    /// Rejects unsafe names that the archive reader should already have rejected.
-    ///
-    /// The second check is here because the names become paths of written files.
+    /// Rejects unsafe names that the archive reader should already have rejected. The second check is here because
+    /// the names become paths of written files.
     private static func check(_ entry: ZipEntry, of bundle: BundleLocation) throws {
         let parts = withoutSlash(entry.name).split(separator: "/", omittingEmptySubsequences: false)
         guard !parts.contains(where: { $0.isEmpty || $0 == "." || $0 == ".." }) else {

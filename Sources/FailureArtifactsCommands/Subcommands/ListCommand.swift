@@ -62,9 +62,7 @@ struct ListCommand: Command {
         }
     }
 
-    /// A bundle's data.
-    ///
-    /// JSON isn't kept until the end, so that a list of any length needs little memory.
+    /// A bundle's data. JSON isn't kept until the end, so that a list of any length needs little memory.
     private enum Item: Sendable {
         case line(BundleLine)
         case json(String)

@@ -166,7 +166,6 @@ struct MergeCommand: Command {
     /// The numbers of bundles that were processed.
     private struct Counts: Encodable {
         let directory: String
-        /// The number of all bundles in the directory.
         var bundles = 0
         var added = 0
         var renamed = 0

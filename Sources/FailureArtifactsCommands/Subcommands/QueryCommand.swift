@@ -81,7 +81,6 @@ struct QueryCommand: Command {
         }
     }
 
-    /// Adds the views of entities to the connection.
     private func addEntities(
         to connection: borrowing Connection, of choice: StoreChoice, in bundle: BundleLocation
     ) throws -> [String] {

@@ -197,11 +197,7 @@ struct ReduceCommand: Command {
     ) throws -> [String] {
         try WholeFile.create(files.store) { try FileSystem.copy(store, toNewFile: $0) }
         let script = try StoreScript.bytes(
-            of: store, limits: console.limits.store,
-            maximum: Self.scriptLimit,
-            omissions: { omission in
-                try console.warn("The script does not give all of the store: \(omission).")
-            })
+            of: store, limits: console.limits.store, maximum: Self.scriptLimit)
         guard let script else { return [files.store] }
         try WholeFile.create(files.script) { try FileSystem.write(script, toNewFile: $0) }
         return [files.store, files.script]
@@ -246,7 +242,6 @@ struct ReductionReport: Encodable {
     var runs: Int
     var before: Size
     var after: Size
-    /// The written files.
     var files: [String] = []
 
     init(
@@ -302,7 +297,6 @@ struct ReductionReport: Encodable {
 
 /// A check that holds for a store if a command fails with it in the same way as it did first.
 final class CommandCheck {
-    /// A failure of the command.
     struct Failure: CustomStringConvertible {
         let end: RepeatedCommand.End
         /// The lines of source code at which tests failed.
@@ -335,9 +329,7 @@ final class CommandCheck {
         self.log = log
     }
 
-    /// Runs the command with a store.
-    ///
-    /// True if the command fails like the first time.
+    /// Runs the command with a store. True if the command fails like the first time.
     func holds(for path: String) throws -> Bool {
         for suffix in ["", "-journal", "-wal", "-shm"] { try? FileSystem.remove(fixture + suffix) }
         try FileSystem.rename(path, to: fixture)

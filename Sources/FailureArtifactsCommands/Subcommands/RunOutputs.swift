@@ -50,9 +50,8 @@ struct RunOutputs {
         bundles.filter { $0.metadata?.outcome != .passed }
     }
 
-    /// Writes the report on all bundles.
-    ///
-    /// Nil if there are no failures or the report couldn't be written, which is reported with a warning.
+    /// Writes the report on all bundles. Nil if there are no failures or the report couldn't be written, which is
+    /// reported with a warning.
     func writeReport() throws -> String? {
         guard !failed.isEmpty else { return nil }
         let path = Path.join(directory, Report.fileName)

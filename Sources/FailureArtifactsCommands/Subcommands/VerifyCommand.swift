@@ -59,9 +59,7 @@ struct VerifyCommand: Command {
         }
     }
 
-    /// Checks one zip and prints the result.
-    ///
-    /// False if it is a bad bundle.
+    /// Checks one zip and prints the result. False if it is a bad bundle.
     private func check(
         _ finding: BundleLocator.Finding, scratch: String, _ console: Console
     ) throws -> Bool {

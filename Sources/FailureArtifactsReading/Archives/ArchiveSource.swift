@@ -12,9 +12,7 @@ struct ArchiveSource: Sendable {
     private let shared: SharedFile
     /// The offset of the part in the file.
     private let start: UInt64
-    /// The part's size, in bytes.
-    ///
-    /// It is at most the file's size, and so never above `Int64.max`.
+    /// The part's size, in bytes. It is at most the file's size, and so never above `Int64.max`.
     let size: UInt64
 
     init(path: String) throws(ZipError.Reason) {
@@ -50,9 +48,7 @@ struct ArchiveSource: Sendable {
         return ArchiveSource(self, range)
     }
 
-    /// Fills a buffer.
-    ///
-    /// Throws `truncated` if the source ends before; `system` if reading fails.
+    /// Fills a buffer. Throws `truncated` if the source ends before; `system` if reading fails.
     ///
     /// - `buffer`: the memory that receives the bytes.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(ZipError.Reason) {

@@ -1,10 +1,9 @@
 internal import FailureArtifactsSystem
 internal import FailureArtifactsZip
 
-/// The central directory's position, from the records at the end of an archive.
-///
-/// All arithmetic uses 64-bit values and can't overflow: an archive has at most `Int64.max` bytes, and every
-/// value of a record is compared before it is added to anything.
+/// The central directory's position, from the records at the end of an archive. All arithmetic uses 64-bit values and
+/// can't overflow: an archive has at most `Int64.max` bytes, and every value of a record is compared before it is
+/// added to anything.
 struct DirectoryLocation: Equatable {
     static let maximumEntries: UInt64 = 100_000
     /// The maximum size of the central directory, in bytes.
@@ -57,9 +56,7 @@ struct DirectoryLocation: Equatable {
             offset: directoryOffset, size: Int(directorySize), entries: Int(count))
     }
 
-    /// Returns the end record and its position.
-    ///
-    /// Its comment has to end exactly where the file ends.
+    /// Returns the end record and its position. Its comment has to end exactly where the file ends.
     private static func findEnd(
         in source: ArchiveSource
     ) throws(ZipError.Reason) -> (EndOfCentralDirectory, UInt64) {
@@ -89,9 +86,8 @@ struct DirectoryLocation: Equatable {
         throw head == [0x50, 0x4b, 3, 4] ? .truncated : .notAnArchive
     }
 
-    /// Returns the ZIP64 end record and its position; nil if the archive has no locator.
-    ///
-    /// Without a locator, the maximum values in the other record are real values.
+    /// Returns the ZIP64 end record and its position; nil if the archive has no locator. Without a locator, the
+    /// maximum values in the other record are real values.
     private static func findZip64End(
         in source: ArchiveSource, before endOffset: UInt64
     ) throws(ZipError.Reason) -> (Zip64EndRecord, UInt64)? {
@@ -131,14 +127,10 @@ struct EndOfCentralDirectory {
     /// The directory's size, in bytes.
     let directorySize: UInt32
     let directoryOffset: UInt32
-    /// The length of the comment, in bytes.
-    ///
-    /// The comment itself is ignored.
+    /// The length of the comment, in bytes. The comment itself is ignored.
     let commentLength: UInt16
 
-    /// Reads a record.
-    ///
-    /// The caller has checked its signature.
+    /// Reads a record. The caller has checked its signature.
     init(_ reader: inout LittleEndianReader) throws(ZipError.Reason) {
         try reader.skip(4)
         disk = try reader.readUInt16()
@@ -161,10 +153,9 @@ struct EndOfCentralDirectory {
 
 /// Values that are in a ZIP64 block because they don't fit in their field (APPNOTE 4.4.1.4).
 enum Zip64 {
-    /// Returns the value of a 32-bit field, from the ZIP64 block if the field is the sentinel.
-    ///
-    /// The block has values only for such fields, so the caller has to ask in the fixed order: size,
-    /// compressed size, offset (APPNOTE 4.5.3). Zero is an ordinary value.
+    /// Returns the value of a 32-bit field, from the ZIP64 block if the field is the sentinel. The block has values
+    /// only for such fields, so the caller has to ask in the fixed order: size, compressed size, offset (APPNOTE
+    /// 4.5.3). Zero is an ordinary value.
     ///
     /// - `block`: the ZIP64 block; its cursor advances.
     static func value(

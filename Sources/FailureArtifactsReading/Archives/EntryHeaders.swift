@@ -5,8 +5,6 @@ internal import FailureArtifactsZip
 struct CentralDirectoryHeader {
     let flags: UInt16
     let method: UInt16
-    /// The modification time in seconds since 1970, from the extended timestamp if present.
-    let modifiedSeconds: Int64
     let crc32: UInt32
     /// The size of the compressed data, in bytes.
     let compressedSize: UInt64
@@ -29,7 +27,7 @@ struct CentralDirectoryHeader {
         try reader.skip(4)  // The versions "made by" and "needed to extract".
         flags = try reader.readUInt16()
         method = try reader.readUInt16()
-        let modified = DOSTime(time: try reader.readUInt16(), date: try reader.readUInt16())
+        try reader.skip(4)  // The modification time.
         crc32 = try reader.readUInt32()
         let compressedField = try reader.readUInt32()
         let sizeField = try reader.readUInt32()
@@ -54,15 +52,12 @@ struct CentralDirectoryHeader {
             disk = diskField
         }
         unicodeName = extra.unicodeName(for: name)
-        modifiedSeconds = extra.modified.map { Int64($0) } ?? modified.timestamp.seconds
     }
 }
 
 extension CentralDirectoryHeader {
-    /// True if the external attributes mark a symbolic link.
-    ///
-    /// Their upper four bits hold the file type; systems other than Unix leave them zero. Other types are acceptable:
-    /// Info-ZIP records that standard input was a pipe.
+    /// True if the external attributes mark a symbolic link. Their upper four bits hold the file type; systems other
+    /// than Unix leave them zero. Other types are acceptable: Info-ZIP records that standard input was a pipe.
     var isLink: Bool { externalAttributes >> 28 == 0o12 }
 }
 
@@ -95,14 +90,11 @@ struct LocalFileHeader {
     }
 }
 
-/// The extra field of a header.
-///
-/// It is a sequence of blocks: a two-byte identifier, a two-byte length and that many bytes (APPNOTE 4.5.1).
+/// The extra field of a header. It is a sequence of blocks: a two-byte identifier, a two-byte length and that many
+/// bytes (APPNOTE 4.5.1).
 struct ExtraFields {
     /// The content of the ZIP64 block.
     private(set) var zip64: LittleEndianReader?
-    /// The modification time, in seconds since 1970.
-    private(set) var modified: Int32?
     /// The name in UTF-8, and the CRC-32 of the header's name that it replaces.
     private var unicodePath: (checksum: UInt32, name: [UInt8])?
 
@@ -116,10 +108,6 @@ struct ExtraFields {
             case ZipFormat.ExtraField.zip64:
                 guard zip64 == nil else { throw .inconsistent("it holds two ZIP64 blocks") }
                 zip64 = block
-            case ZipFormat.ExtraField.timestamp:
-                // Bit 0 of the first byte is set if the modification time is present.
-                guard block.remaining >= 5, try block.readByte() & 1 != 0 else { continue }
-                modified = Int32(bitPattern: try block.readUInt32())
             case ZipFormat.ExtraField.unicodePath:
                 // The first byte is the version, and 1 is the only one.
                 guard block.remaining > 5, try block.readByte() == 1 else { continue }
@@ -140,28 +128,10 @@ struct ExtraFields {
     }
 }
 
-extension DOSTime {
-    /// The point in time.
-    ///
-    /// Fields out of range, such as month 0, carry over as in a sum.
-    var timestamp: Timestamp {
-        var parts = tm()
-        parts.tm_year = Int32(date >> 9) + 80
-        parts.tm_mon = Int32(date >> 5 & 15) - 1
-        parts.tm_mday = Int32(date & 31)
-        parts.tm_hour = Int32(time >> 11)
-        parts.tm_min = Int32(time >> 5 & 63)
-        parts.tm_sec = Int32(time & 31) * 2
-        return Timestamp(seconds: Int64(timegm(&parts)))
-    }
-}
-
 extension EntryName {
-    /// Decodes the name of an entry.
-    ///
-    /// The name is UTF-8 if the header's flag says so. Otherwise (APPNOTE appendix D) the Unicode path field
-    /// comes first. Without it, valid UTF-8 is taken as such, because many tools write it without the flag,
-    /// and everything else is code page 437.
+    /// Decodes the name of an entry. The name is UTF-8 if the header's flag says so. Otherwise (APPNOTE appendix D)
+    /// the Unicode path field comes first. Without it, valid UTF-8 is taken as such, because many tools write it
+    /// without the flag, and everything else is code page 437.
     static func decode(_ header: CentralDirectoryHeader) throws(ZipError.Reason) -> String {
         let isUTF8 = header.flags & ZipFormat.Flag.hasUTF8Name != 0
         let bytes = isUTF8 ? header.name : header.unicodeName ?? header.name

@@ -27,12 +27,9 @@ struct Inflater: ~Copyable {
         stream.deallocate()
     }
 
-    /// Decompresses as much as input and output allow.
-    ///
-    /// A step that neither consumes nor produces anything is not an error here. Only the caller knows if
-    /// there is more input.
-    ///
-    /// Throws `inconsistent` if the data is not valid deflate data; `system` with `ENOMEM`.
+    /// Decompresses as much as input and output allow. A step that neither consumes nor produces anything is not an
+    /// error here. Only the caller knows if there is more input. Throws `inconsistent` if the data is not valid
+    /// deflate data; `system` with `ENOMEM`.
     mutating func step(
         _ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
     ) throws(ZipError.Reason) -> Step {

@@ -1,12 +1,9 @@
 internal import FailureArtifactsSystem
 internal import FailureArtifactsZip
 
-/// A cursor over bytes of an archive.
-///
-/// All numbers of an archive are read through it.
-///
-/// ZIP stores all numbers in little-endian order (APPNOTE 4.4.1.1). Every read is checked against the end of
-/// the bytes and throws ``ZipError/Reason/truncated`` beyond it.
+/// A cursor over bytes of an archive. All numbers of an archive are read through it. ZIP stores all numbers in
+/// little-endian order (APPNOTE 4.4.1.1). Every read is checked against the end of the bytes and throws
+/// ``ZipError/Reason/truncated`` beyond it.
 struct LittleEndianReader {
     private let bytes: [UInt8]
     private let end: Int

@@ -2,10 +2,8 @@ package import FailureArtifactsSystem
 package import FailureArtifactsZip
 
 extension ZipArchive {
-    /// The error that a consumer of content may throw.
-    ///
-    /// The compiler doesn't count a type in a `throws` clause as a use of its module. Without this alias, it
-    /// reports that the import is needlessly `package`.
+    /// The error that a consumer of content may throw. The compiler doesn't count a type in a `throws` clause as a
+    /// use of its module. Without this alias, it reports that the import is needlessly `package`.
     package typealias ConsumerError = SystemError
 
     /// Reads an entry's content in pieces.
@@ -44,36 +42,7 @@ extension ZipArchive {
         }
     }
 
-    /// Reads the start of an entry's content.
-    ///
-    /// Neither the size nor the CRC-32 of the content is verified.
-    ///
-    /// - `count`: the maximum number of bytes, at most 4 KiB.
-    package func firstBytes(_ count: Int, of entry: ZipEntry) throws(ZipError) -> [UInt8] {
-        do throws(ZipError.Reason) {
-            let content = try source.part(try contentRange(of: entry))
-            // A compressed block begins with at most some 300 bytes that describe it.
-            let start = try content.bytes(Int(min(content.size, 16 << 10)), at: 0)
-            switch entry.method {
-            case .stored: return Array(start.prefix(count))
-            case .other(let number): throw .unsupported("compression method \(number)")
-            case .deflated:
-                var inflater = try Inflater()
-                var bytes = [UInt8](repeating: 0, count: count)
-                let step = try start.withBytes { (start) throws(ZipError.Reason) in
-                    try bytes.withMutableBytes { (bytes) throws(ZipError.Reason) in
-                        try inflater.step(start, into: bytes)
-                    }
-                }
-                return Array(bytes.prefix(step.produced))
-            }
-        } catch {
-            throw ZipError(archive: path, entry: entry.name, reason: error)
-        }
-    }
-
-    /// Returns the range of an entry's content in the source, after comparing the local header with the
-    /// directory.
+    /// Returns the range of an entry's content in the source, after comparing the local header with the directory.
     func contentRange(of entry: ZipEntry) throws(ZipError.Reason) -> Range<UInt64> {
         guard !entry.isDirectory else { throw .noSuchEntry }
         let offset = entry.localHeaderOffset
@@ -129,9 +98,8 @@ extension ZipArchive {
         }
     }
 
-    /// Decompresses content.
-    ///
-    /// Throws `inconsistent` or `truncated` for invalid data; the errors that the closure throws.
+    /// Decompresses content. Throws `inconsistent` or `truncated` for invalid data; the errors that the closure
+    /// throws.
     static func inflate(_ content: ArchiveSource, _ deliver: Delivery) throws(ZipError.Reason) {
         let block = UnsafeMutableRawBufferPointer.allocate(byteCount: blockSize, alignment: 16)
         let output = UnsafeMutableRawBufferPointer.allocate(byteCount: blockSize, alignment: 16)

@@ -9,15 +9,12 @@ package import FailureArtifactsZip
 ///
 /// Copies share the open file, which is closed with the last one. They may be used from several threads.
 package struct ZipArchive: Sendable {
-    /// The archive's path, for error messages.
-    ///
-    /// For a nested archive, it is the outer archive's path, a slash and the entry's name.
+    /// The archive's path, for error messages. For a nested archive, it is the outer archive's path, a slash and the
+    /// entry's name.
     package let path: String
     /// The entries in the order of the central directory.
     package let entries: [ZipEntry]
-    /// The limits for content.
-    ///
-    /// Nested archives inherit them.
+    /// The limits for content. Nested archives inherit them.
     package let limits: ZipLimits
     let source: ArchiveSource
     /// The indices into `entries`, by name.
@@ -49,9 +46,7 @@ package struct ZipArchive: Sendable {
         throw ZipError(archive: path, reason: .overLimit(problem))
     }
 
-    /// Returns the entry with a name.
-    ///
-    /// Names that are canonically equivalent in Unicode are equal.
+    /// Returns the entry with a name. Names that are canonically equivalent in Unicode are equal.
     package func entry(named name: String) -> ZipEntry? {
         indices[name].map { entries[$0] }
     }
@@ -70,9 +65,7 @@ package struct ZipArchive: Sendable {
         return bytes
     }
 
-    /// Writes an entry's content to a new file.
-    ///
-    /// If that fails, removes the file.
+    /// Writes an entry's content to a new file. If that fails, removes the file.
     ///
     /// - `destination`: the path of the file, which must not exist.
     package func extract(_ entry: ZipEntry, toNewFile destination: String) throws(ZipError) {
@@ -105,13 +98,9 @@ package struct ZipArchive: Sendable {
         }
     }
 
-    /// Opens an archive inside this one.
-    ///
-    /// A stored archive is read in place. Its own CRC-32 is not verified; those of its entries are, when they
-    /// are read. A compressed archive is extracted to a file of `entry.size` bytes. That file is already
-    /// unlinked when this function returns, so none is left behind.
-    ///
-    /// It may outlive this one.
+    /// Opens an archive inside this one. A stored archive is read in place. Its own CRC-32 is not verified; those of
+    /// its entries are, when they are read. A compressed archive is extracted to a file of `entry.size` bytes. That
+    /// file is already unlinked when this function returns, so none is left behind. It may outlive this one.
     package func nested(
         _ entry: ZipEntry, scratchDirectory: String
     ) throws(ZipError) -> ZipArchive {

@@ -1,4 +1,3 @@
-package import FailureArtifactsSystem
 internal import FailureArtifactsZip
 
 /// A file or directory in an archive, as the central directory describes it.
@@ -27,9 +26,7 @@ package struct ZipEntry: Equatable, Sendable {
         }
     }
 
-    /// The relative path, with slashes between its components.
-    ///
-    /// A directory's path ends with a slash.
+    /// The relative path, with slashes between its components. A directory's path ends with a slash.
     package let name: String
     package let isDirectory: Bool
     package let method: Method
@@ -38,8 +35,6 @@ package struct ZipEntry: Equatable, Sendable {
     package let compressedSize: UInt64
     /// The size of the content, in bytes.
     package let size: UInt64
-    /// The modification time, with a precision of one second, or two seconds in archives of some tools.
-    package let modified: Timestamp
 
     /// The undecoded name; nil if it is the UTF-8 form of ``name``.
     let rawName: [UInt8]?
@@ -58,7 +53,6 @@ package struct ZipEntry: Equatable, Sendable {
         crc32 = header.crc32
         compressedSize = header.compressedSize
         size = header.size
-        modified = Timestamp(seconds: header.modifiedSeconds)
         rawName = header.name.elementsEqual(name.utf8) ? nil : header.name
         flags = header.flags
         localHeaderOffset = header.localHeaderOffset
@@ -66,10 +60,8 @@ package struct ZipEntry: Equatable, Sendable {
     }
 }
 
-/// Limits for the content of an archive.
-///
-/// Deflate expands data up to about 1,030 times, so that a small download can fill a disk
-/// (<https://www.bamsoftware.com/hacks/zipbomb/>). Entries that share their data are always refused.
+/// Limits for the content of an archive. Deflate expands data up to about 1,030 times, so that a small download can
+/// fill a disk (<https://www.bamsoftware.com/hacks/zipbomb/>). Entries that share their data are always refused.
 package struct ZipLimits: Equatable, Sendable {
     /// The maximum size of one entry's content, in bytes.
     package var entryBytes: UInt64
@@ -77,9 +69,7 @@ package struct ZipLimits: Equatable, Sendable {
     package var totalBytes: UInt64
     /// The maximum ratio of an entry's content to its compressed data.
     package var ratio: UInt64
-    /// The size, in bytes, up to which content may have any ratio.
-    ///
-    /// A database of empty pages is legitimate.
+    /// The size, in bytes, up to which content may have any ratio. A database of empty pages is legitimate.
     package var anyRatioBytes: UInt64
 
     package init(entryBytes: UInt64, totalBytes: UInt64, ratio: UInt64, anyRatioBytes: UInt64) {

@@ -23,7 +23,6 @@ extension ArtifactsDirectory {
         case failed(SystemError)
     }
 
-    /// Removes bundles.
     package func removeBundles(_ files: [BundleFile]) throws(SystemError) -> [Removal] {
         // If such a bundle were removed, crash recovery would make it again from its staging directory.
         let unfinished = Set(try allStagingDirectories().compactMap(\.bundleName))

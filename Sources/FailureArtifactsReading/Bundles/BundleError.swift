@@ -17,9 +17,7 @@ package struct BundleError: Error, Equatable, Sendable, CustomStringConvertible 
         case noMetadata
         /// `metadata.json` is invalid; the text is a clause that gives the reason.
         case badMetadata(String)
-        /// The bundle has a newer format.
         case newerVersion(FormatVersion)
-        /// The bundle has no stores.
         case noStores
         /// There is no store with that name; the second value lists the existing names.
         case noSuchStore(String, [String])
@@ -27,8 +25,10 @@ package struct BundleError: Error, Equatable, Sendable, CustomStringConvertible 
         case storeNotCaptured(String, String?)
         /// The store has no history; the second text is the reason, as a full sentence.
         case noHistory(String, String?)
-        /// The history of a store, identified by the name of its entry, can't be used.
-        case history(String, HistoryError)
+        /// The history in an entry can't be used; the second text is a clause without its subject.
+        case badHistory(String, String)
+        /// The history in an entry has no such state; the last value is its number of transactions.
+        case noSuchCommit(String, CommitReference, Int)
         /// The metadata names an entry that the archive lacks.
         case missingEntry(String)
         /// The entry is only in another bundle; an older version wrote it so.
@@ -86,8 +86,11 @@ package struct BundleError: Error, Equatable, Sendable, CustomStringConvertible 
         case .noHistory(let name, let reason):
             "'\(path)' has no history of the store '\(name)', so that only its last state can be looked at."
                 + (reason.map { " \($0)" } ?? "")
-        case .history(let entry, let error):
-            error.description(ofHistory: "'\(entry)' of '\(path)'")
+        case .badHistory(let entry, let clause): "The history '\(entry)' of '\(path)' \(clause)."
+        case .noSuchCommit(let entry, let commit, let count):
+            "There is no state '\(commit)': the history '\(entry)' of '\(path)' has "
+                + (count == 1 ? "one transaction" : "\(count) transactions")
+                + ", which makes 0 to \(count), -1 to -\(count + 1) and 'last'."
         case .missingEntry(let entry):
             "'\(path)' is incomplete: its metadata names '\(entry)', and the zip has no such entry."
         case .sharedEntry(let shared):

@@ -19,12 +19,9 @@ package struct BundleLocation: Hashable, Sendable, CustomStringConvertible {
 
     package var name: String { Path.name(of: inner ?? path) }
 
-    /// Opens the bundle's archive.
+    /// Opens the bundle's archive. Its content is not checked yet.
     ///
-    /// Its content is not checked yet.
-    ///
-    /// - `scratchDirectory`: an existing directory for a copy of a nested zip. The copy exists as long as it is
-    ///   read.
+    /// - `scratchDirectory`: an existing directory for a copy of a nested zip. The copy exists as long as it is read.
     package func openArchive(
         scratchDirectory: String, limits: ZipLimits = .standard
     ) throws(BundleError) -> ZipArchive {
@@ -65,9 +62,7 @@ package struct BundleLocation: Hashable, Sendable, CustomStringConvertible {
 /// An open zip that is a bundle or contains bundles.
 package struct BundleSource: Sendable {
     private let archive: ZipArchive
-    /// The location of the bundle, or those of the contained bundles, sorted by name.
-    ///
-    /// It is never empty.
+    /// The location of the bundle, or those of the contained bundles, sorted by name. It is never empty.
     package let locations: [BundleLocation]
 
     package init(path: String, limits: ZipLimits = .standard) throws(BundleError) {
@@ -86,9 +81,8 @@ package struct BundleSource: Sendable {
 
     /// Opens one of the bundles; see ``BundleLocation/openArchive(scratchDirectory:limits:)``.
     ///
-    /// - Parameters:
-    ///   - location: One of ``locations``.
-    ///   - scratchDirectory: An existing directory for a copy of a nested zip.
+    /// - Parameters: - location: One of ``locations``. - scratchDirectory: An existing directory for a copy of a
+    ///   nested zip.
     /// - Returns: The archive. Its content is not checked yet.
     /// - Throws: An error if reading fails.
     package func open(

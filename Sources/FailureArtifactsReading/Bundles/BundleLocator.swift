@@ -10,55 +10,29 @@ package enum BundleLocator {
         package let problem: BundleError?
     }
 
-    /// The maximum depth of a directory search.
-    ///
-    /// Bundles are at most in one folder per shard.
+    /// The maximum depth of a directory search. Bundles are at most in one folder per shard.
     private static let depthLimit = 8
 
-    /// Finds all bundles at `path`, and all zips that should be bundles, sorted by path.
-    ///
-    /// Directories are searched recursively, except hidden ones. A zip in a directory may be a bundle or a
-    /// zip of bundles. The zips in a zip of bundles have to be bundles.
-    ///
-    /// A single file that is not a bundle is an error instead.
+    /// Finds all bundles at `path`, and all zips that should be bundles, sorted by path. Directories are searched
+    /// recursively, except hidden ones. A zip in a directory may be a bundle or a zip of bundles. The zips in a zip
+    /// of bundles have to be bundles. A single file that is not a bundle is an error instead.
     package static func findings(at path: String) throws(BundleError) -> [Finding] {
-        switch try candidates(at: path) {
-        case .bundles(let locations): return locations.map { Finding(location: $0, problem: nil) }
-        case .file: return try findings(inFile: path)
-        case .files(let files):
-            var findings: [Finding] = []
-            for file in files {
-                do {
-                    findings += try Self.findings(inFile: file)
-                } catch {
-                    findings.append(Finding(location: BundleLocation(path: file), problem: error))
-                }
-            }
-            return findings
-        }
-    }
-
-    /// The possible bundles at a path, before any file is opened.
-    package enum Candidates: Equatable, Sendable {
-        /// The bundles that a part of a name stands for, at least one. They may turn out to be something else.
-        case bundles([BundleLocation])
-        /// The path itself, which is a file.
-        case file
-        /// The zips in a directory, sorted by path. There is at least one.
-        case files([String])
-    }
-
-    /// Finds the files that may be bundles.
-    package static func candidates(at path: String) throws(BundleError) -> Candidates {
         guard let status = try status(of: path) else {
-            return .bundles(try resolve(path))
+            // They may turn out to be something else.
+            return try resolve(path).map { Finding(location: $0, problem: nil) }
         }
-        guard status.kind == .directory else { return .file }
-        var files: [String] = []
-        var visited: Set<FileStatus.Identity> = []
-        try collect(from: path, depth: 0, visited: &visited, into: &files)
+        guard status.kind == .directory else { return try findings(inFile: path) }
+        let files = try files(in: path)
         guard !files.isEmpty else { throw BundleError(path, .noBundles) }
-        return .files(files)
+        var findings: [Finding] = []
+        for file in files {
+            do {
+                findings += try Self.findings(inFile: file)
+            } catch {
+                findings.append(Finding(location: BundleLocation(path: file), problem: error))
+            }
+        }
+        return findings
     }
 
     private static func findings(inFile path: String) throws(BundleError) -> [Finding] {
@@ -77,10 +51,8 @@ package enum BundleLocator {
         return bundles
     }
 
-    /// Finds the one bundle at `path`.
-    ///
-    /// If several bundles are found, but only one of them is of a failure, it is that one. The file names tell the
-    /// outcomes.
+    /// Finds the one bundle at `path`. If several bundles are found, but only one of them is of a failure, it is that
+    /// one. The file names tell the outcomes.
     package static func single(at path: String) throws(BundleError) -> BundleLocation {
         let bundles = try bundles(at: path)
         if bundles.count == 1 { return bundles[0] }
@@ -91,7 +63,14 @@ package enum BundleLocator {
         return failures[0]
     }
 
-    /// Collects the paths of the `.zip` files in a directory and its subdirectories.
+    /// Returns the paths of the `.zip` files in a directory and its subdirectories.
+    private static func files(in directory: String) throws(BundleError) -> [String] {
+        var files: [String] = []
+        var visited: Set<FileStatus.Identity> = []
+        try collect(from: directory, depth: 0, visited: &visited, into: &files)
+        return files
+    }
+
     private static func collect(
         from directory: String, depth: Int, visited: inout Set<FileStatus.Identity>,
         into files: inout [String]
@@ -129,10 +108,7 @@ package enum BundleLocator {
         let name = String(path.dropFirst(outer.count + 1))
         let candidates: [BundleLocation]
         if status.kind == .directory {
-            var files: [String] = []
-            var visited: Set<FileStatus.Identity> = []
-            try collect(from: outer, depth: 0, visited: &visited, into: &files)
-            candidates = files.map { BundleLocation(path: $0) }
+            candidates = try files(in: outer).map { BundleLocation(path: $0) }
         } else {
             candidates = try BundleSource(path: outer).locations.filter { $0.inner != nil }
         }
@@ -140,9 +116,8 @@ package enum BundleLocator {
         return try matches(of: name, in: outer, candidates, path: path)
     }
 
-    /// The minimum length of a part of a name, in characters.
-    ///
-    /// A shorter text is more likely a typing error than an abbreviation.
+    /// The minimum length of a part of a name, in characters. A shorter text is more likely a typing error than an
+    /// abbreviation.
     static let leastPart = 4
 
     /// Returns the candidates with that name; otherwise, those whose name contains it.

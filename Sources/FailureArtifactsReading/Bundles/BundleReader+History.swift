@@ -10,16 +10,14 @@ package struct ExtractedHistory: ~Copyable, Sendable {
     /// The path of the copy with the last state.
     package let copy: String
     private let directory: String
-    private let bundle: String
 
     fileprivate init(
-        entry: String, reader: consuming HistoryReader, copy: String, directory: String, bundle: String
+        entry: String, reader: consuming HistoryReader, copy: String, directory: String
     ) {
         self.entry = entry
         self.reader = reader
         self.copy = copy
         self.directory = directory
-        self.bundle = bundle
     }
 
     /// Rebuilds a state.
@@ -28,32 +26,21 @@ package struct ExtractedHistory: ~Copyable, Sendable {
     /// - `path`: the path of the new file, which must not exist; nil for a name that contains the state.
     package func rebuild(_ state: Int, to path: String? = nil) throws(BundleError) -> String {
         let path = path ?? Path.join(directory, "\(name(of: state)).sqlite")
-        try wrapping { () throws(HistoryError) in try reader.rebuild(at: state, from: copy, to: path) }
+        try reader.rebuild(at: state, from: copy, to: path)
         return path
     }
 
     /// Changes a rebuilt file to the next state.
     package func advance(_ path: String, from state: Int) throws(BundleError) {
-        try wrapping { () throws(HistoryError) in try reader.advance(path, from: state) }
+        try reader.advance(path, from: state)
     }
 
-    /// Returns the state that a reference refers to.
     package func state(of commit: CommitReference) throws(BundleError) -> Int {
-        try wrapping { () throws(HistoryError) in try reader.state(of: commit) }
+        try reader.state(of: commit)
     }
 
     /// Returns the stem of the file name for a state: `ledger.at-2`.
     package func name(of state: Int) -> String { "\(Path.stem(of: Path.name(of: entry))).at-\(state)" }
-
-    private func wrapping<Result>(
-        _ body: () throws(HistoryError) -> Result
-    ) throws(BundleError) -> Result {
-        do {
-            return try body()
-        } catch {
-            throw BundleError(bundle, history: entry, error)
-        }
-    }
 }
 
 extension BundleReader {
@@ -87,13 +74,10 @@ extension BundleReader {
         let file = Path.join(folder, "history")
         try extract(entryNamed: copyEntry, toNewFile: copy)
         try extract(entryNamed: entry, toNewFile: file)
-        do {
-            return ExtractedHistory(
-                entry: entry, reader: try HistoryReader(path: file), copy: copy, directory: folder,
-                bundle: location.description)
-        } catch {
-            throw BundleError(location.description, history: entry, error)
-        }
+        return ExtractedHistory(
+            entry: entry,
+            reader: try HistoryReader(path: file, entry: entry, of: location.description), copy: copy,
+            directory: folder)
     }
 }
 
@@ -116,25 +100,13 @@ extension BundleMetadata.Store {
             "Its WAL had no transaction at the failure: a checkpoint had moved them into the database."
     }
 
-    /// True if the only copy contains uncommitted changes.
-    ///
-    /// The history's pages don't match it then.
+    /// True if the only copy contains uncommitted changes. The history's pages don't match it then.
     fileprivate var isCopyUncommitted: Bool {
         guard committedEntry == nil else { return false }
         return switch Snapshot.Method(rawValue: capture.method) {
         case .serialize: transactionOpen == true
         case .beforeRollback: true
         default: false
-        }
-    }
-}
-
-extension BundleError {
-    fileprivate init(_ path: String, history entry: String, _ error: HistoryError) {
-        if case .system(let failure) = error.reason {
-            self.init(path, .system(failure))
-        } else {
-            self.init(path, .history(entry, error))
         }
     }
 }

@@ -3,7 +3,6 @@ internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 internal import FailureArtifactsZip
 
-/// An open bundle.
 package struct BundleReader: Sendable {
     package let location: BundleLocation
     package let archive: ZipArchive
@@ -27,9 +26,7 @@ package struct BundleReader: Sendable {
         self.archive = archive
     }
 
-    /// Finds an entry.
-    ///
-    /// Its content is not read yet.
+    /// Finds an entry. Its content is not read yet.
     package func entry(named name: String) throws(BundleError) -> ZipEntry {
         if let entry = archive.entry(named: name) { return entry }
         throw BundleError(
@@ -52,12 +49,10 @@ package struct BundleReader: Sendable {
         }
     }
 
-    /// Copies a store to a new file.
+    /// Copies a store to a new file. Its name is the one in the bundle.
     ///
-    /// Its name is the one in the bundle.
-    ///
-    /// - `directory`: an existing directory. The file goes to a new directory in it, because copies of one
-    ///   store at several failures have the same name.
+    /// - `directory`: an existing directory. The file goes to a new directory in it, because copies of one store at
+    ///   several failures have the same name.
     package func extract(
         _ store: StoreChoice, below directory: String
     ) throws(BundleError) -> String {
@@ -94,25 +89,10 @@ extension BundleReader {
         throw BundleError(path, .noSuchStore(name, choices.map(\.name)))
     }
 
-    /// Returns the version of the SQLite that last wrote a store, such as `3.46.1`; nil if it is unknown.
-    ///
-    /// The header has it (<https://www.sqlite.org/fileformat2.html#the_database_header>). A redaction writes the copy.
-    package func writerVersion(of store: BundleMetadata.Store) -> String? {
-        guard store.redactions == nil, let entry = store.entry.flatMap(archive.entry),
-            let header = try? archive.firstBytes(100, of: entry), header.count == 100,
-            header.starts(with: DatabaseHeader.magic)
-        else { return nil }
-        let number = header.withBytes { Int($0.bigEndianUInt32(at: 96)) }
-        guard number / 1_000_000 == 3 else { return nil }
-        return "3.\(number / 1000 % 1000).\(number % 1000)"
-    }
-
     /// The maximum size of a statement log, in bytes.
     private static let statementsLimit = 64 << 20
 
-    /// Returns the last statements of a store's connections.
-    ///
-    /// Empty if the store has no log.
+    /// Returns the last statements of a store's connections. Empty if the store has no log.
     package func statements(
         of store: BundleMetadata.Store
     ) throws(BundleError) -> [StatementRecord] {
@@ -149,9 +129,8 @@ extension BundleMetadata.Store {
 }
 
 extension StatementRecord {
-    /// The innermost line in another file that called the function of ``source``; nil if unknown.
-    ///
-    /// A reader may have replaced the source by one of the callers; its own callers follow it.
+    /// The innermost line in another file that called the function of ``source``; nil if unknown. A reader may have
+    /// replaced the source by one of the callers; its own callers follow it.
     package var callerInAnotherFile: Source? {
         guard let source, let callers else { return nil }
         let outer = callers.firstIndex(of: source).map { callers[($0 + 1)...] } ?? callers[...]

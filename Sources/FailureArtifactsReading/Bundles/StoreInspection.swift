@@ -3,9 +3,8 @@ internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 extension BundleReader {
-    /// Returns the metadata with SQLite's information about each copy, which only bundles before format 1.2 have.
-    ///
-    /// A copy that can't be extracted has none.
+    /// Returns the metadata with SQLite's information about each copy, which only bundles before format 1.2 have. A
+    /// copy that can't be extracted has none.
     ///
     /// - `directory`: an existing directory for temporary files.
     package func inspectedMetadata(below directory: String) -> BundleMetadata {

@@ -2,26 +2,18 @@ internal import FailureArtifactsSQLite
 
 /// A table that is in one or both stores.
 package struct ComparedTable: Sendable {
-    /// The key that identifies a row in both stores.
-    package enum Key: Equatable, Sendable {
-        /// The rowid, if the table has no primary key or one with NULL values.
-        case rowid
-        /// The columns of the primary key.
-        case columns([String])
-    }
-
     /// The stores that have the table.
     package enum Presence: Equatable, Sendable {
         case both, onlyInA, onlyInB
-        /// Both stores have the table, but with different keys, so that rows can't be matched.
-        ///
-        /// All rows of A count as deleted, and all rows of B as inserted.
+        /// Both stores have the table, but with different keys, so that rows can't be matched. All rows of A count as
+        /// deleted, and all rows of B as inserted.
         case replaced
     }
 
     package let name: String
     package let presence: Presence
-    package let key: Key
+    /// The columns of the primary key; empty for the rowid, if the table has no key or one with NULL values.
+    package let keyColumns: [String]
     /// True if the table holds the content of a virtual table.
     package let isShadow: Bool
     /// The reason why the rows are not compared, as a clause; nil if they are compared.
@@ -37,12 +29,6 @@ package struct ComparedTable: Sendable {
     let match: RowMatch
     /// The rowids of the rows to compare; nil for all rows.
     var rowids: [Int64]?
-
-    /// The names of the key's columns; empty if the key is the rowid.
-    package var keyColumns: [String] {
-        if case .columns(let names) = key { return names }
-        return []
-    }
 }
 
 /// The method of finding a row in the other store.
@@ -86,9 +72,7 @@ package struct RowChange: Sendable {
     }
 
     package let kind: Kind
-    /// The values of the table's ``ComparedTable/keyColumns``, or the rowid.
-    ///
-    /// For an updated row, they come from A.
+    /// The values of the table's ``ComparedTable/keyColumns``, or the rowid. For an updated row, they come from A.
     package let key: [StoredValue]
     /// All columns of an inserted or deleted row; the changed columns of an updated row.
     package let cells: [Cell]
@@ -100,7 +84,6 @@ package struct RowChange: Sendable {
     }
 }
 
-/// The numbers of rows that differ.
 package struct RowCounts: Equatable, Sendable {
     package var inserted: Int64 = 0
     package var updated: Int64 = 0

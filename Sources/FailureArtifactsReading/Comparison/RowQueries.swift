@@ -1,9 +1,8 @@
 internal import FailureArtifactsSQLite
 
-/// The SQL that finds the differing rows of one table.
-///
-/// `a` and `b` are the table in both stores. Each query reads one side once, in storage order, and looks up
-/// each row in the other by its key. So nothing has to be sorted or kept in memory.
+/// The SQL that finds the differing rows of one table. `a` and `b` are the table in both stores. Each query reads one
+/// side once, in storage order, and looks up each row in the other by its key. So nothing has to be sorted or kept in
+/// memory.
 struct RowQueries: Sendable {
     private let table: ComparedTable
 
@@ -11,21 +10,20 @@ struct RowQueries: Sendable {
 
     // MARK: - Queries
 
-    /// The query for rows of A that are changed or missing in B.
-    ///
-    /// The first column is true if the row is missing. The rowid, if it is the key, and the columns of A
-    /// follow. For each common column there is a Boolean, true if it differs, and the value in B.
+    /// The query for rows of A that are changed or missing in B. The first column is true if the row is missing. The
+    /// rowid, if it is the key, and the columns of A follow. For each common column there is a Boolean, true if it
+    /// differs, and the value in B.
     var changedRows: String {
         var columns = [isMissing("b")] + rowidColumn("a") + values(table.columnsOfA, of: "a")
         for column in table.commonColumns {
             columns += [differ([column]), "b." + quotedIdentifier(column)]
         }
-        return select(columns, .a, where: changedCondition, twinHas: table.commonColumns)
+        return select(
+            columns, .a, where: "\(isMissing("b")) OR \(differ(table.commonColumns))",
+            twinHas: table.commonColumns)
     }
 
-    /// The query for rows of B that A doesn't have.
-    ///
-    /// Its columns are the rowid, if it is the key, and B's columns.
+    /// The query for rows of B that A doesn't have. Its columns are the rowid, if it is the key, and B's columns.
     var insertedRows: String {
         select(
             rowidColumn("b") + values(table.columnsOfB, of: "b"), .b, where: isMissing("a"),
@@ -37,26 +35,16 @@ struct RowQueries: Sendable {
         select(["count(*)"], .b, where: isMissing("a"), twinHas: table.keyColumns)
     }
 
-    /// The query for rows of B that are missing in A or have different values there.
-    var changedRowsOfB: String {
-        select(
-            rowidColumn("b") + values(table.columnsOfB, of: "b"), .b,
-            where: "\(isMissing("a")) OR \(differ(table.commonColumns))", twinHas: table.commonColumns)
-    }
-
-    /// The query for all rows of one side.
-    ///
-    /// Its columns are the rowid, if it is the key, and the side's columns.
+    /// The query for all rows of one side. Its columns are the rowid, if it is the key, and the side's columns.
     func allRows(of side: Side) -> String {
         let rowid = side == .a ? table.a?.rowidName : table.b?.rowidName
         let names = (side == .a ? table.columnsOfA : table.columnsOfB).map(quotedIdentifier)
-        let columns = (table.key == .rowid ? [rowid ?? "NULL"] : []) + names
+        let columns = (table.keyColumns.isEmpty ? [rowid ?? "NULL"] : []) + names
         return "SELECT \(columns.joined(separator: ", ")) FROM \(side.name(table)) NOT INDEXED"
     }
 
-    /// The query for the number of rows of one side.
-    ///
-    /// It counts the rows themselves, because a damaged index may have a different number.
+    /// The query for the number of rows of one side. It counts the rows themselves, because a damaged index may have
+    /// a different number.
     func count(of side: Side) -> String { "SELECT count(*) FROM \(side.name(table)) NOT INDEXED" }
 
     // MARK: - Parts
@@ -75,11 +63,9 @@ struct RowQueries: Sendable {
         }
     }
 
-    /// Builds a query that reads `side` and looks up each row in the other.
-    ///
-    /// Stores with a common past mostly have a row at the same rowid. In a table with another key, looking up
-    /// rowids is much faster. If the row at the same rowid has equal `columns`, which include the key, no
-    /// lookup by key is needed.
+    /// Builds a query that reads `side` and looks up each row in the other. Stores with a common past mostly have a
+    /// row at the same rowid. In a table with another key, looking up rowids is much faster. If the row at the same
+    /// rowid has equal `columns`, which include the key, no lookup by key is needed.
     private func select(
         _ result: [String], _ side: Side, where condition: String, twinHas columns: [String]
     ) -> String {
@@ -107,11 +93,8 @@ struct RowQueries: Sendable {
         return "\(side.alias).\(name) IN (\(rowids.map(String.init).joined(separator: ","))) AND "
     }
 
-    private var changedCondition: String { "\(isMissing("b")) OR \(differ(table.commonColumns))" }
-
-    /// Returns the hint that makes the planner look up rows.
-    ///
-    /// Statistics in the file could mislead it to scan the table for each row.
+    /// Returns the hint that makes the planner look up rows. Statistics in the file could mislead it to scan the
+    /// table for each row.
     private func lookUpHint(_ side: Side) -> String {
         switch table.match {
         case .rowid: return "NOT INDEXED"
@@ -134,9 +117,7 @@ struct RowQueries: Sendable {
         }
     }
 
-    /// Returns SQL that is true if the outer join found no row.
-    ///
-    /// The columns used for the lookup are never NULL.
+    /// Returns SQL that is true if the outer join found no row. The columns used for the lookup are never NULL.
     private func isMissing(_ alias: String) -> String {
         switch table.match {
         case .rowid(let a, let b): return "\(alias).\(Self.quoted(alias == "a" ? a : b)) IS NULL"
@@ -167,7 +148,7 @@ struct RowQueries: Sendable {
     }
 
     private func rowidColumn(_ alias: String) -> [String] {
-        guard table.key == .rowid, case .rowid(let a, let b) = table.match else { return [] }
+        guard table.keyColumns.isEmpty, case .rowid(let a, let b) = table.match else { return [] }
         return ["\(alias).\(Self.quoted(alias == "a" ? a : b))"]
     }
 
@@ -193,7 +174,7 @@ struct RowReader: Sendable {
     init(_ table: ComparedTable, valueLimit: Int) {
         self.table = table
         self.valueLimit = valueLimit
-        hasRowid = table.key == .rowid
+        hasRowid = table.keyColumns.isEmpty
         let key = table.keyColumns.map(folded)
         func places(in columns: [String]) -> [Int] {
             let names = columns.map(folded)

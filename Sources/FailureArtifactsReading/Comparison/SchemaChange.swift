@@ -37,9 +37,8 @@ package struct SchemaChange: Equatable, Sendable {
 
 extension StoreComparison {
     /// Returns the differences between the schemas: tables, indexes, views and triggers by name, and the
-    /// application's numbers in the file header.
-    ///
-    /// It leaves out the shadow tables of virtual tables and the objects that SQLite creates for itself.
+    /// application's numbers in the file header. It leaves out the shadow tables of virtual tables and the objects
+    /// that SQLite creates for itself.
     package borrowing func schemaChanges() -> [SchemaChange] {
         let parts: [SchemaChange.Subject] = [.table, .index, .view, .trigger]
         return parts.flatMap { changes(of: $0) }

@@ -2,9 +2,7 @@ package import FailureArtifactsSQLite
 internal import CFailureArtifactsSQLite
 
 extension StoreComparison {
-    /// Returns the tables of both stores, by name.
-    ///
-    /// Virtual tables are omitted; their content is in shadow tables.
+    /// Returns the tables of both stores, by name. Virtual tables are omitted; their content is in shadow tables.
     ///
     /// - `changed`: the rows that may differ; nil if all may. Tables without such rows are omitted.
     package borrowing func tables(
@@ -58,7 +56,7 @@ extension StoreComparison {
         let presence: ComparedTable.Presence =
             if shapes.1 == nil { .onlyInA } else if shapes.0 == nil { .onlyInB } else { .both }
         return ComparedTable(
-            name: shapes.1?.name ?? shapes.0?.name ?? name, presence: presence, key: .rowid,
+            name: shapes.1?.name ?? shapes.0?.name ?? name, presence: presence, keyColumns: [],
             isShadow: false, problem: problem, columnsOfA: [], columnsOfB: [], commonColumns: [],
             a: shapes.0, b: shapes.1, match: .none)
     }
@@ -95,19 +93,19 @@ extension StoreComparison {
             own = match
         }
         return ComparedTable(
-            name: shape?.name ?? "", presence: presence, key: Self.key(own, of: shape),
+            name: shape?.name ?? "", presence: presence, keyColumns: Self.key(own, of: shape),
             isShadow: (first?.isShadow ?? true) && (second?.isShadow ?? true),
             problem: nil, columnsOfA: columnsOfA, columnsOfB: columnsOfB, commonColumns: common,
             a: first, b: second, match: match ?? .none)
     }
 
-    private static func key(_ match: RowMatch?, of shape: TableShape?) -> ComparedTable.Key {
+    private static func key(_ match: RowMatch?, of shape: TableShape?) -> [String] {
         switch match {
-        case .key(let columns): return .columns(columns.map(\.name))
+        case .key(let columns): return columns.map(\.name)
         case .rowid(let a, let b):
-            if let integerKey = shape?.integerKey, integerKey == b ?? a { return .columns([integerKey]) }
-            return .rowid
-        case .some(.none), nil: return .rowid
+            if let integerKey = shape?.integerKey, integerKey == b ?? a { return [integerKey] }
+            return []
+        case .some(.none), nil: return []
         }
     }
 
@@ -168,9 +166,7 @@ extension StoreComparison {
         columns.allSatisfy { ["binary", "nocase", "rtrim"].contains(folded($0.collation)) }
     }
 
-    /// Returns the names of the readable columns.
-    ///
-    /// A generated column may need a function of the application.
+    /// Returns the names of the readable columns. A generated column may need a function of the application.
     private borrowing func readable(
         _ table: TableShape, in database: String
     ) throws(SQLiteError) -> [String] {

@@ -13,9 +13,7 @@ package struct StoreComparison: ~Copyable {
     /// A database file.
     package struct Side: Equatable, Sendable {
         package let path: String
-        /// True if no other connection uses the file and it needs no journal.
-        ///
-        /// It is read without locks then.
+        /// True if no other connection uses the file and it needs no journal. It is read without locks then.
         package let isPrivate: Bool
 
         package init(path: String, isPrivate: Bool) {
@@ -23,9 +21,8 @@ package struct StoreComparison: ~Copyable {
             self.isPrivate = isPrivate
         }
 
-        /// Describes a file that other connections may have open.
-        ///
-        /// Nil if the file doesn't start like an SQLite database.
+        /// Describes a file that other connections may have open. Nil if the file doesn't start like an SQLite
+        /// database.
         package init?(ofFile path: String) throws(SystemError) {
             let file = try File(sharing: path)
             let header = try file.bytes(20, at: 0)
@@ -46,15 +43,12 @@ package struct StoreComparison: ~Copyable {
     package let a: DatabaseSchema
     package let b: DatabaseSchema
 
-    /// Opens both files for reading and reads their schemas.
-    ///
-    /// The files are untrusted. Nothing in them is run except the expressions of generated columns, with
-    /// SQLite's built-in functions.
+    /// Opens both files for reading and reads their schemas. The files are untrusted. Nothing in them is run except
+    /// the expressions of generated columns, with SQLite's built-in functions.
     ///
     /// - `deadline`: the point in time after which all operations fail with an error that
     ///   ``SQLiteError/isInterrupted``; nil for no deadline besides the limits.
-    /// - `known`: the schema of another state of both stores. It saves reading a schema that has the same
-    ///   version.
+    /// - `known`: the schema of another state of both stores. It saves reading a schema that has the same version.
     package init(
         a: Side, b: Side, deadline: Instant? = nil, limits: UntrustedLimits = .standard,
         reusing known: DatabaseSchema? = nil
@@ -99,9 +93,8 @@ package struct StoreComparison: ~Copyable {
 }
 
 extension StoreComparison {
-    /// Visits the rows of a table that differ between the stores, and counts them.
-    ///
-    /// Changed and deleted rows come first, in A's storage order. Inserted rows follow in B's order.
+    /// Visits the rows of a table that differ between the stores, and counts them. Changed and deleted rows come
+    /// first, in A's storage order. Inserted rows follow in B's order.
     ///
     /// - `table`: one of ``tables()``. A table with a problem has no changes.
     /// - `limit`: the maximum number of rows to visit; nil for all. The other rows are only counted.
@@ -145,24 +138,15 @@ extension StoreComparison {
             }
         }
         counts.inserted = try insertedCount(table, queries, deleted: counts.deleted)
-        try forEachInsertedRow(queries, count: min(counts.inserted, left)) { row in
-            try visit { reader.wholeRow(.inserted, row) }
+        // Stop after the last one, because all further rows of B are in A.
+        var rest = min(counts.inserted, left)
+        guard rest > 0 else { return counts }
+        let inserted = try connection.prepare(queries.insertedRows)
+        while rest > 0, try inserted.step() {
+            rest -= 1
+            try body(reader.wholeRow(.inserted, inserted))
         }
         return counts
-    }
-
-    /// Visits rows that only B has.
-    borrowing func forEachInsertedRow(
-        _ queries: RowQueries, count: Int64, _ body: (borrowing Statement) throws -> Void
-    ) throws {
-        guard count > 0 else { return }
-        let inserted = try connection.prepare(queries.insertedRows)
-        // Stop after the last one, because all further rows of B are in A.
-        var left = count
-        while left > 0, try inserted.step() {
-            left -= 1
-            try body(inserted)
-        }
     }
 
     /// Counts the rows of a table that differ between the stores.
@@ -175,10 +159,9 @@ extension StoreComparison {
         }
     }
 
-    /// Returns the number of rows that only B has.
-    ///
-    /// Among all rows it needs no search, because keys are unique in a table.
-    borrowing func insertedCount(
+    /// Returns the number of rows that only B has. Among all rows it needs no search, because keys are unique in a
+    /// table.
+    private borrowing func insertedCount(
         _ table: ComparedTable, _ queries: RowQueries, deleted: Int64
     ) throws(SQLiteError) -> Int64 {
         if table.rowids != nil { return try connection.integer(of: queries.insertedCount) }

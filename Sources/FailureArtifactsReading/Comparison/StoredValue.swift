@@ -1,9 +1,7 @@
 package import FailureArtifactsSQLite
 internal import CFailureArtifactsSQLite
 
-/// A column's value, byte for byte.
-///
-/// A long one may be cut.
+/// A column's value, byte for byte. A long one may be cut.
 package struct StoredValue: Hashable, Sendable {
     /// The content in SQLite's storage classes (<https://www.sqlite.org/datatype3.html>).
     package enum Content: Hashable, Sendable {

@@ -6,11 +6,9 @@ extension Connection {
     /// The maximum growth of an untrusted store that is changed, in bytes.
     private static let growthLimit: Int64 = 256 << 20
 
-    /// Opens a private copy of an untrusted store for changing it.
-    ///
-    /// Code in the file is not run, as in ``untrusted(_:isPrivate:limits:)``: no trigger, for example. Foreign keys
-    /// are not enforced, other constraints are. The journal is in memory, so a process that ends in a transaction leaves
-    /// a damaged file.
+    /// Opens a private copy of an untrusted store for changing it. Code in the file is not run, as in
+    /// ``untrusted(_:isPrivate:limits:)``: no trigger, for example. Foreign keys are not enforced, other constraints
+    /// are. The journal is in memory, so a process that ends in a transaction leaves a damaged file.
     package static func untrustedForWriting(
         _ path: String, limits: UntrustedLimits = .standard
     ) throws(SQLiteError) -> Connection {

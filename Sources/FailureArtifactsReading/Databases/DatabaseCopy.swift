@@ -30,13 +30,6 @@ package enum DatabaseCopy {
         try run(from: input.handle, to: target)
     }
 
-    /// Creates a database without tables.
-    package static func createEmpty(at path: String, encoding: String) throws(SQLiteError) {
-        // The encoding is stored with the first table.
-        try Connection(path: path, mode: .create).execute(
-            "PRAGMA encoding = '\(encoding)'; CREATE TABLE t(a); DROP TABLE t")
-    }
-
     private static func run(from source: OpaquePointer, to target: OpaquePointer) throws(SQLiteError) {
         guard let backup = sqlite3_backup_init(target, "main", source, "main") else {
             throw SQLiteError("copy a database", handle: target)

@@ -1,6 +1,5 @@
 package import FailureArtifactsSQLite
 
-/// The schema of a database.
 package struct DatabaseSchema: Sendable {
     package typealias Object = SchemaObject
 
@@ -34,7 +33,6 @@ package struct DatabaseSchema: Sendable {
         byIdentity[Identity(type: type, name: folded(name))].map { objects[$0] }
     }
 
-    /// Reads a schema.
     package init(
         _ database: String, of connection: borrowing Connection, reusing known: DatabaseSchema? = nil
     ) throws(SQLiteError) {

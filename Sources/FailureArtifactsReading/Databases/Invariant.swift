@@ -32,7 +32,6 @@ package struct Invariant: Equatable, Sendable {
         return invariants
     }
 
-    /// The result of a check.
     package enum Result: Equatable, Sendable {
         case holds
         /// The query returned this number of rows, which is at most the limit.
@@ -43,9 +42,8 @@ package struct Invariant: Equatable, Sendable {
         case failed(String)
     }
 
-    /// Runs the query on an untrusted store, until the deadline and for at most `limit` rows.
-    ///
-    /// Without a deadline, the connection's own limits hold. `visit` receives the query at each row.
+    /// Runs the query on an untrusted store, until the deadline and for at most `limit` rows. Without a deadline, the
+    /// connection's own limits hold. `visit` receives the query at each row.
     package func check(
         _ connection: borrowing Connection, deadline: Instant? = nil, limit: Int,
         _ visit: (borrowing Statement) -> Void = { _ in }
@@ -84,7 +82,6 @@ package struct InvariantResults {
 
     package init() {}
 
-    /// Adds a result.
     package mutating func add(_ result: Invariant.Result, of invariant: Invariant, in store: String) {
         switch result {
         case .holds, .broken: checked.insert(invariant.name)
@@ -95,9 +92,8 @@ package struct InvariantResults {
         }
     }
 
-    /// The invariants that were not checked: those that failed, and those for whose tables there is no store.
-    ///
-    /// The store is nil for an invariant that applies to no store. The text is a full sentence.
+    /// The invariants that were not checked: those that failed, and those for whose tables there is no store. The
+    /// store is nil for an invariant that applies to no store. The text is a full sentence.
     package var notChecked: [(invariant: Invariant, store: String?, text: String)] {
         var seen: Set<String> = []
         return failures.map { invariant, store, reason in

@@ -1,14 +1,12 @@
 internal import CFailureArtifactsSQLite
 package import FailureArtifactsSQLite
 
-/// The tables and columns that a statement reads, as SQLite's authorizer reports them while it compiles the
-/// statement (<https://www.sqlite.org/c3ref/set_authorizer.html>).
-///
-/// Names are folded. Tables of views and of triggers count like those that the statement names.
+/// The tables and columns that a statement reads, as SQLite's authorizer reports them while it compiles the statement
+/// (<https://www.sqlite.org/c3ref/set_authorizer.html>). Names are folded. Tables of views and of triggers count like
+/// those that the statement names.
 package struct StatementAccess: Sendable, Equatable {
     /// The columns that are read, by table; no columns if only the number of rows matters.
     package private(set) var reads: [String: Set<String>] = [:]
-    /// The functions that are called.
     package private(set) var functions: Set<String> = []
 
     /// Compiles a statement.

@@ -1,9 +1,8 @@
 internal import CFailureArtifactsSQLite
 package import FailureArtifactsSQLite
 
-/// A number of steps of SQLite's virtual machine that connections may use together.
-///
-/// Unlike a time limit, it has the same effect on every machine.
+/// A number of steps of SQLite's virtual machine that connections may use together. Unlike a time limit, it has the
+/// same effect on every machine.
 package final class StepBudget {
     /// The number of steps between two calls of the progress handler.
     private static let interval: CInt = 1000
@@ -22,9 +21,8 @@ package final class StepBudget {
     /// True if no steps are left.
     package var isUsedUp: Bool { left.pointee <= 0 }
 
-    /// Interrupts the connection's statements once no steps are left.
-    ///
-    /// They fail with an error whose ``SQLiteError/isInterrupted`` is true.
+    /// Interrupts the connection's statements once no steps are left. They fail with an error whose
+    /// ``SQLiteError/isInterrupted`` is true.
     ///
     /// - `connection`: a connection that is closed before this object ends. It has no other limit of time.
     package func limit(_ connection: borrowing Connection) {

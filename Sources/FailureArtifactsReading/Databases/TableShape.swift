@@ -15,7 +15,6 @@ package struct TableShape: Equatable, Sendable {
         /// The declared type: `TEXT`, `VARCHAR(20)`, or an empty string.
         package let type: String
         package let isNotNull: Bool
-        /// The expression of `DEFAULT`.
         package let defaultValue: String?
         /// The position in the primary key, from 1; 0 for other columns.
         package let keyPosition: Int64
@@ -79,9 +78,8 @@ package enum Affinity: Equatable, Sendable {
     }
 }
 
-/// Reads the structures of tables from the schema of one database.
-///
-/// `PRAGMA table_list` would report more, but it also compiles every view, and a forged view can take hours.
+/// Reads the structures of tables from the schema of one database. `PRAGMA table_list` would report more, but it also
+/// compiles every view, and a forged view can take hours.
 struct TableShapeReader {
     private let database: String
     /// The folded names of the virtual tables.
@@ -101,7 +99,6 @@ struct TableShapeReader {
         self.shadowTables = shadowTables
     }
 
-    /// Returns the structure of a table.
     func shape(
         of table: String, in connection: borrowing Connection
     ) throws(SQLiteError) -> TableShape {
@@ -162,7 +159,6 @@ struct TableShapeReader {
         return columns
     }
 
-    /// Returns the key's columns with the collations of the key's index.
     private func keyColumns(
         _ declared: [TableShape.Column], index: String?, _ isWithoutRowid: Bool,
         in connection: borrowing Connection

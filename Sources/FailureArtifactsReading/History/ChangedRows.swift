@@ -1,9 +1,8 @@
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
-/// The rows that may differ between two states of a store, derived from the pages that may differ.
-///
-/// If a transaction wrote only a few pages, this saves comparing whole tables.
+/// The rows that may differ between two states of a store, derived from the pages that may differ. If a transaction
+/// wrote only a few pages, this saves comparing whole tables.
 package struct ChangedRows: Sendable {
     /// A set of a table's rows.
     package enum Extent: Equatable, Sendable {
@@ -54,9 +53,7 @@ package struct ChangedRows: Sendable {
         }
     }
 
-    /// Compares the B-trees of two states.
-    ///
-    /// If a structure is unknown, all rows may differ.
+    /// Compares the B-trees of two states. If a structure is unknown, all rows may differ.
     package init(
         from old: (path: String, trees: Trees), to new: (path: String, trees: Trees), pages: Set<UInt32>
     ) {
@@ -83,9 +80,8 @@ package struct ChangedRows: Sendable {
         }
     }
 
-    /// Adds the rows of leaves that changed, or that only one state's table contains.
-    ///
-    /// False if the rows can't be listed.
+    /// Adds the rows of leaves that changed, or that only one state's table contains. False if the rows can't be
+    /// listed.
     private static func collect(
         _ rowids: inout Set<Int64>, from file: borrowing BTreePages, _ tree: BTreePages.Tree,
         beside other: BTreePages.Tree, _ pages: Set<UInt32>

@@ -1,11 +1,8 @@
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
-/// An open history file.
-///
-/// Its content is untrusted.
-///
-/// The index is in memory and takes at most 1/129 of the file's size. Pages are read on demand.
+/// An open history file. Its content is untrusted. The index is in memory and takes at most 1/129 of the file's size.
+/// Pages are read on demand.
 package struct HistoryReader: ~Copyable, Sendable {
     package struct Transaction: Sendable, Equatable {
         /// The size of the database after the transaction, in pages.
@@ -17,6 +14,7 @@ package struct HistoryReader: ~Copyable, Sendable {
     }
 
     private let file: File
+    private let source: HistorySource
     private let layout: HistoryLayout
     /// The pages of state 0 that have images.
     private let initialPages: [UInt32]
@@ -25,28 +23,31 @@ package struct HistoryReader: ~Copyable, Sendable {
 
     /// The page size, in bytes.
     package var pageSize: Int { layout.pageSize }
-    package var path: String { file.path }
 
     /// Opens a history file and reads its index.
-    package init(path: String) throws(HistoryError) {
-        let file = try HistoryError.wrapping { () throws(SystemError) in try File(reading: path) }
-        let size = try HistoryError.wrapping { () throws(SystemError) in try file.size() }
-        let header = try Self.read(file, count: HistoryLayout.headerSize, at: 0)
-        let layout = try Self.layout(header, fileSize: size, path: path)
+    ///
+    /// - `entry` and `bundle`: the names for errors; the file's path by default.
+    package init(path: String, entry: String? = nil, of bundle: String? = nil) throws(BundleError) {
+        let source = HistorySource(entry: entry ?? path, bundle: bundle ?? path)
+        let file = try source.reading { () throws(SystemError) in try File(reading: path) }
+        let size = try source.reading { () throws(SystemError) in try file.size() }
+        let header = try Self.read(file, source, count: HistoryLayout.headerSize, at: 0)
+        let layout = try Self.layout(header, fileSize: size, source)
         let initialPages = HistoryLayout.numbers(
             in: try Self.read(
-                file, count: 4 * layout.initialPageCount, at: UInt64(HistoryLayout.headerSize)))
+                file, source, count: 4 * layout.initialPageCount, at: UInt64(HistoryLayout.headerSize)))
         let sizes = HistoryLayout.numbers(
-            in: try Self.read(file, count: 8 * layout.transactionCount, at: layout.transactionsOffset))
+            in: try Self.read(
+                file, source, count: 8 * layout.transactionCount, at: layout.transactionsOffset))
         let pages = HistoryLayout.numbers(
-            in: try Self.read(file, count: 4 * layout.changedPageCount, at: layout.changedPagesOffset))
+            in: try Self.read(
+                file, source, count: 4 * layout.changedPageCount, at: layout.changedPagesOffset))
         let transactions = try Self.transactions(
-            sizes, pages, firstImage: initialPages.count, path: path)
+            sizes, pages, firstImage: initialPages.count, source)
         var seen: Set<UInt32> = []
         for page in initialPages {
             guard page > 0, page <= layout.initialSize, seen.insert(page).inserted else {
-                throw HistoryError(
-                    path, .damaged("page \(page) of state 0 is out of range or listed twice"))
+                throw source.damaged("page \(page) of state 0 is out of range or listed twice")
             }
         }
         // The pages of a state beyond the last state's size need images. Without this check, a file of a few
@@ -56,30 +57,32 @@ package struct HistoryReader: ~Copyable, Sendable {
         let largest = UInt64(transactions.last?.databaseSize ?? 0) + images + 1
         for (state, size) in ([layout.initialSize] + transactions.map(\.databaseSize)).enumerated()
         where UInt64(size) > largest {
-            throw HistoryError(
-                path, .damaged("state \(state) has \(size) pages, and most of them have no image"))
+            throw source.damaged("state \(state) has \(size) pages, and most of them have no image")
         }
         self.file = file
+        self.source = source
         self.layout = layout
         self.initialPages = initialPages
         self.transactions = transactions
     }
 
     private static func layout(
-        _ header: [UInt8], fileSize: UInt64, path: String
-    ) throws(HistoryError) -> HistoryLayout {
+        _ header: [UInt8], fileSize: UInt64, _ source: HistorySource
+    ) throws(BundleError) -> HistoryLayout {
         guard header.starts(with: HistoryLayout.magic) else {
-            throw HistoryError(path, .damaged("it does not start with 'WAL-hist'"))
+            throw source.damaged("it does not start with 'WAL-hist'")
         }
         let numbers = HistoryLayout.numbers(in: header)
         guard numbers[2] == HistoryLayout.version else {
             guard numbers[2] > HistoryLayout.version else {
-                throw HistoryError(path, .damaged("its format version is \(numbers[2])"))
+                throw source.damaged("its format version is \(numbers[2])")
             }
-            throw HistoryError(path, .newerVersion(numbers[2]))
+            throw source.error(
+                "has format version \(numbers[2]), and this reads version \(HistoryLayout.version): use a newer "
+                    + "failure-artifacts")
         }
         guard isPageSize(numbers[3]) else {
-            throw HistoryError(path, .damaged("\(numbers[3]) is not a page size"))
+            throw source.damaged("\(numbers[3]) is not a page size")
         }
         let initialPages = UInt64(numbers[6]) | UInt64(numbers[7]) << 32
         let changedPages = UInt64(numbers[8]) | UInt64(numbers[9]) << 32
@@ -87,31 +90,30 @@ package struct HistoryReader: ~Copyable, Sendable {
         guard numbers[5] > 0, UInt64(numbers[5]) <= fileSize, initialPages <= fileSize,
             changedPages <= fileSize, fileSize < 1 << 48
         else {
-            throw HistoryError(path, .damaged("its counts contradict its size"))
+            throw source.damaged("its counts contradict its size")
         }
         let layout = HistoryLayout(
             pageSize: Int(numbers[3]), initialSize: numbers[4], transactionCount: Int(numbers[5]),
             initialPageCount: Int(initialPages), changedPageCount: Int(changedPages))
         guard layout.fileSize == fileSize else {
-            throw HistoryError(
-                path, .damaged("it has \(fileSize) bytes, but its counts require \(layout.fileSize)"))
+            throw source.damaged("it has \(fileSize) bytes, but its counts require \(layout.fileSize)")
         }
         return layout
     }
 
     private static func transactions(
-        _ sizes: [UInt32], _ pages: [UInt32], firstImage: Int, path: String
-    ) throws(HistoryError) -> [Transaction] {
+        _ sizes: [UInt32], _ pages: [UInt32], firstImage: Int, _ source: HistorySource
+    ) throws(BundleError) -> [Transaction] {
         var transactions: [Transaction] = []
         var start = 0
         for index in stride(from: 0, to: sizes.count, by: 2) {
             let count = Int(sizes[index + 1])
             guard count > 0, count <= pages.count - start, sizes[index] > 0 else {
-                throw HistoryError(path, .damaged("transaction \(index / 2 + 1) has a wrong size"))
+                throw source.damaged("transaction \(index / 2 + 1) has a wrong size")
             }
             let written = Array(pages[start..<(start + count)])
             guard !written.contains(0), Set(written).count == count else {
-                throw HistoryError(path, .damaged("transaction \(index / 2 + 1) has a page twice"))
+                throw source.damaged("transaction \(index / 2 + 1) has a page twice")
             }
             transactions.append(
                 Transaction(
@@ -119,37 +121,28 @@ package struct HistoryReader: ~Copyable, Sendable {
             start += count
         }
         guard start == pages.count else {
-            throw HistoryError(path, .damaged("\(pages.count - start) pages belong to no transaction"))
+            throw source.damaged("\(pages.count - start) pages belong to no transaction")
         }
         return transactions
     }
 
     private static func read(
-        _ file: borrowing File, count: Int, at offset: UInt64
-    ) throws(HistoryError) -> [UInt8] {
-        var bytes = [UInt8](repeating: 0, count: count)
-        let done: Int
-        do {
-            done = try bytes.withMutableBytes { (buffer) throws(SystemError) in
-                try file.read(into: buffer, at: offset)
-            }
-        } catch {
-            throw HistoryError(file.path, .system(error))
+        _ file: borrowing File, _ source: HistorySource, count: Int, at offset: UInt64
+    ) throws(BundleError) -> [UInt8] {
+        let bytes = try source.reading { () throws(SystemError) in
+            try file.bytes(count, at: offset)
         }
-        guard done == count else { throw HistoryError(file.path, .damaged("it ends too early")) }
+        guard bytes.count == count else { throw source.damaged("it ends too early") }
         return bytes
     }
 
     func readImage(
         _ index: Int, into buffer: UnsafeMutableRawBufferPointer
-    ) throws(HistoryError) {
-        let count: Int
-        do {
-            count = try file.read(into: buffer, at: layout.offset(ofImage: index))
-        } catch {
-            throw HistoryError(path, .system(error))
+    ) throws(BundleError) {
+        let count = try source.reading { () throws(SystemError) in
+            try file.read(into: buffer, at: layout.offset(ofImage: index))
         }
-        guard count == buffer.count else { throw HistoryError(path, .damaged("it ends too early")) }
+        guard count == buffer.count else { throw source.damaged("it ends too early") }
     }
 
     /// Returns the size of a state, in pages.
@@ -157,16 +150,16 @@ package struct HistoryReader: ~Copyable, Sendable {
         state == 0 ? layout.initialSize : transactions[state - 1].databaseSize
     }
 
-    /// Returns the state that a reference refers to.
-    package func state(of commit: CommitReference) throws(HistoryError) -> Int {
+    package func state(of commit: CommitReference) throws(BundleError) -> Int {
         guard let state = commit.state(of: transactions.count) else {
-            throw HistoryError(path, .noSuchCommit(commit, transactions.count))
+            throw BundleError(
+                source.bundle, .noSuchCommit(source.entry, commit, transactions.count))
         }
         return state
     }
 
     /// Returns a state's image for each page that may differ from the last state.
-    func images(of state: Int) throws(HistoryError) -> [UInt32: Int] {
+    func images(of state: Int) throws(BundleError) -> [UInt32: Int] {
         var images: [UInt32: Int] = [:]
         for (index, page) in initialPages.enumerated() { images[page] = index }
         for transaction in transactions[..<state] {
@@ -177,7 +170,7 @@ package struct HistoryReader: ~Copyable, Sendable {
         let size = databaseSize(of: state)
         for transaction in transactions[state...] {
             for page in transaction.pages where page <= size && images[page] == nil {
-                throw HistoryError(path, .damaged("page \(page) has no image for state \(state)"))
+                throw source.damaged("page \(page) has no image for state \(state)")
             }
         }
         return images.filter { $0.key <= size }
@@ -202,17 +195,19 @@ extension HistoryReader {
     /// - `path`: the path of the new file, which must not exist. The file needs no other file beside it.
     package func rebuild(
         at state: Int, from copy: String, to path: String
-    ) throws(HistoryError) {
+    ) throws(BundleError) {
         guard (0...transactions.count).contains(state) else {
-            throw HistoryError(self.path, .noSuchCommit(CommitReference(state), transactions.count))
+            throw BundleError(
+                source.bundle,
+                .noSuchCommit(source.entry, CommitReference(state), transactions.count))
         }
         try checkCopy(copy)
         let images = state == transactions.count ? [:] : try images(of: state)
         try checkPages(images, in: state)
-        try HistoryError.wrapping { () throws(SystemError) in
+        try source.reading { () throws(SystemError) in
             try FileSystem.copy(copy, toNewFile: path)
         }
-        do throws(HistoryError) {
+        do throws(BundleError) {
             try write(images, databaseSize: databaseSize(of: state), to: path)
         } catch {
             try? FileSystem.remove(path)
@@ -220,12 +215,10 @@ extension HistoryReader {
         }
     }
 
-    /// Changes a rebuilt file to the next state.
-    ///
-    /// This is cheaper than rebuilding that state.
+    /// Changes a rebuilt file to the next state. This is cheaper than rebuilding that state.
     ///
     /// - `state`: the file's state, which must not be the last one.
-    package func advance(_ path: String, from state: Int) throws(HistoryError) {
+    package func advance(_ path: String, from state: Int) throws(BundleError) {
         let transaction = transactions[state]
         var images: [UInt32: Int] = [:]
         for (index, page) in transaction.pages.enumerated() where page <= transaction.databaseSize {
@@ -235,19 +228,19 @@ extension HistoryReader {
     }
 
     /// Checks that the copy can be the last state, by its size.
-    private func checkCopy(_ copy: String) throws(HistoryError) {
+    private func checkCopy(_ copy: String) throws(BundleError) {
         let size = UInt64(pageSize) * UInt64(databaseSize(of: transactions.count))
-        let found = try HistoryError.wrapping { () throws(SystemError) in
+        let found = try source.reading { () throws(SystemError) in
             try File(reading: copy).size()
         }
         guard found == size else {
-            throw HistoryError(
-                path, .foreignCopy("it is for one of \(size) bytes, and '\(copy)' has \(found)"))
+            throw source.error(
+                "belongs to another copy of the store: it is for one of \(size) bytes, and '\(copy)' has \(found)")
         }
     }
 
     /// Checks that every page of a state has an image or is in the copy.
-    private func checkPages(_ images: [UInt32: Int], in state: Int) throws(HistoryError) {
+    private func checkPages(_ images: [UInt32: Int], in state: Int) throws(BundleError) {
         let copied = databaseSize(of: transactions.count)
         let size = databaseSize(of: state)
         guard size > copied else { return }
@@ -257,18 +250,18 @@ extension HistoryReader {
         let hasLockBytes = (copied + 1...size).contains(lockBytePage) && images[lockBytePage] == nil
         let present = images.keys.count { $0 > copied } + (hasLockBytes ? 1 : 0)
         guard present == Int(size - copied) else {
-            throw HistoryError(path, .damaged("pages after \(copied) have no image for state \(state)"))
+            throw source.damaged("pages after \(copied) have no image for state \(state)")
         }
     }
 
     private func write(
         _ images: [UInt32: Int], databaseSize: UInt32, to path: String
-    ) throws(HistoryError) {
+    ) throws(BundleError) {
         do {
             let file = try File(updating: path)
             var page = [UInt8](repeating: 0, count: pageSize)
             for (number, image) in images.sorted(by: { $0.value < $1.value }) {
-                try page.withMutableBytes { (buffer) throws(HistoryError) in
+                try page.withMutableBytes { (buffer) throws(BundleError) in
                     try readImage(image, into: buffer)
                 }
                 try page.withBytes { (buffer) throws(SystemError) in
@@ -282,12 +275,70 @@ extension HistoryReader {
                 try [1, 1].withBytes { (buffer) throws(SystemError) in try file.write(buffer, at: 18) }
             }
             try file.close()
-        } catch let error as HistoryError {
-            throw error
         } catch let error as SystemError {
-            throw HistoryError(path, .system(error))
+            throw BundleError(source.bundle, .system(error))
         } catch {
-            throw HistoryError(path, .damaged("\(error)"))
+            throw error as? BundleError ?? source.damaged("\(error)")
         }
+    }
+}
+
+/// The names of a history for errors.
+private struct HistorySource {
+    let entry: String
+    let bundle: String
+
+    func damaged(_ clause: String) -> BundleError { error("is damaged: \(clause)") }
+
+    func error(_ clause: String) -> BundleError { BundleError(bundle, .badHistory(entry, clause)) }
+
+    func reading<Result: ~Copyable>(
+        _ body: () throws(SystemError) -> Result
+    ) throws(BundleError) -> Result {
+        do {
+            return try body()
+        } catch {
+            throw BundleError(bundle, .system(error))
+        }
+    }
+}
+
+/// A commit as the option `--at` names it. `0` is the state before the first transaction of a history, and `N` is the
+/// state after the Nth. Negative numbers count from the end: `-1`, or `last`, is the state at the failure, and `-2`
+/// is one transaction earlier.
+package struct CommitReference: Equatable, Sendable, CustomStringConvertible {
+    package static let last = CommitReference(number: -1, description: "last")
+
+    private let number: Int
+    package let description: String
+
+    private init(number: Int, description: String) {
+        self.number = number
+        self.description = description
+    }
+
+    /// Creates a reference to the state after a number of transactions; a negative number counts as 0.
+    package init(_ number: Int) {
+        self.init(number: max(number, 0), description: String(max(number, 0)))
+    }
+
+    /// Reads `0`, `3`, `-1` or `last`; nil for anything else.
+    package init?(_ text: String) {
+        if text == "last" {
+            self = .last
+            return
+        }
+        let digits = text.hasPrefix("-") ? text.dropFirst() : text[...]
+        guard !digits.isEmpty,
+            digits.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
+            let number = Int(text), number != 0 || digits.count == text.count
+        else { return nil }
+        self.init(number: number, description: text)
+    }
+
+    /// Returns the number of the state in a history. Nil if the history has no such state.
+    package func state(of transactions: Int) -> Int? {
+        let state = number < 0 ? transactions + 1 + number : number
+        return (0...max(transactions, 0)).contains(state) ? state : nil
     }
 }

@@ -42,7 +42,7 @@ extension FailureDetail {
         omittedStores = max(0, metadata.stores.count - limits.stores)
         let choices = metadata.storeChoices
         for store in metadata.stores.prefix(limits.stores) {
-            var detail = StoreDetail(store, sqlite: bundle.writerVersion(of: store))
+            var detail = StoreDetail(store)
             let choice = choices.first { !$0.isCommitted && $0.name == store.name }
             if let known = evidence?.stores.first(where: { $0.name == store.name }) {
                 detail.read(known.path, known, rows)

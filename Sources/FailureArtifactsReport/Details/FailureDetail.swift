@@ -35,29 +35,23 @@ enum AttachmentPreview: Sendable {
     case picture(String)
 }
 
-/// A store of a failure.
 struct StoreDetail: Sendable {
     let store: BundleMetadata.Store
     var tables: [TableDetail] = []
     var omittedTables = 0
     /// The transactions, oldest first, and the changes that were not committed.
     var steps: [StepDetail] = []
-    /// The number of transactions in the history.
     var transactionCount = 0
     /// The statements on the store's connections, oldest first.
     var statements: [StatementRecord] = []
     var notes: [String] = []
     /// Nil if the store was not created by Core Data.
     var coreData: CoreDataStore?
-    /// The version of the SQLite that last wrote the store; nil if it isn't known.
-    let sqlite: String?
 
-    init(_ store: BundleMetadata.Store, sqlite: String? = nil) {
+    init(_ store: BundleMetadata.Store) {
         self.store = store
-        self.sqlite = sqlite
     }
 
-    /// Returns the statements of a step.
     func statements(of step: StepDetail) -> [StatementRecord] { step.statements.map { statements[$0] } }
 }
 
@@ -87,9 +81,7 @@ struct TableDetail: Sendable {
     /// The number of rows in the store; a lower bound if `isExact` is false.
     var count: Int64 = 0
     var isExact = true
-    /// The rows as JSON arrays of ``CellJSON``.
-    ///
-    /// They begin with the rowid if ``keys`` is nil.
+    /// The rows as JSON arrays of ``CellJSON``. They begin with the rowid if ``keys`` is nil.
     var rows: [String] = []
     var shownColumns = 0
     /// The reason why the rows could not be read, as a clause.
@@ -114,14 +106,12 @@ struct StepDetail: Sendable {
 /// The differences between two states of a store.
 struct ChangeDetail: Sendable {
     struct Table: Sendable {
-        /// The displayed name.
         let name: String
         /// The name in the store.
         var source: String
         /// The columns of the key; empty for the rowid.
         var keyColumns: [String] = []
         var counts: RowCounts
-        /// The first changed rows.
         var rows: [RowChange] = []
         var problem: String?
     }

@@ -36,9 +36,7 @@ package struct ReportLimits: Sendable {
     var tables = 200
     /// The maximum number of statements of a store whose history isn't read.
     var statements = 100
-    /// The maximum size, in bytes, of a copy whose tables are read.
-    ///
-    /// A larger copy is described by its metadata only.
+    /// The maximum size, in bytes, of a copy whose tables are read. A larger copy is described by its metadata only.
     var storeBytes: UInt64
     /// The maximum size, in bytes, of a copy whose history and other changes are read.
     var historyStoreBytes: UInt64
@@ -69,16 +67,13 @@ package struct ReportLimits: Sendable {
     }
 }
 
-/// The bytes and the time that are left for the tables of one cause.
-///
-/// It is an object, because all functions that read a part share it. Only one thread uses it.
+/// The bytes and the time that are left for the tables of one cause. It is an object, because all functions that read
+/// a part share it. Only one thread uses it.
 final class ReadingBudget {
     let limits: ReportLimits
     /// The bytes of values that are left.
     var bytes: Int
-    /// The time at which reading stops.
-    ///
-    /// The parts that are missing then are noted.
+    /// The time at which reading stops. The parts that are missing then are noted.
     var deadline: Instant
 
     init(_ limits: ReportLimits, bytes: Int) {

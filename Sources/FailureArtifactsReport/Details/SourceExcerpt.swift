@@ -15,10 +15,9 @@ struct SourceExcerpt: Sendable {
     /// The number of the assertion's line.
     let line: Int
 
-    /// Reads the lines around a failure.
-    ///
-    /// A bundle can name any file. Only Swift files below the working directory are read, and only if they are older
-    /// than the failure, because the lines of a file that has changed since may be others.
+    /// Reads the lines around a failure. A bundle can name any file. Only Swift files below the working directory are
+    /// read, and only if they are older than the failure, because the lines of a file that has changed since may be
+    /// others.
     init?(_ failure: BundleMetadata.Failure, below directory: String) {
         guard let file = failure.file, let line = failure.line, line > 0, file.hasSuffix(".swift"),
             let root = FileSystem.realPath(of: directory),

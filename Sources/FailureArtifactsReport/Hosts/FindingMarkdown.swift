@@ -3,9 +3,8 @@ internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsSystem
 
-/// Findings as Markdown for a coding agent.
-///
-/// All text from the bundle is inside code spans and fenced blocks that it can't close.
+/// Findings as Markdown for a coding agent. All text from the bundle is inside code spans and fenced blocks that it
+/// can't close.
 package struct FindingMarkdown {
     /// The default maximum length, in bytes: about 2,000 tokens of at least three bytes.
     package static let standardBytes = 6000
@@ -19,7 +18,6 @@ package struct FindingMarkdown {
     private let path: String
     private let limit: Int
 
-    /// Creates the text.
     package init(
         _ explanation: Explanation, count: Int, path: String, maximumBytes: Int = Self.standardBytes
     ) {
@@ -29,7 +27,6 @@ package struct FindingMarkdown {
         limit = maximumBytes
     }
 
-    /// The text.
     package var text: String {
         var text = """
             # Failure of \(Markdown.code(SafeText.line(explanation.test.title).abridged(toBytes: 160)))

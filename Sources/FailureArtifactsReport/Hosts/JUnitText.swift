@@ -125,9 +125,8 @@ package struct JUnitText: WrittenText {
     }
 }
 
-/// Text in XML 1.0.
-///
-/// Characters that XML [does not have](https://www.w3.org/TR/xml/#charsets), even as references, become `\u{…}`.
+/// Text in XML 1.0. Characters that XML [does not have](https://www.w3.org/TR/xml/#charsets), even as references,
+/// become `\u{…}`.
 enum XMLText {
     /// Returns text for use between two tags.
     static func content(_ text: String) -> String { escaped(text, inAttribute: false) }
@@ -167,9 +166,7 @@ enum XMLText {
         return HostCommand.disarmed(result) { "&#\($0.value);" }
     }
 
-    /// True if XML allows the character.
-    ///
-    /// Tabs and line ends are handled above; surrogates are not scalars.
+    /// True if XML allows the character. Tabs and line ends are handled above; surrogates are not scalars.
     private static func isAllowed(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0..<0x20, 0xFFFE, 0xFFFF: false

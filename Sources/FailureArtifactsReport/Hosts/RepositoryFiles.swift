@@ -1,18 +1,16 @@
 internal import FailureArtifactsSystem
 
-/// The source files of a checkout, for the paths that a code host expects.
-///
-/// Tests name files by absolute paths, statements by paths relative to their package, and fatal errors by the module and
-/// the file's name (`#fileID`). A package may be in a subdirectory of its repository.
+/// The source files of a checkout, for the paths that a code host expects. Tests name files by absolute paths,
+/// statements by paths relative to their package, and fatal errors by the module and the file's name (`#fileID`). A
+/// package may be in a subdirectory of its repository.
 package struct RepositoryFiles {
     /// The checkout's directory, with a slash at its end; nil if it is unknown.
     private let root: String?
     /// The directories that may have a package.
     private let packages: [String]
 
-    ///
-    /// - `root`: the absolute path of the directory in which the repository is checked out; nil or empty if it
-    ///   is unknown.
+    /// - `root`: the absolute path of the directory in which the repository is checked out; nil or empty if it is
+    ///   unknown.
     /// - `package`: the absolute path of a directory that may have the package; nil if it is unknown.
     package init(root: String?, package: String? = nil) {
         let root = root.flatMap { $0.isEmpty ? nil : $0.hasSuffix("/") ? $0 : $0 + "/" }
@@ -29,9 +27,8 @@ package struct RepositoryFiles {
         self.packages = packages
     }
 
-    /// Returns the path of a file in the repository.
-    ///
-    /// Nil if an absolute path is outside of it, or if no package has the file.
+    /// Returns the path of a file in the repository. Nil if an absolute path is outside of it, or if no package has
+    /// the file.
     package func path(of file: String) -> String? {
         guard let root, file != "<EXPR>" else { return nil }
         if file.hasPrefix("/") { return below(root, file) }

@@ -3,9 +3,8 @@ internal import FailureArtifactsBundle
 
 /// Links to a line of a source file on the CI's code host, at the commit that was tested.
 enum SourceLink {
-    /// Returns the address of a failure's line.
-    ///
-    /// Nil if the host, the commit or the path in the repository is not known.
+    /// Returns the address of a failure's line. Nil if the host, the commit or the path in the repository is not
+    /// known.
     static func url(file: String, line: Int?, variables: [String: String]) -> String? {
         guard let place = place(variables), let path = relative(file, in: place) else {
             return nil

@@ -2,14 +2,11 @@ package import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 package import FailureArtifactsSystem
 
-/// Failures as Markdown, for the page that a CI shows of a run.
-///
-/// The first failures are described, and the rest is counted. So the text fits, however many failures there are.
+/// Failures as Markdown, for the page that a CI shows of a run. The first failures are described, and the rest is
+/// counted. So the text fits, however many failures there are.
 package struct SummaryMarkdown {
-    /// The maximum number of bytes that GitHub accepts from a step.
-    ///
-    /// Beyond it, GitHub
-    /// [shows nothing](https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands).
+    /// The maximum number of bytes that GitHub accepts from a step. Beyond it, GitHub [shows
+    /// nothing](https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands).
     static let byteLimit = 1 << 20
     /// The maximum number of failures that are described.
     private static let fullLimit = 100
@@ -92,7 +89,6 @@ package struct SummaryMarkdown {
         return text + Markdown.block(bundle.explainCommand)
     }
 
-    /// Returns a failure in one line.
     private static func line(_ failure: ReportedFailure) -> String {
         "- " + failure.heading(Markdown.code) + message(of: failure.first)
     }
@@ -193,9 +189,7 @@ package struct BundleDownload {
         directory = Path.directory(of: bundle.portablePath)
     }
 
-    /// Returns a full sentence.
-    ///
-    /// Once it was followed, the commands for the bundles work.
+    /// Returns a full sentence. Once it was followed, the commands for the bundles work.
     package func sentence(_ code: (String) -> String = { SafeText.line($0) }) -> String {
         if let run = variables["GITHUB_RUN_ID"] {
             var command = "gh run download \(ShellWord.quoted(run))"
@@ -219,17 +213,13 @@ package struct BundleDownload {
 }
 
 extension ReportedBundle {
-    /// The path in the working directory.
-    ///
-    /// A directory that is elsewhere has its name alone on another machine.
+    /// The path in the working directory. A directory that is elsewhere has its name alone on another machine.
     fileprivate var portablePath: String {
         guard path.hasPrefix("/"), !variables.isEmpty else { return path }
         return Path.join(Path.name(of: Path.directory(of: path)), Path.name(of: path))
     }
 
-    /// The command that explains the bundle.
-    ///
-    /// On a CI, it is for a machine to which the bundle was downloaded.
+    /// The command that explains the bundle. On a CI, it is for a machine to which the bundle was downloaded.
     package var explainCommand: String {
         let path = ToolCommand().shortened(portablePath)
         return "failure-artifacts explain " + ShellWord.quoted(path)

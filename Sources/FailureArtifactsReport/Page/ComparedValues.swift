@@ -8,9 +8,8 @@ struct ComparedValues {
     let actual: String
     let expected: String
 
-    /// Reads the values of `XCTAssertEqual` and of `#expect(a == b)`; nil for another message.
-    ///
-    /// By convention, the expected value is the second argument, or the literal of two operands.
+    /// Reads the values of `XCTAssertEqual` and of `#expect(a == b)`; nil for another message. By convention, the
+    /// expected value is the second argument, or the literal of two operands.
     init?(_ message: String) {
         guard let operands = FailureMessage.operands(of: message), let right = operands.right,
             message.contains("XCTAssertEqual failed") || message.contains(" == ")

@@ -4,10 +4,8 @@ internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsSystem
 
-/// Blocks of data that the page's script unpacks when they are needed.
-///
-/// A block is JSON, compressed as zlib data (RFC 1950) and encoded in Base64 (RFC 4648), in a `script` element that
-/// the browser doesn't run.
+/// Blocks of data that the page's script unpacks when they are needed. A block is JSON, compressed as zlib data (RFC
+/// 1950) and encoded in Base64 (RFC 4648), in a `script` element that the browser doesn't run.
 struct DataBlocks {
     private let prefix: String
     /// The bytes that are left.
@@ -22,9 +20,7 @@ struct DataBlocks {
         left = limit
     }
 
-    /// Adds a block.
-    ///
-    /// Nil if there is no space for it.
+    /// Adds a block. Nil if there is no space for it.
     ///
     /// - `reserve`: the bytes that other blocks need; nil to add the block even if there is no space.
     mutating func add(_ json: String, leaving reserve: Int? = 0) -> String? {
@@ -59,19 +55,16 @@ struct DataBlocks {
         return nil
     }
 
-    /// The blocks as HTML.
     var html: String {
         blocks.map { "<script type=\"text/plain\" id=\"\($0.id)\">\($0.text)</script>\n" }.joined()
     }
 }
 
-/// The stores of a failure as data for the page's script.
-///
-/// This block is small, but always there. It names the blocks that have rows and changes.
+/// The stores of a failure as data for the page's script. This block is small, but always there. It names the blocks
+/// that have rows and changes.
 private struct Outline: Encodable {
     struct Store: Encodable {
         var name: String
-        /// The command that opens it.
         var open: String
         var tables: [Table] = []
         /// The index of the table to open if nothing names another one.
@@ -155,11 +148,8 @@ struct StoreData {
         variables = detail.metadata.environment.ci?.variables ?? [:]
     }
 
-    /// Adds the blocks of all stores.
-    ///
-    /// Changes come first, the newest ones before older ones, and then rows.
-    ///
-    /// Nil if there is no data.
+    /// Adds the blocks of all stores. Changes come first, the newest ones before older ones, and then rows. Nil if
+    /// there is no data.
     func add(to blocks: inout DataBlocks) throws -> String? {
         guard detail.stores.contains(where: { !$0.tables.isEmpty || !$0.steps.isEmpty }) else {
             return nil

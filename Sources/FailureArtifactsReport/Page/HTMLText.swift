@@ -5,9 +5,7 @@ enum HTMLText {
     /// The maximum number of bytes of one line, after which it is cut.
     private static let lineLimit = 4096
 
-    /// Returns text on one line.
-    ///
-    /// Control characters, and characters that change the text direction, become `\u{…}`.
+    /// Returns text on one line. Control characters, and characters that change the text direction, become `\u{…}`.
     static func line(_ text: String) -> String { escaped(SafeText.line(cut(text))) }
 
     /// Returns a name such as `LedgerTests.testBooksOfMarch` on one line, which may be wrapped between its words.

@@ -12,7 +12,6 @@ package struct Report: WrittenText {
     let limits: ReportLimits
     let scratch: String
     private let invariants: [Invariant]
-    /// The directory of the page.
     var folder = PageFolder(ofPage: nil)
     /// The limits for unpacking bundles.
     var archive = ZipLimits.standard
@@ -33,7 +32,6 @@ package struct Report: WrittenText {
         self.start = start
     }
 
-    /// Writes the page.
     package func write(_ write: (String) throws -> Void) throws {
         var described: [DescribedCause] = []
         var size = 0
@@ -101,16 +99,13 @@ struct DescribedCause: Sendable {
     var reason: CauseReason? {
         CauseReason(findings.first, place: place, message: cause.first.headline)
     }
-    /// The description.
     let html: String
     /// The data for the page's script.
     let blocks: String
 }
 
-/// The directory of the page.
-///
-/// The page uses relative paths for bundles in its directory or below. The page and the bundles are downloaded from a
-/// CI together, so its commands work in both places.
+/// The directory of the page. The page uses relative paths for bundles in its directory or below. The page and the
+/// bundles are downloaded from a CI together, so its commands work in both places.
 package struct PageFolder: Sendable {
     /// An absolute path; nil if the page is not a file.
     private let path: String?

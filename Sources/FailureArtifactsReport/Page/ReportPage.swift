@@ -6,7 +6,6 @@ internal import FailureArtifactsReading
 /// The page around the causes: its head, the overview and its end.
 package struct ReportPage: Sendable {
     let causes: [ReportedFailure]
-    /// The bundles of tests that passed.
     let passed: [ReportedBundle]
     /// The parts that could not be read, as full sentences.
     let problems: [String]
@@ -70,7 +69,6 @@ package struct ReportPage: Sendable {
         """
     }
 
-    /// The end of the page.
     var end: String { "</body>\n</html>\n" }
 
     private func title(causes: Int) -> String {

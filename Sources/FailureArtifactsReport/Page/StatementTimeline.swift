@@ -3,7 +3,6 @@ internal import FailureArtifactsBundle
 
 /// The last statements up to the failure as HTML.
 struct StatementTimeline {
-    /// The maximum number of statements that are listed.
     private static let maximumStatements = 100
 
     private let statements: [StatementRecord]
@@ -86,7 +85,6 @@ struct StatementTimeline {
         return text
     }
 
-    /// Returns a statement with its values.
     private static func code(_ statement: StatementRecord) -> String {
         let times = statement.repeated.map { $0 > 1 ? "\(Counted.number(Int64($0))) × " : "" } ?? ""
         let (sql, isCut) = statement.shownText

@@ -103,7 +103,6 @@ struct StoreLayout {
         return true
     }
 
-    /// Adds the rows of the tables.
     mutating func addRows(to blocks: inout DataBlocks) {
         for index in tables.indices {
             guard let (block, count) = blocks.add(first: tables[index].detail.rows) else { continue }

@@ -1,9 +1,8 @@
 internal import FailureArtifactsSystem
 
-/// The outputs of the command: the terminal itself, or else a pipe whose content is passed on.
-///
-/// A program checks whether it writes to a terminal, so it gets a pipe in place of a terminal only if the output must be
-/// read. It can't tell one pipe from another.
+/// The outputs of the command: the terminal itself, or else a pipe whose content is passed on. A program checks
+/// whether it writes to a terminal, so it gets a pipe in place of a terminal only if the output must be read. It
+/// can't tell one pipe from another.
 struct CommandOutputs {
     /// The end of standard output, and also of standard error if both go to the same place.
     let standardOutput: LogTail
@@ -11,13 +10,10 @@ struct CommandOutputs {
     /// One tee for each pipe or pseudo-terminal.
     private let tees: [(descriptors: [CInt], tee: OutputTee)]
 
-    /// Creates the pipes.
+    /// Creates the pipes. If the system provides no pipe for an output, the command inherits that output.
     ///
-    /// If the system provides no pipe for an output, the command inherits that output.
-    ///
-    /// - `onLine`: the hooks for each line of standard output and of standard error, including lines to a
-    ///   terminal. If both go to the same place, the first hook receives all lines. Nil if the lines are not
-    ///   needed.
+    /// - `onLine`: the hooks for each line of standard output and of standard error, including lines to a terminal.
+    ///   If both go to the same place, the first hook receives all lines. Nil if the lines are not needed.
     init(
         onLine: (output: LogTail.LineHook, error: LogTail.LineHook)? = nil,
         ended: @escaping @Sendable () -> Void

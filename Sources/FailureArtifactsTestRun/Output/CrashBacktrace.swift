@@ -32,9 +32,7 @@ package struct CrashBacktrace: Equatable, Sendable {
         return backtraces
     }
 
-    /// Returns the place of the innermost frame in a package's own sources.
-    ///
-    /// Nil if the frame or its line is unknown.
+    /// Returns the place of the innermost frame in a package's own sources. Nil if the frame or its line is unknown.
     package func place(below root: String) -> (file: String, line: Int)? {
         let mark = " at " + root + "/"
         for frame in frames {
@@ -52,7 +50,6 @@ package struct CrashBacktrace: Equatable, Sendable {
     }
 }
 
-/// The crashes in the log of a run.
 struct CrashLog: Sendable {
     /// The end of standard error and of standard output.
     let lines: [String]

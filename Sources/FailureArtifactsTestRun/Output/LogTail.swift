@@ -1,8 +1,6 @@
 internal import FailureArtifactsSystem
 
-/// The end of a command's output.
-///
-/// May be used from any thread.
+/// The end of a command's output. May be used from any thread.
 package final class LogTail: Sendable {
     /// A hook that receives one line without its line end, cut after ``lineLimit`` bytes.
     typealias LineHook = @Sendable ([UInt8]) -> Void
@@ -24,7 +22,6 @@ package final class LogTail: Sendable {
     private let onLine: LineHook?
     private let state: Lock<State>
 
-    ///
     /// - `limit`: the minimum number of last bytes to keep.
     init(limit: Int = 64 << 10, onLine: LineHook? = nil) {
         self.limit = limit
@@ -32,7 +29,6 @@ package final class LogTail: Sendable {
         state = Lock(State(bytes: Array(repeating: 0, count: 2 * limit)))
     }
 
-    /// Appends output.
     func append(_ bytes: UnsafeRawBufferPointer) {
         guard let base = bytes.baseAddress, !bytes.isEmpty else { return }
         state.withLock { state in
@@ -104,9 +100,8 @@ package final class LogTail: Sendable {
     }
 }
 
-/// A message that Swift's runtime prints on standard error before it ends a process.
-///
-/// An example is `Shop/Cart.swift:42: Fatal error: Index out of range`; the place is missing if it is unknown. See
+/// A message that Swift's runtime prints on standard error before it ends a process. An example is
+/// `Shop/Cart.swift:42: Fatal error: Index out of range`; the place is missing if it is unknown. See
 /// `reportFatalError` in [the runtime](https://github.com/swiftlang/swift/blob/main/stdlib/public/stubs/Assert.cpp).
 package struct FatalMessage: Equatable, Sendable {
     /// The text, such as `Fatal error: Index out of range`.

@@ -1,23 +1,18 @@
 internal import CFailureArtifactsProcesses
 internal import FailureArtifactsSystem
 
-/// Passes one of the command's outputs on, byte for byte and at once, and keeps its end.
-///
-/// The command writes to a pipe. A thread of its own reads from it, so only that thread waits if the receiver doesn't
-/// read.
+/// Passes one of the command's outputs on, byte for byte and at once, and keeps its end. The command writes to a
+/// pipe. A thread of its own reads from it, so only that thread waits if the receiver doesn't read.
 final class OutputTee: Sendable {
-    /// The time for which other processes may write after the command's end, in seconds.
-    ///
-    /// Processes that the command has started could keep the pipe open for ever.
+    /// The time for which other processes may write after the command's end, in seconds. Processes that the command
+    /// has started could keep the pipe open for ever.
     private static let afterwards = 0.5
 
     /// The end of what was written.
     let log: LogTail
     /// The descriptor in this process that the output goes to.
     private let target: CInt
-    /// The command's end of the pipe.
-    ///
-    /// This process closes it after the command has started.
+    /// The command's end of the pipe. This process closes it after the command has started.
     private let writing: Lock<CInt>
     private let stop: Lock<CInt>
     private let problem = Lock<SystemError?>(nil)
@@ -47,20 +42,17 @@ final class OutputTee: Sendable {
         throw SystemError("create", "a thread", code: EAGAIN)
     }
 
-    /// The descriptor for the command.
     var writingDescriptor: CInt { writing.withLock(\.self) }
 
     /// Closes this process's copy of the command's end: the output ends when all other copies are closed.
     func commandHasStarted() { Self.shut(writing) }
 
-    /// Reports that the command has ended.
-    ///
-    /// The content of the pipe, and output of other processes in the next half second, is still passed on.
+    /// Reports that the command has ended. The content of the pipe, and output of other processes in the next half
+    /// second, is still passed on.
     func commandHasEnded() { Self.shut(stop) }
 
-    /// The error that kept some of the output from being passed on; nil if there was no error.
-    ///
-    /// A receiver that stops reading is not an error.
+    /// The error that kept some of the output from being passed on; nil if there was no error. A receiver that stops
+    /// reading is not an error.
     var failure: SystemError? { problem.withLock(\.self) }
 
     private static func shut(_ descriptor: Lock<CInt>) {

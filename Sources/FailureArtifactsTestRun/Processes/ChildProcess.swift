@@ -14,9 +14,7 @@ package enum ChildProcess {
         return nil
     }
 
-    /// Runs a program to its end.
-    ///
-    /// For a program that a signal ended, 128 plus the signal's number, as in shells.
+    /// Runs a program to its end. For a program that a signal ended, 128 plus the signal's number, as in shells.
     ///
     /// - `interruption`: handles signals; it leaves them to the program meanwhile.
     package static func run(
@@ -40,13 +38,11 @@ package enum ChildProcess {
         return ExitStatus(waited: status).code
     }
 
-    /// Starts a program.
-    ///
-    /// The caller must wait for the process.
+    /// Starts a program. The caller must wait for the process.
     ///
     /// - `executable`: the path; or a name, which is looked up in this process's `PATH`.
-    /// - `outputs`: descriptors of this process, keyed by their numbers in the program. The program inherits
-    ///   other descriptors that are not closed on exec.
+    /// - `outputs`: descriptors of this process, keyed by their numbers in the program. The program inherits other
+    ///   descriptors that are not closed on exec.
     static func spawn(
         _ executable: String, arguments: [String], environment: [String: String],
         signals: InheritedSignals, outputs: [CInt: CInt] = [:]
@@ -89,17 +85,15 @@ package enum ChildProcess {
     }
 }
 
-/// A list of C strings for another program that keeps this process's own strings byte for byte.
-///
-/// Arguments and variables need not be UTF-8, but a Swift string always is.
+/// A list of C strings for another program that keeps this process's own strings byte for byte. Arguments and
+/// variables need not be UTF-8, but a Swift string always is.
 struct CommandLineBytes: ~Copyable {
     /// The strings, followed by nil.
     private var pointers: [UnsafeMutablePointer<CChar>?]
 
     /// Creates the list of a program's arguments.
     ///
-    /// - `arguments`: the other arguments. Those at the end of this process's own arguments are copied byte for
-    ///   byte.
+    /// - `arguments`: the other arguments. Those at the end of this process's own arguments are copied byte for byte.
     init(name: String, arguments: [String]) {
         let own = CommandLine.unsafeArgv
         let first = Int(CommandLine.argc) - arguments.count

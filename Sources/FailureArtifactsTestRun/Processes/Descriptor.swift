@@ -11,9 +11,7 @@ struct Descriptor: ~Copyable, Sendable {
 
     deinit { close(number) }
 
-    /// Releases the descriptor.
-    ///
-    /// The caller must close it.
+    /// Releases the descriptor. The caller must close it.
     consuming func release() -> CInt {
         let number = number
         discard self
@@ -21,9 +19,7 @@ struct Descriptor: ~Copyable, Sendable {
     }
 }
 
-/// The two ends of a pipe.
-///
-/// Other programs don't inherit them unless that is requested.
+/// The two ends of a pipe. Other programs don't inherit them unless that is requested.
 struct PipeEnds: ~Copyable, Sendable {
     let reading: Descriptor
     let writing: Descriptor

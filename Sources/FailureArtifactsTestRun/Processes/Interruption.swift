@@ -2,9 +2,8 @@ package import FailureArtifactsAnalysis
 internal import FailureArtifactsSystem
 
 /// Removes temporary directories when a signal ends the tool, and leaves signals to a child that has the terminal.
-///
-/// The signals are blocked, and a thread waits for them with `sigwait`: a signal handler may not do enough to remove a
-/// directory.
+/// The signals are blocked, and a thread waits for them with `sigwait`: a signal handler may not do enough to remove
+/// a directory.
 package final class Interruption: Sendable {
     private struct State {
         var directories: Set<String> = []
@@ -28,10 +27,8 @@ package final class Interruption: Sendable {
     /// The signals that end a process by default: requests to end, and those for a process's own purposes.
     private static let signals = [SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2]
 
-    /// The signal that this process sends to itself in ``settle()``.
-    ///
-    /// Linux and macOS deliver pending signals in the order of their numbers. All signals that ask a process to end
-    /// have lower numbers.
+    /// The signal that this process sends to itself in ``settle()``. Linux and macOS deliver pending signals in the
+    /// order of their numbers. All signals that ask a process to end have lower numbers.
     private static let mark = SIGVTALRM
 
     /// The signal mask and dispositions for a child process: those that this process was started with.
@@ -67,10 +64,9 @@ package final class Interruption: Sendable {
         if let child { for number in pending { kill(child, number) } }
     }
 
-    /// Waits until the signals that this process has received so far are handled.
-    ///
-    /// A key of the terminal ends a child process too. The thread that waits for signals may receive the key after
-    /// another thread has seen the child's end.
+    /// Waits until the signals that this process has received so far are handled. A key of the terminal ends a child
+    /// process too. The thread that waits for signals may receive the key after another thread has seen the child's
+    /// end.
     func settle() {
         // Without the thread, or if the process ignores the mark, the wait would never end.
         guard state.withLock({ state in sigismember(&state.watched, Self.mark) == 1 }) else { return }
@@ -79,11 +75,8 @@ package final class Interruption: Sendable {
         marks.wait { count in count > earlier ? () : nil }
     }
 
-    /// Starts to wait for signals.
-    ///
-    /// Call it once in a process, on the main thread.
-    ///
-    /// Signals that the process was told to ignore, as by `nohup`, are left alone.
+    /// Starts to wait for signals. Call it once in a process, on the main thread. Signals that the process was told
+    /// to ignore, as by `nohup`, are left alone.
     package func watch() {
         let inherited = InheritedSignals.current
         // Writing to a closed pipe then fails with an ordinary error.
@@ -141,9 +134,7 @@ package final class Interruption: Sendable {
         }
     }
 
-    /// Ends the process with a status.
-    ///
-    /// May be called from any thread.
+    /// Ends the process with a status. May be called from any thread.
     package func end(with code: ExitCode) -> Never {
         removeDirectories()
         _exit(code.rawValue)

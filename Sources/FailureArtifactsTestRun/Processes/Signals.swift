@@ -4,14 +4,10 @@ internal import FailureArtifactsSystem
 /// A signal that this process received.
 struct ReceivedSignal: Equatable, Sendable {
     let number: CInt
-    /// True if a key such as Ctrl-C caused it.
-    ///
-    /// Then all processes in the terminal's foreground received it.
+    /// True if a key such as Ctrl-C caused it. Then all processes in the terminal's foreground received it.
     let isFromTerminal: Bool
 
-    /// Waits for a signal.
-    ///
-    /// Nil if the wait was interrupted.
+    /// Waits for a signal. Nil if the wait was interrupted.
     static func next(of signals: sigset_t) -> ReceivedSignal? {
         var signals = signals
         var isFromTerminal: CInt = 0
@@ -38,7 +34,6 @@ struct InheritedSignals: Sendable {
     static func isIgnored(_ signal: CInt) -> Bool { failure_artifacts_ignores(signal) != 0 }
 }
 
-/// The names of signals.
 package enum SignalName {
     private static let names: [Int32: String] = [
         SIGABRT: "SIGABRT", SIGALRM: "SIGALRM", SIGBUS: "SIGBUS", SIGFPE: "SIGFPE", SIGHUP: "SIGHUP",

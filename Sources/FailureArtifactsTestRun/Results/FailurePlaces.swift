@@ -5,7 +5,6 @@ package enum FailurePlaces {
     /// The maximum number of bytes that are read of an output.
     private static let limit = 8 << 20
 
-    /// Returns the places in an output.
     package static func places(inOutput path: String) throws -> Set<String> {
         let bytes = try FileSystem.contents(ofFile: path).suffix(limit)
         return Set(bytes.split(separator: UInt8(ascii: "\n")).compactMap(place))

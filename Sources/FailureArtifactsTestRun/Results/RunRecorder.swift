@@ -2,10 +2,9 @@ package import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 internal import FailureArtifactsSystem
 
-/// Collects the test results of a run from XCTest's log and from files that the command writes.
-///
-/// To `swift test` it adds options for Swift Testing's event stream and for the report of parallel runs. These options
-/// change nothing of the command's output. Any other command runs unchanged.
+/// Collects the test results of a run from XCTest's log and from files that the command writes. To `swift test` it
+/// adds options for Swift Testing's event stream and for the report of parallel runs. These options change nothing of
+/// the command's output. Any other command runs unchanged.
 package final class RunRecorder: Sendable {
     // Each option with its names, of which Swift Testing prefers the first.
     private static let eventsOptions = [
@@ -111,9 +110,8 @@ package final class RunRecorder: Sendable {
     }
 }
 
-/// Reads the xUnit file that `swift test --parallel` writes, the only source for tests that pass.
-///
-/// It doesn't say why a test failed, and reports a skipped test as passed. The writer is SwiftPM's
+/// Reads the xUnit file that `swift test --parallel` writes, the only source for tests that pass. It doesn't say why
+/// a test failed, and reports a skipped test as passed. The writer is SwiftPM's
 /// [XUnitGenerator](https://github.com/swiftlang/swift-package-manager/blob/main/Sources/Commands/SwiftTestCommand.swift).
 enum SwiftPMReport {
     /// Parses the tests, in order.

@@ -1,11 +1,9 @@
 package import FailureArtifactsAnalysis
 internal import FailureArtifactsSystem
 
-/// Reads XCTest's output, line by line.
-///
-/// The lines come from swift-corelibs-xctest's `PrintObserver` and from Apple's XCTest. They name tests `Class.method`
-/// and `-[Module.Class method]`. For tests that ran in parallel the lines come from SwiftPM, which prints only the
-/// output of those that fail.
+/// Reads XCTest's output, line by line. The lines come from swift-corelibs-xctest's `PrintObserver` and from Apple's
+/// XCTest. They name tests `Class.method` and `-[Module.Class method]`. For tests that ran in parallel the lines come
+/// from SwiftPM, which prints only the output of those that fail.
 package struct XCTestLog: Sendable {
     private static let marker = "Test Case '"
     private static let errorMark = ": error: "
@@ -33,9 +31,8 @@ package struct XCTestLog: Sendable {
         }
     }
 
-    /// Reads a line's bytes, without the line end.
-    ///
-    /// Most lines of a log don't come from XCTest; those are not converted to text.
+    /// Reads a line's bytes, without the line end. Most lines of a log don't come from XCTest; those are not
+    /// converted to text.
     mutating func read(bytes: [UInt8]) {
         let isOfInterest =
             message != nil

@@ -28,9 +28,7 @@ final class Mailbox: Sendable {
         _ = write(pipe.writing.number, &byte, 1)
     }
 
-    /// Waits for the next event, in the order they were posted.
-    ///
-    /// Nil if none was posted before the deadline.
+    /// Waits for the next event, in the order they were posted. Nil if none was posted before the deadline.
     ///
     /// - `deadline`: the end of the wait; nil for no limit.
     func next(until deadline: Instant?) -> Event? {
@@ -54,10 +52,8 @@ extension Instant? {
     }
 }
 
-/// Reports children that end.
-///
-/// A thread waits for them but doesn't reap them. Only ``reap()`` frees their process numbers. Until its caller reaps a
-/// child, it can send signals to it without hitting another process.
+/// Reports children that end. A thread waits for them but doesn't reap them. Only ``reap()`` frees their process
+/// numbers. Until its caller reaps a child, it can send signals to it without hitting another process.
 final class ChildReaper: Sendable {
     private let mailbox: Mailbox
     private let goOn: PipeEnds
@@ -67,11 +63,7 @@ final class ChildReaper: Sendable {
         goOn = try PipeEnds()
     }
 
-    /// Starts to wait.
-    ///
-    /// A child must exist already.
-    ///
-    /// True if the system provided a thread.
+    /// Starts to wait. A child must exist already. True if the system provided a thread.
     func start() -> Bool {
         Threads.detach { [self] in
             while true {
@@ -86,9 +78,7 @@ final class ChildReaper: Sendable {
         }
     }
 
-    /// Reaps the children that have ended.
-    ///
-    /// Call it after an event.
+    /// Reaps the children that have ended. Call it after an event.
     func reap() -> [EndedProcess] {
         var ended: [EndedProcess] = []
         while true {

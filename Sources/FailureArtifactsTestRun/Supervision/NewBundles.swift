@@ -23,17 +23,15 @@ package struct NewBundles {
         before = Set(Self.names(in: directory))
     }
 
-    /// Returns true if the run, or another one that it has started, made a bundle.
-    ///
-    /// Other processes may use the same directory at the same time.
+    /// Returns true if the run, or another one that it has started, made a bundle. Other processes may use the same
+    /// directory at the same time.
     private func isOwn(_ bundle: (path: String, metadata: BundleMetadata?)) -> Bool {
         guard let other = bundle.metadata?.environment.run else { return false }
         return other == run || other.hasPrefix(run + ".")
     }
 
-    /// Returns the bundles that were added, except for those of other runs.
-    ///
-    /// A process that doesn't know its run, such as one in a container, may belong to it.
+    /// Returns the bundles that were added, except for those of other runs. A process that doesn't know its run, such
+    /// as one in a container, may belong to it.
     package func bundles(and others: [String] = []) -> [(path: String, metadata: BundleMetadata?)] {
         var paths = Self.names(in: directory).filter { !before.contains($0) }
             .map { Path.join(directory, $0) }

@@ -1,9 +1,8 @@
 internal import FailureArtifactsSystem
 
-/// The descendants of the command: all processes that this process has started, and their children.
-///
-/// On Linux, a process whose parent has ended becomes this process's child, so none is missed. On Apple's systems, it
-/// becomes a child of `launchd`: then it is known only if it was seen before.
+/// The descendants of the command: all processes that this process has started, and their children. On Linux, a
+/// process whose parent has ended becomes this process's child, so none is missed. On Apple's systems, it becomes a
+/// child of `launchd`: then it is known only if it was seen before.
 struct ProcessTree {
     private let root = getpid()
     /// The earlier children of this process, perhaps of the shell that it has replaced.
@@ -11,9 +10,7 @@ struct ProcessTree {
     /// The members that were found last.
     private var known: Set<ProcessIdentity> = []
 
-    /// Creates the tree.
-    ///
-    /// Call this before the command is started.
+    /// Creates the tree. Call this before the command is started.
     init() {
         let root = root
         others = Set(ProcessEntry.all().filter { $0.parent == root }.map(\.identity))

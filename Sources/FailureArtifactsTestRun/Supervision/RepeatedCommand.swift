@@ -4,7 +4,6 @@ internal import FailureArtifactsSystem
 
 /// A command that is run again and again, with its output in a file.
 package struct RepeatedCommand {
-    /// The end of a run.
     package enum End: Equatable, Sendable {
         case ended(ExitStatus)
         case timedOut
@@ -81,9 +80,8 @@ package struct RepeatedCommand {
     }
 }
 
-/// A request to stop, made by a signal, for work that keeps what it has found so far.
-///
-/// The first signal is such a request. The second one ends the tool.
+/// A request to stop, made by a signal, for work that keeps what it has found so far. The first signal is such a
+/// request. The second one ends the tool.
 package final class StopRequest: Sendable {
     private struct State {
         var signal: Int32?

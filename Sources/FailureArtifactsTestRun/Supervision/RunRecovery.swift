@@ -15,7 +15,6 @@ package final class RunRecovery: Sendable {
     /// The processes that had died in the middle of a test before the run was ended.
     private let diedBefore = Lock<Set<ProcessIdentity>>([])
 
-    ///
     /// - `timeLimit`: the time limit of the command, in seconds; nil for none.
     /// - `sources`: the sources of the package; nil if they are unknown.
     package init(
@@ -42,17 +41,14 @@ package final class RunRecovery: Sendable {
         return result
     }
 
-    /// Records the processes that have died by themselves.
-    ///
-    /// Call it before the run is ended.
+    /// Records the processes that have died by themselves. Call it before the run is ended.
     func beforeEnd() {
         let dead = recovery.deadProcesses
         diedBefore.withLock { $0 = dead }
     }
 
-    /// Kills the processes that are in the middle of a test, so that their stores stay as they are.
-    ///
-    /// Code that handles SIGTERM could close or remove the stores.
+    /// Kills the processes that are in the middle of a test, so that their stores stay as they are. Code that handles
+    /// SIGTERM could close or remove the stores.
     func killTests(of processes: [ProcessIdentity]) {
         let hung = recovery.processesInTests.intersection(processes)
         self.hung.withLock { $0 = hung }
@@ -146,18 +142,15 @@ package struct CrashSources: Sendable {
     private let root: String
     private let path: @Sendable (String) -> String?
 
-    ///
-    /// - `path`: returns the path of a file such as `Shop/Cart.swift` (the module and the file's name),
-    ///   relative to the root; nil if the package has no such file, or several.
+    /// - `path`: returns the path of a file such as `Shop/Cart.swift` (the module and the file's name), relative to
+    ///   the root; nil if the package has no such file, or several.
     package init(root: String, path: @escaping @Sendable (String) -> String?) {
         self.root = root
         self.path = path
     }
 
-    /// Replaces a place in terms of modules by the place of a file of the package.
-    ///
-    /// A check in Swift's standard library reports the library's own line. Then the innermost frame in the package
-    /// counts, if its line is known.
+    /// Replaces a place in terms of modules by the place of a file of the package. A check in Swift's standard
+    /// library reports the library's own line. Then the innermost frame in the package counts, if its line is known.
     func resolvePlace(of cause: inout CrashRecovery.Cause) {
         guard let file = cause.file, !file.hasPrefix("/") else { return }
         if let path = path(file) {
@@ -181,7 +174,6 @@ package struct RunReport: Sendable {
     package enum Cause: Equatable, Sendable {
         /// The command ended by itself or crashed.
         case itself
-        /// The time limit.
         case timeLimit
         /// A process or a key of the terminal told `run` to stop.
         case signal(Int32)
@@ -190,11 +182,8 @@ package struct RunReport: Sendable {
     /// The artifacts directory, absolute.
     package let directory: String
     package let cause: Cause
-    /// The command itself.
     package let command: EndedProcess
-    /// The processes that have ended.
-    ///
-    /// On Linux only, this includes descendants that outlived their parents.
+    /// The processes that have ended. On Linux only, this includes descendants that outlived their parents.
     package let ended: [EndedProcess]
     /// The end of standard output; empty if it went to a terminal that was not read.
     package let standardOutput: LogTail

@@ -10,11 +10,9 @@ package protocol SupervisorMessages {
     func warn(_ sentence: String) throws
 }
 
-/// Runs a command as if it had been started in place of this process, and supervises it.
-///
-/// The command stays in the process group of the terminal's foreground: it can read, and receives the signals of keys.
+/// Runs a command as if it had been started in place of this process, and supervises it. The command stays in the
+/// process group of the terminal's foreground: it can read, and receives the signals of keys.
 package struct Supervisor {
-    /// The command to run.
     package struct Command {
         /// The program, then its arguments.
         var words: [String]
@@ -54,7 +52,6 @@ package struct Supervisor {
     private var cause = RunReport.Cause.itself
     private var openOutputs: Int
 
-    ///
     /// - `recorder`: the reader of the command's output; nil if it is not read.
     package init(
         _ command: Command, interruption: Interruption, messages: any SupervisorMessages,
@@ -76,9 +73,8 @@ package struct Supervisor {
         tree = ProcessTree()
     }
 
-    /// Runs the command to its end.
-    ///
-    /// Later signals are ignored, except for keys of the terminal, so that the bundles are still recovered.
+    /// Runs the command to its end. Later signals are ignored, except for keys of the terminal, so that the bundles
+    /// are still recovered.
     package mutating func run() throws(CommandError) -> RunReport {
         let mailbox = mailbox
         // Set the handler first, so that no signal is lost between the start and the first wait.
@@ -123,9 +119,8 @@ package struct Supervisor {
         }
     }
 
-    /// Waits until the command has ended, its time is up, or another process has told this one to stop.
-    ///
-    /// True if this process was told to stop.
+    /// Waits until the command has ended, its time is up, or another process has told this one to stop. True if this
+    /// process was told to stop.
     private mutating func waitForCommand(until deadline: Instant?) -> Bool {
         while commandEnd == nil {
             guard let event = mailbox.next(until: deadline) else {
@@ -137,9 +132,8 @@ package struct Supervisor {
         return takePendingSignals()
     }
 
-    /// Handles the signals that have arrived so far, such as the key that has ended the command.
-    ///
-    /// True if this process was told to stop.
+    /// Handles the signals that have arrived so far, such as the key that has ended the command. True if this process
+    /// was told to stop.
     private mutating func takePendingSignals() -> Bool {
         interruption.settle()
         var stopped = false
@@ -149,9 +143,7 @@ package struct Supervisor {
         return stopped
     }
 
-    /// Handles an event.
-    ///
-    /// True if this process was told to stop.
+    /// Handles an event. True if this process was told to stop.
     private mutating func take(_ event: Mailbox.Event) -> Bool {
         switch event {
         case .childEnded:
@@ -165,9 +157,8 @@ package struct Supervisor {
         return false
     }
 
-    /// Passes a signal on to the command, unless the terminal has sent it to the command already.
-    ///
-    /// Returns true if this process was told to stop.
+    /// Passes a signal on to the command, unless the terminal has sent it to the command already. Returns true if
+    /// this process was told to stop.
     private mutating func pass(on signal: ReceivedSignal) -> Bool {
         let isForOwnPurposes = signal.number == SIGUSR1 || signal.number == SIGUSR2
         if !isForOwnPurposes, cause != .timeLimit {
@@ -204,9 +195,8 @@ extension Supervisor {
         end { supervisor in supervisor.tree.members() }
     }
 
-    /// Handles a request to stop: ends the command and the processes that it leaves behind.
-    ///
-    /// Processes with a session of their own, such as daemons, are left running. A cancelled job ends in the same way.
+    /// Handles a request to stop: ends the command and the processes that it leaves behind. Processes with a session
+    /// of their own, such as daemons, are left running. A cancelled job ends in the same way.
     private mutating func endAfterSignal() {
         let deadline = Instant.now.advanced(bySeconds: Self.grace)
         // The command's number stays its own until it is reaped.
@@ -276,7 +266,6 @@ extension Supervisor {
 
 /// Starts a command the way a shell does.
 enum CommandStart {
-    /// Starts a command.
     static func spawn(
         _ words: [String], environment: [String: String], signals: InheritedSignals,
         outputs: [CInt: CInt]
