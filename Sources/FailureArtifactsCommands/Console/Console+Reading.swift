@@ -2,6 +2,7 @@ internal import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsReport
+internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 extension Console {
@@ -152,5 +153,104 @@ extension Console {
             if let command { try listOthers(of: choice, at: path, for: command) }
             return result
         }
+    }
+}
+
+/// Limits of the search for findings in commands that read many bundles.
+enum FindingSearch {
+    /// The maximum number of bundles that are searched.
+    static let bundles = 20
+    /// The maximum number of stores of a bundle.
+    static let stores = 8
+    /// The maximum size of a bundle's stores, in bytes.
+    static let storeBytes: UInt64 = 16 << 20
+}
+
+extension Console {
+    /// Returns the best finding of each of the first bundles. A bundle that can't be read, or that exceeds the limits
+    /// of ``FindingSearch``, has none.
+    func bestFindings(of paths: [String]) -> [String: Finding] {
+        var findings: [String: Finding] = [:]
+        for path in paths.prefix(FindingSearch.bundles) { findings[path] = try? bestFinding(of: path) }
+        return findings
+    }
+
+    private func bestFinding(of path: String) throws -> Finding? {
+        try withBundle(at: path) { bundle, scratch in
+            let sizes = bundle.metadata.storeChoices.map { bundle.size(ofEntry: $0.entry) ?? 0 }
+            guard bundle.metadata.stores.count <= FindingSearch.stores,
+                sizes.allSatisfy({ $0 <= FindingSearch.storeBytes / UInt64(sizes.count) })
+            else { return nil }
+            let evidence = FailureEvidence(
+                bundle, scratch: scratch, checking: try invariants(in: nil), limits: limits.store,
+                effort: .small)
+            // A change of which nothing is known but its time says too little to stand beside a failure.
+            return Explanation(evidence, bundle: path).findings.first.flatMap {
+                $0.evidence == .last ? nil : $0
+            }
+        }
+    }
+
+    /// Returns the newest bundle of the same test that passed and lies beside a bundle. Nil if the test has not
+    /// passed with the same arguments.
+    func passingBundle(besides bundle: BundleReader, scratch: String) -> BundleReader? {
+        guard bundle.location.inner == nil else { return nil }
+        let test = bundle.metadata.test
+        let directory = ArtifactsDirectory(path: Path.directory(of: bundle.location.path))
+        // Other files beside the bundle need not be bundles.
+        return directory.bundlePaths(of: test).compactMap { path -> BundleReader? in
+            let location = BundleLocation(path: path)
+            guard
+                let other = try? BundleReader(
+                    location, scratchDirectory: scratch, limits: limits.archive),
+                other.metadata.outcome == .passed, other.metadata.test.isSame(as: test)
+            else { return nil }
+            return other
+        }.max { $0.metadata.capture.at < $1.metadata.capture.at }
+    }
+}
+
+extension CommandError {
+    /// Creates the error for a user's statement that fails. Usually the statement is wrong; sometimes the store is
+    /// damaged.
+    ///
+    /// - `isLast`: true if the file has the last state of the store.
+    init(
+        _ error: SQLiteError, sql: String, store: StoreChoice, path: String, isLast: Bool,
+        bundle: BundleLocation
+    ) {
+        guard !error.isDatabaseDamaged else {
+            self.init(
+                .badData, "The store '\(store.name)' of '\(bundle)' is damaged: \(error.message).")
+            return
+        }
+        guard !error.isOverLimit else {
+            let reason =
+                error.isInterrupted
+                ? "it takes longer than the time limit. '--time-limit SECONDS' sets another one."
+                : error.message + "."
+            self.init(
+                .inputOutput,
+                "'\(sql)' was stopped on the store '\(store.name)': \(reason) \(CommandError.limitsHint)"
+            )
+            return
+        }
+        var sentence = "'\(sql)' cannot be run on the store '\(store.name)': \(error.message)."
+        let hint = Spelling.hint(for: error, in: sql, ofStore: path)
+        sentence += hint
+        if hint.isEmpty, isLast, error.message.hasPrefix("no such table"),
+            let tables = store.store.tables ?? store.store.inspected(copyAt: path)?.tables,
+            !tables.isEmpty
+        {
+            sentence += " Its tables are " + tables.prefix(20).map(\.name).joined(separator: ", ")
+            sentence += tables.count > 20 ? " and \(tables.count - 20) more." : "."
+        }
+        // Some versions of SQLite also reject harmless functions, such as json_group_array().
+        if error.message.hasPrefix("unsafe use of") {
+            sentence +=
+                " A view of the store must not call it; a statement of yours may, and so may any "
+                + "program on the store that 'failure-artifacts extract' writes."
+        }
+        self.init(.usage, sentence)
     }
 }

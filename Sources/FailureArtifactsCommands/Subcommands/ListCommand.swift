@@ -76,3 +76,98 @@ struct ListCommand: Command {
         var metadata: BundleMetadata
     }
 }
+
+/// `verify`: checks the integrity of bundles.
+struct VerifyCommand: Command {
+    static let syntax = Syntax(
+        command: "verify", summary: "Check archives, checksums, metadata and the integrity of stores",
+        positionals: [.paths],
+        options: [
+            .json("Print one JSON object per line, with the keys bundle, ok, problems and notes."),
+            .timeLimit, .noLimits,
+        ],
+        discussion: """
+            Prints one line per bundle: 'ok', or 'bad' and the problems.
+
+            The exit status is 1 if a bundle is bad, 66 if a PATH doesn't exist, and 65 if a PATH is a file that \
+            is not a zip or not a bundle. In a directory, such a zip counts as a bad bundle. Only a zip that \
+            contains neither a metadata.json nor bundles is skipped, with a warning.
+            """)
+
+    private let paths: [String]
+    private let isJSON: Bool
+
+    init(_ arguments: ParsedArguments) {
+        paths = arguments.positionals
+        isJSON = arguments.has("--json")
+    }
+
+    func run(_ console: Console) throws -> ExitCode {
+        try console.withScratchDirectory { scratch in
+            var failure: ExitCode?
+            var isBad = false
+            func fail(_ error: any Error) throws {
+                if let error = error as? OutputError { throw error }
+                let report = console.failure(error)
+                console.report(report)
+                failure = failure ?? report.exitCode
+            }
+            for path in paths {
+                let findings: [BundleLocator.Finding]
+                do {
+                    try console.recoverTests(at: path)
+                    findings = try BundleLocator.findings(at: path)
+                } catch {
+                    try fail(error)
+                    continue
+                }
+                for finding in findings {
+                    do {
+                        let isGood = try check(finding, scratch: scratch, console)
+                        isBad = isBad || !isGood
+                    } catch {
+                        try fail(error)
+                    }
+                }
+            }
+            return failure ?? (isBad ? .found : .done)
+        }
+    }
+
+    /// Checks one zip and prints the result. False if it is a bad bundle.
+    private func check(
+        _ finding: BundleLocator.Finding, scratch: String, _ console: Console
+    ) throws -> Bool {
+        console.startReading()
+        let location = finding.location
+        if let problem = finding.problem {
+            guard problem.reason != .noMetadata else {
+                try console.warn("'\(location)' is passed over: it is a zip, but no bundle.")
+                return true
+            }
+            return try report(BundleCheck(location, problem: problem.description), console)
+        }
+        let archive = try location.openArchive(
+            scratchDirectory: scratch, limits: console.limits.archive)
+        return try report(
+            BundleCheck(
+                location, archive: archive, scratch: scratch, limits: console.limits.store), console)
+    }
+
+    private func report(_ check: BundleCheck, _ console: Console) throws -> Bool {
+        let output = console.output
+        if isJSON {
+            try output.writeLine(JSONText.line(check))
+        } else {
+            let place = SafeText.line(check.bundle)
+            if check.ok {
+                try output.writeLine(output.styled("ok ", .green) + "  " + place)
+            } else {
+                let problems = SafeText.line(check.problems.joined(separator: " "))
+                try output.writeLine(output.styled("bad", .red) + "  \(place): \(problems)")
+            }
+            for note in check.notes { try console.warn("\(check.bundle): \(note)") }
+        }
+        return check.ok
+    }
+}

@@ -1,6 +1,7 @@
 internal import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
+internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 /// `prune`: removes old bundles.
@@ -227,5 +228,53 @@ struct PruneCommand: Command {
                     + "\(Counted.bytes(kept.bytes))."
             ]
         }
+    }
+}
+
+/// `sweep`: recovers the bundles of processes that died without writing them.
+struct SweepCommand: Command {
+    static let syntax = Syntax(
+        command: "sweep", summary: "Make the bundles of tests whose process died",
+        positionals: [Syntax.Positional("DIR", help: "The artifacts directory.")],
+        options: [.json("Print one JSON object per line, with the key bundle.")],
+        discussion: """
+            Looks in DIR for the journals and copies of processes that died in the middle of a test, or before \
+            their bundles were written, and makes these bundles. The files of the stores are only read. Data of \
+            running processes is left alone.
+
+            Commands that read bundles do the same, in a directory that runs on this machine have written. Use this one \
+            for a directory that was copied.
+
+            Prints a line for each new bundle. Sweeping a directory twice makes no bundle twice. \
+            'failure-artifacts run' does the same at its start and its end.
+
+            DIR must belong to your own runs. Never sweep a downloaded directory: the files that its \
+            journals name are copied.
+            """)
+
+    private let directory: String
+    private let isJSON: Bool
+
+    init(_ arguments: ParsedArguments) {
+        directory = arguments.positionals[0]
+        isJSON = arguments.has("--json")
+    }
+
+    func run(_ console: Console) throws -> ExitCode {
+        try PathCheck.directory(directory)
+        // Recovery only warns of it, because `run` has to go on.
+        _ = try ArtifactsDirectory(path: directory).allStagingDirectories()
+        let result = try console.recovery(of: directory).sweep()
+        for bundle in result.bundles {
+            try console.output.writeLine(
+                isJSON ? JSONText.line(Entry(bundle: bundle)) : SafeText.line(bundle))
+        }
+        for warning in result.warnings { try console.warn(warning) }
+        return .done
+    }
+
+    /// The JSON form of a line.
+    private struct Entry: Encodable {
+        var bundle: String
     }
 }

@@ -98,3 +98,183 @@ package struct DatabaseSchema: Sendable {
         return roots
     }
 }
+
+/// The structure of a table, according to the schema.
+package struct TableShape: Equatable, Sendable {
+    /// The storage form of a table's rows.
+    package enum Kind: Equatable, Sendable {
+        case rowid
+        case withoutRowid
+        /// A module provides the rows; SQLite's own modules keep them in shadow tables.
+        case virtual
+    }
+
+    package struct Column: Equatable, Sendable {
+        package let name: String
+        /// The declared type: `TEXT`, `VARCHAR(20)`, or an empty string.
+        package let type: String
+        package let isNotNull: Bool
+        package let defaultValue: String?
+        /// The position in the primary key, from 1; 0 for other columns.
+        package let keyPosition: Int64
+        /// True if its values are computed and cannot be written.
+        package let isGenerated: Bool
+        /// True if its values are computed anew at each read.
+        package let isVirtual: Bool
+    }
+
+    /// A column of a declared primary key.
+    package struct KeyColumn: Equatable, Sendable {
+        package let name: String
+        package let collation: String
+        package let affinity: Affinity
+        package let isNotNull: Bool
+    }
+
+    package let name: String
+    package let kind: Kind
+    /// True if a virtual table of one of SQLite's own modules keeps its content here.
+    package let isShadow: Bool
+    package let columns: [Column]
+    /// The column that is an alias of the rowid (`INTEGER PRIMARY KEY`).
+    package let integerKey: String?
+    /// The columns of any other primary key, in key order.
+    package let primaryKey: [KeyColumn]
+    /// The index behind ``primaryKey``, for a table with rowids.
+    package let primaryKeyIndex: String?
+    /// True if a unique index other than the primary key's restricts the rows.
+    package let hasFurtherUniqueness: Bool
+
+    /// A name of the rowid that no column has; nil if all are taken or the table has no rowid.
+    package var rowidName: String? {
+        guard kind == .rowid else { return nil }
+        let taken = Set(columns.map { folded($0.name) })
+        return ["rowid", "_rowid_", "oid"].first { !taken.contains($0) }
+    }
+
+    /// The columns that can be written.
+    package var writableColumns: [Column] { columns.filter { !$0.isGenerated } }
+}
+
+/// The conversion that a column applies to the values stored in it
+/// (<https://www.sqlite.org/datatype3.html#determination_of_column_affinity>).
+package enum Affinity: Equatable, Sendable {
+    case integer, text, blob, real, numeric
+
+    package init(declaredType: String) {
+        let type = declaredType.uppercased()
+        if type.contains("INT") {
+            self = .integer
+        } else if type.contains("CHAR") || type.contains("CLOB") || type.contains("TEXT") {
+            self = .text
+        } else if type.isEmpty || type.contains("BLOB") || type == "ANY" {
+            self = .blob
+        } else if type.contains("REAL") || type.contains("FLOA") || type.contains("DOUB") {
+            self = .real
+        } else {
+            self = .numeric
+        }
+    }
+}
+
+/// Reads the structures of tables from the schema of one database. `PRAGMA table_list` would report more, but it also
+/// compiles every view, and a forged view can take hours.
+struct TableShapeReader {
+    private let database: String
+    /// The folded names of the virtual tables.
+    private let virtualTables: Set<String>
+    private let shadowTables: Set<String>
+
+    init(database: String, objects: [DatabaseSchema.Object]) {
+        self.database = database
+        var virtualTables: Set<String> = []
+        var shadowTables: Set<String> = []
+        for object in objects where object.type == "table" {
+            guard let table = VirtualTable(object.name, definition: object.sql) else { continue }
+            virtualTables.insert(folded(object.name))
+            shadowTables.formUnion(table.shadowTables ?? [])
+        }
+        self.virtualTables = virtualTables
+        self.shadowTables = shadowTables
+    }
+
+    func shape(
+        of table: String, in connection: borrowing Connection
+    ) throws(SQLiteError) -> TableShape {
+        if virtualTables.contains(folded(table)) {
+            // A query about the table would start its module.
+            return TableShape(
+                name: table, kind: .virtual, isShadow: false, columns: [], integerKey: nil,
+                primaryKey: [], primaryKeyIndex: nil, hasFurtherUniqueness: false)
+        }
+        let columns = try columns(of: table, in: connection)
+        // "If there is no index named X, but there is a WITHOUT ROWID table with that name, then …"
+        let ownIndex = try connection.prepare(
+            "PRAGMA \(database).index_info(\(quotedIdentifier(table)))")
+        let isWithoutRowid = try ownIndex.step()
+        var keyIndex: String?
+        var uniqueIndexes = 0
+        let indexes = try connection.prepare("PRAGMA \(database).index_list(\(quotedIdentifier(table)))")
+        while try indexes.step() {
+            if indexes.text(at: 3) == "pk" {
+                keyIndex = indexes.text(at: 1)
+            } else if indexes.integer(at: 2) != 0 {
+                uniqueIndexes += 1
+            }
+        }
+        let declared = columns.filter { $0.keyPosition > 0 }.sorted { $0.keyPosition < $1.keyPosition }
+        // INTEGER PRIMARY KEY needs no index. INTEGER PRIMARY KEY DESC has one, and is not an alias of the rowid.
+        let isInteger =
+            !isWithoutRowid && declared.count == 1 && keyIndex == nil
+            && folded(declared[0].type) == "integer"
+        return TableShape(
+            name: table, kind: isWithoutRowid ? .withoutRowid : .rowid,
+            isShadow: shadowTables.contains(folded(table)), columns: columns,
+            integerKey: isInteger ? declared[0].name : nil,
+            primaryKey: isInteger
+                ? [] : try keyColumns(declared, index: keyIndex, isWithoutRowid, in: connection),
+            primaryKeyIndex: isWithoutRowid ? nil : keyIndex,
+            hasFurtherUniqueness: uniqueIndexes > 0)
+    }
+
+    private func columns(
+        of table: String, in connection: borrowing Connection
+    ) throws(SQLiteError) -> [TableShape.Column] {
+        let statement = try connection.prepare(
+            "PRAGMA \(database).table_xinfo(\(quotedIdentifier(table)))")
+        var columns: [TableShape.Column] = []
+        while try statement.step() {
+            let hidden = statement.integer(at: 6)
+            guard hidden != 1 else { continue }
+            var defaultValue: String?
+            if case .text(let text) = statement.value(at: 4) { defaultValue = text }
+            columns.append(
+                TableShape.Column(
+                    name: statement.text(at: 1), type: statement.text(at: 2),
+                    isNotNull: statement.integer(at: 3) != 0, defaultValue: defaultValue,
+                    keyPosition: statement.integer(at: 5), isGenerated: hidden != 0,
+                    isVirtual: hidden == 2))
+        }
+        return columns
+    }
+
+    private func keyColumns(
+        _ declared: [TableShape.Column], index: String?, _ isWithoutRowid: Bool,
+        in connection: borrowing Connection
+    ) throws(SQLiteError) -> [TableShape.KeyColumn] {
+        guard let index else { return [] }
+        var collations: [String: String] = [:]
+        let statement = try connection.prepare(
+            "PRAGMA \(database).index_xinfo(\(quotedIdentifier(index)))")
+        while try statement.step() {
+            guard statement.integer(at: 5) != 0 else { continue }
+            collations[folded(statement.text(at: 2))] = statement.text(at: 4)
+        }
+        return declared.map { column in
+            TableShape.KeyColumn(
+                name: column.name, collation: collations[folded(column.name)] ?? "BINARY",
+                affinity: Affinity(declaredType: column.type),
+                isNotNull: column.isNotNull || isWithoutRowid)
+        }
+    }
+}

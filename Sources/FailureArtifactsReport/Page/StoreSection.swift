@@ -65,3 +65,113 @@ struct StoreSection {
             + "</details>\n"
     }
 }
+
+/// The last statements up to the failure as HTML.
+struct StatementTimeline {
+    private static let maximumStatements = 100
+
+    private let statements: [StatementRecord]
+    private let total: Int
+    /// The reason why some are missing; nil if none are.
+    private let reason: String?
+    private let failure: BundleMetadata.Failure?
+    /// The place of the failure; nil if it is unknown.
+    private let place: String?
+    /// The environment variables that identify the CI's run.
+    private let variables: [String: String]
+
+    init(
+        _ detail: StoreDetail, _ failure: BundleMetadata.Failure?, at place: String? = nil,
+        variables: [String: String] = [:]
+    ) {
+        statements = detail.statements.suffix(Self.maximumStatements)
+        total = detail.store.statements?.count ?? 0
+        reason = detail.store.statements?.reason
+        self.failure = failure
+        self.place = place
+        self.variables = variables
+    }
+
+    var html: String {
+        guard !statements.isEmpty else { return "" }
+        var text = "<h4>Statements \(reason == nil ? "up to the failure" : "in the log")</h4>\n"
+        if let reason { text += "<p class=\"cut\">\(HTMLText.line(reason))</p>\n" }
+        if statements.count < total {
+            text +=
+                "<p class=\"cut\">The last \(statements.count) of \(total) that the bundle has.</p>\n"
+        }
+        text +=
+            "<div class=\"scroll statements late\" tabindex=\"0\" role=\"group\" aria-label=\"Statements\">"
+            + "<table><thead><tr><th scope=\"col\">Time</th><th scope=\"col\">Connection</th>"
+            + "<th scope=\"col\">Statement</th><th scope=\"col\" class=\"num\">Rows</th>"
+            + "<th scope=\"col\" class=\"num\">Took</th></tr></thead>\n<tbody>\n"
+        for statement in statements {
+            let duration = statement.duration.flatMap(DurationText.short)
+            text +=
+                row(statement) + "<td class=\"num\">\(statement.changedRows.map(String.init) ?? "")</td>"
+            text += "<td class=\"num\">\(duration ?? "")</td></tr>\n"
+        }
+        if let failure {
+            text +=
+                "<tr class=\"end\"><td>\(Self.time(failure.at))</td><td></td><td colspan=\"3\">"
+                + "\(HTMLText.line(place ?? "The failure"))</td></tr>\n"
+        }
+        return text + "</tbody></table></div>\n"
+    }
+
+    /// Returns the first cells of a statement's row.
+    private func row(_ statement: StatementRecord) -> String {
+        var text =
+            "<tr\(statement.phase == .earlier ? " class=\"earlier\"" : "")><td>"
+            + "\(Self.time(statement.at))</td><td class=\"num\">\(statement.connection)</td>"
+            + "<td>\(Self.code(statement))"
+        if let failure = statement.failureText {
+            text += "<br><span class=\"error\">\(HTMLText.line(failure))</span>"
+        }
+        return text + notes(on: statement) + "</td>"
+    }
+
+    /// Returns the place of a statement, what SQLite counted and the query plan; empty if nothing is known.
+    private func notes(on statement: StatementRecord) -> String {
+        var notes: [String] = []
+        if let source = statement.source {
+            let place = "<code>\(HTMLText.line(source.place))</code>"
+            notes.append(
+                (source.function.map { "<code>\(HTMLText.line($0))</code> " } ?? "")
+                    + HTMLText.linked(place, to: SourceLink.url(of: source, variables: variables)))
+        }
+        let facts = statement.queryFacts
+        if !facts.isEmpty { notes.append(facts.joined(separator: ", ")) }
+        var text = notes.isEmpty ? "" : "<div class=\"notes\">\(notes.joined(separator: " · "))</div>"
+        let plan = statement.shownPlan
+        if !plan.isEmpty {
+            text += "<pre class=\"notes plan\">\(plan.map(HTMLText.line).joined(separator: "\n"))</pre>"
+        }
+        return text
+    }
+
+    private static func code(_ statement: StatementRecord) -> String {
+        let times = statement.repeated.map { $0 > 1 ? "\(Counted.number(Int64($0))) × " : "" } ?? ""
+        let (sql, isCut) = statement.shownText
+        return times + "<code>\(HTMLText.line(sql))\(isCut ? "…" : "")</code>"
+    }
+
+    /// Returns the time of day; a narrow page hides the digits beyond milliseconds.
+    private static func time(_ at: String) -> String {
+        let time = MetadataTime.timeOfDay(at)
+        let end = time.firstIndex(of: ".").map { time[$0...].dropFirst(4).startIndex } ?? time.endIndex
+        guard end < time.endIndex else { return HTMLText.line(time) }
+        return HTMLText.line(String(time[..<end]))
+            + "<span class=\"fine\">\(HTMLText.line(String(time[end...])))</span>"
+    }
+
+}
+
+extension StatementRecord {
+    /// The part of the statement that is shown, with its values if it ran once; `isCut` is true if some of it is missing.
+    var shownText: (sql: String, isCut: Bool) {
+        let sql = (repeated ?? 1) > 1 ? sql : sqlWithValues
+        let isLong = sql.utf8.count > 2000
+        return (isLong ? String(sql.prefix(1900)) : sql, isLong || cut == true)
+    }
+}

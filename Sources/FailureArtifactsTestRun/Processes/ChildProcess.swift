@@ -1,3 +1,4 @@
+internal import CFailureArtifactsProcesses
 package import FailureArtifactsSystem
 
 /// Another program, which inherits this one's terminal and outputs.
@@ -157,5 +158,99 @@ package enum ExitStatus: Equatable, Sendable {
         case .exited(let status): status
         case .signalled(let signal): 128 + signal
         }
+    }
+}
+
+/// A file descriptor of this process, closed when the value is destroyed.
+struct Descriptor: ~Copyable, Sendable {
+    let number: CInt
+
+    /// Takes ownership of a descriptor.
+    init(owning number: CInt) {
+        self.number = number
+    }
+
+    deinit { close(number) }
+
+    /// Releases the descriptor. The caller must close it.
+    consuming func release() -> CInt {
+        let number = number
+        discard self
+        return number
+    }
+}
+
+/// The two ends of a pipe. Other programs don't inherit them unless that is requested.
+struct PipeEnds: ~Copyable, Sendable {
+    let reading: Descriptor
+    let writing: Descriptor
+
+    init() throws(SystemError) {
+        var ends: [CInt] = [-1, -1]
+        guard pipe(&ends) == 0 else { throw SystemError("create", "a pipe", code: errno) }
+        let moved = try Self.moved(ends)
+        reading = Descriptor(owning: moved.reading)
+        writing = Descriptor(owning: moved.writing)
+    }
+
+    /// Moves the descriptors above 2: if 0 to 2 are closed, other output could end up in the pipe.
+    private static func moved(
+        _ ends: [CInt]
+    ) throws(SystemError) -> (reading: CInt, writing: CInt) {
+        let moved = ends.map { fcntl($0, F_DUPFD_CLOEXEC, 3) }
+        let code = errno
+        for end in ends { close(end) }
+        guard moved.allSatisfy({ $0 >= 0 }) else {
+            for end in moved where end >= 0 { close(end) }
+            throw SystemError("create", "a pipe", code: code)
+        }
+        return (moved[0], moved[1])
+    }
+}
+
+/// A signal that this process received.
+struct ReceivedSignal: Equatable, Sendable {
+    let number: CInt
+    /// True if a key such as Ctrl-C caused it. Then all processes in the terminal's foreground received it.
+    let isFromTerminal: Bool
+
+    /// Waits for a signal. Nil if the wait was interrupted.
+    static func next(of signals: sigset_t) -> ReceivedSignal? {
+        var signals = signals
+        var isFromTerminal: CInt = 0
+        let number = failure_artifacts_wait_for_signal(&signals, &isFromTerminal)
+        return number == 0 ? nil : ReceivedSignal(number: number, isFromTerminal: isFromTerminal != 0)
+    }
+}
+
+/// The signal mask and dispositions of a process, to be passed on unchanged to the programs that it starts.
+struct InheritedSignals: Sendable {
+    /// The blocked signals.
+    let mask: sigset_t
+    /// True if SIGPIPE is ignored.
+    let ignoresBrokenPipes: Bool
+
+    /// The current values of this thread.
+    static var current: InheritedSignals {
+        var mask = sigset_t()
+        pthread_sigmask(SIG_BLOCK, nil, &mask)
+        return InheritedSignals(mask: mask, ignoresBrokenPipes: isIgnored(SIGPIPE))
+    }
+
+    /// True if the process was told to ignore a signal, as by `nohup`.
+    static func isIgnored(_ signal: CInt) -> Bool { failure_artifacts_ignores(signal) != 0 }
+}
+
+package enum SignalName {
+    private static let names: [Int32: String] = [
+        SIGABRT: "SIGABRT", SIGALRM: "SIGALRM", SIGBUS: "SIGBUS", SIGFPE: "SIGFPE", SIGHUP: "SIGHUP",
+        SIGILL: "SIGILL", SIGINT: "SIGINT", SIGKILL: "SIGKILL", SIGPIPE: "SIGPIPE", SIGQUIT: "SIGQUIT",
+        SIGSEGV: "SIGSEGV", SIGSYS: "SIGSYS", SIGTERM: "SIGTERM", SIGTRAP: "SIGTRAP",
+        SIGXCPU: "SIGXCPU",
+    ]
+
+    /// Formats a signal as `signal 9 (SIGKILL)`.
+    package static func text(_ signal: Int32) -> String {
+        "signal \(signal)" + (names[signal].map { " (\($0))" } ?? "")
     }
 }

@@ -1,0 +1,240 @@
+internal import FailureArtifactsAnalysis
+internal import FailureArtifactsBundle
+internal import FailureArtifactsReading
+internal import FailureArtifactsReport
+internal import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
+
+/// `history`: lists the transactions before the failure.
+struct HistoryCommand: Command {
+    static let syntax = Syntax(
+        command: "history", summary: "List the transactions before the failure, oldest first",
+        positionals: [.bundle],
+        options: [
+            .store,
+            .json(
+                "Print a JSON object: store, reason, and transactions, each with number, pages, size, changes and, if "
+                    + "they are known, statements."),
+            .timeLimit, .noLimits,
+        ],
+        discussion: """
+            Each transaction has the number of pages that it wrote, the size of the store after it, and the number \
+            of rows inserted, updated and deleted in each table. Its statements are listed if the log reaches back \
+            that far and leaves no doubt. To go to the state after a transaction, pass its number as --at to 'open', \
+            'query', 'diff' or 'extract'.
+
+            A history contains only committed transactions, so not the one that was open at the failure. That of a \
+            store in WAL mode goes back to the last checkpoint at most.
+            """)
+
+    private let path: String
+    private let store: String?
+    private let isJSON: Bool
+
+    init(_ arguments: ParsedArguments) {
+        path = arguments.positionals[0]
+        store = arguments.value(of: "--store")
+        isJSON = arguments.has("--json")
+    }
+
+    func run(_ console: Console) throws -> ExitCode {
+        try console.withBundle(at: path) { bundle, scratch in
+            let store = try Timeline(
+                bundle.store(named: store), of: bundle, scratch: scratch, limits: console.limits.store)
+            if let error = store.historyError { throw error }
+            let known = store.store.history
+            let steps = try store.readSteps { console.time.isOver }.filter { $0.number != nil }
+            let report = Report(
+                store: store.name, reason: known?.reason,
+                transactions: steps.map { step in
+                    let number = step.number ?? 0
+                    return HistoryText.Transaction(
+                        number: number, pages: step.pages, size: step.size, changes: step.changes,
+                        isMerged: known?.merged?.contains(number) == true ? true : nil,
+                        isForeign: known?.foreign?.contains(number) == true ? true : nil,
+                        statements: step.statements.isEmpty ? nil : step.statements.map(\.record))
+                })
+            if isJSON {
+                try console.output.writeLine(JSONText.pretty(report))
+            } else {
+                let text = HistoryText(output: console.output)
+                let heading = text.heading(
+                    store: report.store, count: steps.count, reason: report.reason)
+                for line in heading + report.transactions.flatMap(text.lines) {
+                    try console.output.writeLine(line)
+                }
+                let isMissing = report.transactions.contains { $0.statements == nil }
+                if isMissing, let note = store.store.olderStatements {
+                    try console.output.writeLine(console.output.styled(note, .yellow))
+                }
+            }
+            return .done
+        }
+    }
+
+    private struct Report: Encodable {
+        var store: String
+        var reason: String?
+        var transactions: [HistoryText.Transaction]
+    }
+}
+
+/// `blame`: lists the transactions that touched a row.
+struct BlameCommand: Command {
+    static let syntax = Syntax(
+        command: "blame", summary: "List the transactions that touched a row, with statement and line",
+        positionals: [
+            .neededBundle, Syntax.Positional("TABLE", help: "The table of the row."),
+            Syntax.Positional(
+                "KEY", isRepeated: true, isOptional: true,
+                help:
+                    "The value of each column of the primary key, or the rowid if the table has no key: 31, Paris, "
+                    + "X'0A1B'. Other ways to name rows: COLUMN=VALUE, for any columns or the rowid, or WHERE and a "
+                    + "condition in SQL."),
+        ],
+        options: [
+            .store,
+            .json(
+                "Print a JSON object: store, table, transactionCount, reason, log (a note about missing statements), "
+                    + "rows (each with its key, and its values at the failure, or null if it didn't exist then), and "
+                    + "transactions (each with transaction or open, rows and statements)."),
+            .timeLimit, .noLimits,
+        ],
+        discussion: """
+            Finds the rows that match in any state of the store's history, even if they no longer exist, and follows \
+            each by its key, whether it still matches or not. If the transaction that was open at the failure touched \
+            a row, it is listed last.
+
+            Each transaction has the statements that made the change. If several can have done so, the transaction runs \
+            again on a copy to tell which of them did; where a statement can't run, all are listed.
+
+            Text in single quotes is always text: 'a=b', '31'. A condition can be a single argument: \
+            failure-artifacts blame BUNDLE posting 'WHERE transferID = 9'
+            """)
+
+    private let path: String
+    private let address: RowAddress
+    private let title: String
+    private let store: String?
+    private let isJSON: Bool
+
+    init(_ arguments: ParsedArguments) throws {
+        path = arguments.positionals[0]
+        let words = Array(arguments.positionals.dropFirst())
+        guard let address = RowAddress(words) else {
+            throw Self.syntax.usageError("'blame' needs KEY, or WHERE and a condition.")
+        }
+        self.address = address
+        title = words.joined(separator: " ")
+        store = arguments.value(of: "--store")
+        isJSON = arguments.has("--json")
+    }
+
+    func run(_ console: Console) throws -> ExitCode {
+        try console.withBundle(at: path) { bundle, scratch in
+            let store = try Timeline(
+                bundle.store(named: store), of: bundle, scratch: scratch, limits: console.limits.store,
+                rowLimit: Blame.changeLimit)
+            let blame: Blame
+            do {
+                blame = try Blame(address, in: store) { console.time.isOver }
+            } catch let error as SQLiteError where !error.isDatabaseDamaged && !error.isOverLimit {
+                throw CommandError(.usage, "The rows cannot be selected: \(error.message).")
+            }
+            if isJSON {
+                try console.output.writeLine(JSONText.pretty(blame))
+            } else {
+                let text = BlameText(output: console.output)
+                for line in text.lines(blame, title: title) { try console.output.writeLine(line) }
+            }
+            return .done
+        }
+    }
+}
+
+/// `bisect`: finds the first transaction after which a query returns a row, or another result than before.
+struct BisectCommand: Command {
+    static let syntax = Syntax(
+        command: "bisect", summary: "Find the first transaction after which a query returns a row",
+        positionals: [
+            .bundle,
+            Syntax.Positional(
+                "SQL", help: "A query that returns rows only while something is wrong."),
+        ],
+        options: [
+            Syntax.Option(
+                "--changed",
+                help:
+                    "Find the first transaction after which the query's result differs, and list all that changed it."
+            ),
+            .store,
+            .json(
+                "Print a JSON object: store, sql, changed, transactionCount, result (transaction, open-transaction, "
+                    + "before-first-transaction or none), states (ranges of --at numbers) and, if they apply, "
+                    + "transaction, healedBy, changedAfter, query (with the first rows before and after, beforeCount, "
+                    + "afterCount and, if not all rows were counted, moreRows), changes, rows, rowCount and "
+                    + "statements."),
+            .timeLimit, .noLimits,
+        ],
+        discussion: """
+            Tests every state of the store's history, because a later transaction may repair the data. If a \
+            transaction was open at the failure, it counts as the last one. If a state lacks a table or column that \
+            the query names, the query returns no row there.
+
+            With --changed, each result is compared with that of the first state in which the query can run. The \
+            order of rows matters.
+
+            The exit status is 0 if there is such a transaction, or if the query returns a row even before the first \
+            one. Otherwise it is 1.
+            """)
+
+    private let path: String
+    private let sql: String
+    private let store: String?
+    private let isComparison: Bool
+    private let isJSON: Bool
+
+    init(_ arguments: ParsedArguments) {
+        path = arguments.positionals[0]
+        sql = arguments.positionals[1]
+        store = arguments.value(of: "--store")
+        isComparison = arguments.has("--changed")
+        isJSON = arguments.has("--json")
+    }
+
+    func run(_ console: Console) throws -> ExitCode {
+        try console.withBundle(at: path) { bundle, scratch in
+            let choice = try bundle.store(named: store)
+            let states = try Timeline(
+                choice, of: bundle, scratch: scratch, limits: console.limits.store)
+            let bisection: Bisection
+            do {
+                bisection = try states.bisect(sql, onChange: isComparison)
+            } catch let error as SQLiteError {
+                throw CommandError(
+                    error, sql: sql, store: choice, path: states.path, isLast: true,
+                    bundle: bundle.location)
+            }
+            let transaction: Timeline.Step? =
+                switch bisection.first {
+                case .transaction(let number): try states.readSteps().first { $0.number == number }
+                case .openTransaction: try states.readSteps().last
+                case .start, nil: nil
+                }
+            if isJSON {
+                try console.output.writeLine(
+                    JSONText.pretty(
+                        BisectionReport(
+                            store: choice.store.name, sql: sql, isComparison: isComparison, bisection,
+                            transaction)))
+            } else {
+                let text = BlameText(output: console.output)
+                let lines = text.lines(
+                    bisection, transaction, isComparison: isComparison,
+                    reason: choice.store.history?.reason)
+                for line in lines { try console.output.writeLine(line) }
+            }
+            return bisection.first == nil ? .found : .done
+        }
+    }
+}
