@@ -8,10 +8,8 @@ package struct Bisection: Sendable {
     package struct Result: Equatable, Sendable {
         package var columns: [String] = []
         package var rows: [[StoredValue]] = []
-        /// The number of all rows, as far as they were counted.
+        /// The number of all rows.
         package var rowCount = 0
-        /// False if there may be more rows than ``rowCount``.
-        package var isCounted = true
     }
 
     /// A place in the sequence of states.
@@ -68,19 +66,17 @@ extension Timeline {
     package func bisect(_ sql: String, onChange: Bool) throws -> Bisection {
         var bisection = Bisection(
             transactions: transactionCount, hasOpenTransaction: hasUncommittedState)
-        var query = StateQuery(sql, isWhole: onChange, in: self)
+        let query = StateQuery(sql, isWhole: onChange, limits)
         var previous = Bisection.Result()
         // The hashes of the first result and of the previous one.
         var original: Int?
         var hash: Int?
         var missing: SQLiteError?
         var state = 0
-        try forEachState { number, path in
+        try forEachState { _, path in
             let isSearching = bisection.states.isEmpty
             var answer = StateQuery.Answer()
-            switch try query.answer(
-                in: path, after: number, keeping: isSearching ? Bisection.rowLimit : 1)
-            {
+            switch try query.answer(in: path, countsRows: isSearching) {
             case .success(let found): answer = found
             case .failure(let error):
                 missing = error
@@ -134,8 +130,8 @@ struct TimeBudget {
     }
 }
 
-/// A query that is run in one state of a store after the other. It isn't run again if no table changed that it reads.
-struct StateQuery {
+/// A query that is run in one state of a store after the other.
+private struct StateQuery {
     /// A query's answer in one state.
     struct Answer {
         var result = Bisection.Result()
@@ -143,43 +139,28 @@ struct StateQuery {
         var hash = 0
     }
 
-    /// The maximum number of rows that are counted.
-    private static let countLimit = 10_000
-    /// The time limit for counting rows, in seconds.
-    private static let countSeconds = 1.0
-
     private let sql: String
     /// True to read all rows.
     private let isWhole: Bool
     private let budget: TimeBudget
-    private var reads: StateReads
-    /// The last answer; an error if the state doesn't have a table or column that the query names.
-    private var last: Result<Answer, SQLiteError>?
 
-    init(_ sql: String, isWhole: Bool, in store: Timeline) {
+    init(_ sql: String, isWhole: Bool, _ limits: UntrustedLimits) {
         self.sql = sql
         self.isWhole = isWhole
-        budget = TimeBudget(store.limits)
-        reads = StateReads(store)
+        budget = TimeBudget(limits)
     }
 
-    mutating func answer(
-        in path: String, after transaction: Int?, keeping rowLimit: Int
-    ) throws -> Result<Answer, SQLiteError> {
-        if let last, reads.areSame(after: transaction) { return last }
-        let answer: Result<Answer, SQLiteError>
+    /// Returns the answer in a state; an error if it has no table or column that the query names.
+    func answer(in path: String, countsRows: Bool) throws -> Result<Answer, SQLiteError> {
         do {
-            answer = .success(try run(in: path, keeping: rowLimit))
+            return .success(try run(in: path, countsRows: countsRows))
         } catch let error as SQLiteError where error.isMissingName {
-            answer = .failure(error)
+            return .failure(error)
         }
-        last = answer
-        return answer
     }
 
-    private mutating func run(in path: String, keeping rowLimit: Int) throws -> Answer {
+    private func run(in path: String, countsRows: Bool) throws -> Answer {
         let connection = try Connection.untrusted(path, limits: budget.remaining())
-        reads.note(sql, on: connection)
         let statement = try connection.prepare(sql)
         guard statement.isReadOnly else {
             throw CommandError(
@@ -190,14 +171,14 @@ struct StateQuery {
         answer.result.columns = statement.columnNames
         while try statement.step() {
             answer.result.rowCount += 1
-            if answer.result.rows.count < rowLimit {
+            if answer.result.rows.count < Bisection.rowLimit {
                 answer.result.rows.append(
                     (0..<statement.columnCount).map { statement.storedValue(at: $0, limit: 256) })
-            } else if !isWhole {
-                answer.result.isCounted = rowLimit > 1 && Self.count(statement, &answer.result.rowCount)
+            }
+            guard isWhole else {
+                if countsRows { continue }
                 break
             }
-            guard isWhole else { continue }
             for column in 0..<statement.columnCount {
                 hasher.combine(statement.storedValue(at: column, limit: .max))
             }
@@ -206,16 +187,49 @@ struct StateQuery {
         if answer.hash != 0 { answer.hash = hasher.finalize() }
         return answer
     }
+}
 
-    /// Counts the rows that follow, without those beyond a limit. True if all rows were counted. An error doesn't
-    /// matter, because the query has returned rows already.
-    private static func count(_ statement: borrowing Statement, _ count: inout Int) -> Bool {
-        let deadline = Instant.now.advanced(bySeconds: countSeconds)
-        while count < countLimit, Instant.now < deadline {
-            guard let isRow = try? statement.step() else { return false }
-            guard isRow else { return true }
-            count += 1
+extension Bisection {
+    private static let maximumRows = 100
+
+    /// Returns the JSON form.
+    ///
+    /// - `transaction`: the first transaction after which the query returns a row, or another result; nil if it is unknown.
+    package func json(
+        store: String, sql: String, isComparison: Bool, _ transaction: Timeline.Step?
+    ) -> JSONObject {
+        func rows(_ result: Result) -> [[JSONCell]] { result.rows.map { $0.map { JSONCell($0) } } }
+        let query = after.map { after -> JSONObject in
+            [
+                "columns": after.columns.isEmpty ? before?.columns ?? [] : after.columns,
+                "before": before.map(rows), "beforeCount": before?.rowCount, "after": rows(after),
+                "afterCount": after.rowCount,
+            ]
         }
-        return false
+        let healer: (any Encodable)? =
+            switch healed {
+            case .transaction(let number): number
+            case .openTransaction: "open-transaction"
+            case .start, nil: nil
+            }
+        return [
+            "store": store, "sql": sql, "changed": isComparison, "transactionCount": transactions,
+            "result": Self.name(of: first), "states": states.map { [$0.lowerBound, $0.upperBound] },
+            "changedAfter": isComparison ? changes : nil,
+            "transaction": first == nil ? nil : transaction?.number, "healedBy": healer,
+            "query": query, "changes": transaction?.changes,
+            "rows": transaction.map { Array($0.rows.prefix(Self.maximumRows)) },
+            "rowCount": transaction.map { $0.tables.reduce(0) { $0 + $1.counts.total } },
+            "statements": transaction?.statements.map(\.record),
+        ]
+    }
+
+    private static func name(of place: Place?) -> String {
+        switch place {
+        case .start: "before-first-transaction"
+        case .transaction: "transaction"
+        case .openTransaction: "open-transaction"
+        case nil: "none"
+        }
     }
 }

@@ -65,12 +65,12 @@ extension Blame {
                 try search.find(in: path)
             }
         } else {
-            try store.forEachState { number, path in
+            try store.forEachState { _, path in
                 if isOver() {
                     throw CommandError(
                         .inputOutput, "The history took too long. " + CommandError.limitsHint)
                 }
-                try search.find(in: path, after: number)
+                try search.find(in: path)
                 return true
             }
         }
@@ -137,12 +137,10 @@ private struct RowSearch {
     /// The reason why the rows can't be searched for in a state.
     private var failure: (any Error)?
     private var hasRun = false
-    private var reads: StateReads
 
     init(_ address: RowAddress, in store: Timeline) {
         self.address = address
         budget = TimeBudget(store.limits)
-        reads = StateReads(store)
     }
 
     /// Opens a state and reads its schema.
@@ -155,9 +153,8 @@ private struct RowSearch {
         return connection
     }
 
-    /// Adds the rows that match in the state after a transaction.
-    mutating func find(in path: String, after transaction: Int? = nil) throws {
-        guard !reads.areSame(after: transaction) else { return }
+    /// Adds the rows that match in a state.
+    mutating func find(in path: String) throws {
         let connection = try open(path)
         for object in schema?.objects ?? [] {
             if object.type == "view" { views.insert(folded(object.name)) }
@@ -172,7 +169,6 @@ private struct RowSearch {
                 "SELECT \(columns.map(quotedIdentifier).joined(separator: ", ")) FROM "
                 + "\(quotedIdentifier(shape.name)) WHERE \(filter.sql)"
             let query = try connection.prepare(sql)
-            reads.note(sql, on: connection)
             try query.bind(filter.values)
             while try query.step() {
                 let key = columns.indices.map { query.storedValue(at: $0, limit: Blame.valueLimit) }
@@ -247,144 +243,33 @@ private struct RowSearch {
     }
 }
 
-extension Blame: Encodable {
-    private enum CodingKeys: String, CodingKey {
-        case store, table, transactionCount, reason, logNote = "log", isCut = "cut", rows, transactions
-        case otherStatements = "statements"
-    }
-
-    package func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encode(store, forKey: .store)
-        try container.encode(table, forKey: .table)
-        try container.encodeIfPresent(transactionCount, forKey: .transactionCount)
-        try container.encodeIfPresent(reason, forKey: .reason)
-        try container.encodeIfPresent(logNote, forKey: .logNote)
-        if isCut { try container.encode(true, forKey: .isCut) }
-        try container.encode(rows, forKey: .rows)
-        try container.encode(transactions, forKey: .transactions)
-        if transactionCount == nil { try container.encode(otherStatements, forKey: .otherStatements) }
+extension Blame: JSONDocument {
+    package var json: JSONObject {
+        [
+            "store": store, "table": table, "transactionCount": transactionCount, "reason": reason,
+            "log": logNote, "cut": isCut ? true : nil, "rows": rows, "transactions": transactions,
+            "statements": transactionCount == nil ? otherStatements : nil,
+        ]
     }
 }
 
-extension Blame.Row: Encodable {
-    private enum CodingKeys: String, CodingKey {
-        case key, values
-    }
-
-    /// Encodes the key and the values at the failure, which are null for a row that didn't exist then.
-    package func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encode(JSONCell.object(key.map { ($0.column, $0.value) }), forKey: .key)
-        try container.encode(
-            values.map { JSONCell.object($0.map { ($0.name, $0.value) }) }, forKey: .values)
+extension Blame.Row: JSONDocument {
+    package var json: JSONObject {
+        let values: any Encodable =
+            if let values {
+                JSONCell.object(values.map { ($0.name, $0.value) })
+            } else {
+                JSONCell(nil)
+            }
+        return ["key": JSONCell.object(key.map { ($0.column, $0.value) }), "values": values]
     }
 }
 
-extension Blame.Transaction: Encodable {
-    private enum CodingKeys: String, CodingKey {
-        case transaction, isOpen = "open", rows, statements
-    }
-
-    package func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: CodingKeys.self)
-        if let number {
-            try container.encode(number, forKey: .transaction)
-        } else {
-            try container.encode(true, forKey: .isOpen)
-        }
-        try container.encode(rows, forKey: .rows)
-        try container.encode(statements, forKey: .statements)
-    }
-}
-
-extension JSONCell {
-    /// Returns the values of columns as an object; the first one counts if names are equal.
-    fileprivate static func object(_ cells: [(String, StoredValue)]) -> [String: JSONCell] {
-        Dictionary(
-            cells.map { ($0.0, JSONCell($0.1)) }, uniquingKeysWith: { first, _ in first })
-    }
-}
-
-/// The result of a bisection as JSON.
-package struct BisectionReport: Encodable {
-    private struct Query: Encodable {
-        var columns: [String]
-        var before: [[JSONCell]]?
-        var beforeCount: Int?
-        var after: [[JSONCell]]
-        var afterCount: Int
-        /// True if a result may have more rows than were counted; otherwise absent.
-        var moreRows: Bool?
-    }
-
-    private enum CodingKeys: String, CodingKey {
-        case store, sql, isComparison = "changed", transactionCount, result, transaction, states
-        case healedBy, changedAfter, query, changes, rows, rowCount, statements
-    }
-
-    private static let maximumRows = 100
-
-    private let store: String
-    private let sql: String
-    private let isComparison: Bool
-    private let bisection: Bisection
-    private let transaction: Timeline.Step?
-
-    package init(
-        store: String, sql: String, isComparison: Bool, _ bisection: Bisection,
-        _ transaction: Timeline.Step?
-    ) {
-        self.store = store
-        self.sql = sql
-        self.isComparison = isComparison
-        self.bisection = bisection
-        self.transaction = transaction
-    }
-
-    package func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encode(store, forKey: .store)
-        try container.encode(sql, forKey: .sql)
-        try container.encode(isComparison, forKey: .isComparison)
-        try container.encode(bisection.transactions, forKey: .transactionCount)
-        try container.encode(Self.name(of: bisection.first), forKey: .result)
-        try container.encode(
-            bisection.states.map { [$0.lowerBound, $0.upperBound] }, forKey: .states)
-        if isComparison { try container.encode(bisection.changes, forKey: .changedAfter) }
-        guard let first = bisection.first, let after = bisection.after else { return }
-        if case .transaction(let number) = first {
-            try container.encode(number, forKey: .transaction)
-        }
-        switch bisection.healed {
-        case .transaction(let number): try container.encode(number, forKey: .healedBy)
-        case .openTransaction: try container.encode("open-transaction", forKey: .healedBy)
-        case .start, nil: break
-        }
-        func rows(_ result: Bisection.Result) -> [[JSONCell]] {
-            result.rows.map { $0.map { JSONCell($0) } }
-        }
-        try container.encode(
-            Query(
-                columns: after.columns.isEmpty ? bisection.before?.columns ?? [] : after.columns,
-                before: bisection.before.map(rows), beforeCount: bisection.before?.rowCount,
-                after: rows(after), afterCount: after.rowCount,
-                moreRows: (bisection.before?.isCounted ?? true) && after.isCounted ? nil : true),
-            forKey: .query)
-        guard let transaction else { return }
-        try container.encode(transaction.changes, forKey: .changes)
-        try container.encode(Array(transaction.rows.prefix(Self.maximumRows)), forKey: .rows)
-        try container.encode(
-            transaction.tables.reduce(0) { $0 + $1.counts.total }, forKey: .rowCount)
-        try container.encode(transaction.statements.map(\.record), forKey: .statements)
-    }
-
-    private static func name(of place: Bisection.Place?) -> String {
-        switch place {
-        case .start: "before-first-transaction"
-        case .transaction: "transaction"
-        case .openTransaction: "open-transaction"
-        case nil: "none"
-        }
+extension Blame.Transaction: JSONDocument {
+    package var json: JSONObject {
+        [
+            "transaction": number, "open": number == nil ? true : nil, "rows": rows,
+            "statements": statements,
+        ]
     }
 }

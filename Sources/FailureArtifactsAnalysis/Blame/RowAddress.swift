@@ -122,29 +122,19 @@ extension RowAddress {
         if text.count >= 2, text.first == "'", text.last == "'" {
             return [.text(String(text.dropFirst().dropLast()).replacing("''", with: "'"))]
         }
-        if let bytes = blob(text) { return [.blob(bytes), .text(text)] }
+        // X'0A1B'
+        if folded(text).hasPrefix("x'"), text.hasSuffix("'"), text.count.isMultiple(of: 2) == false {
+            let digits = Array(text.dropFirst(2).dropLast())
+            let bytes = stride(from: 0, to: digits.count, by: 2).compactMap {
+                UInt8(String(digits[$0...($0 + 1)]), radix: 16)
+            }
+            if bytes.count * 2 == digits.count { return [.blob(bytes), .text(text)] }
+        }
         if let number = Int64(text), String(number) == text { return [.integer(number), .text(text)] }
         if let number = Double(text), ValueText.real(number) == text {
             return [.real(number), .text(text)]
         }
         return [.text(text)]
-    }
-
-    /// Returns the bytes of `X'0A1B'`; nil for other text.
-    private static func blob(_ text: String) -> [UInt8]? {
-        guard folded(text).hasPrefix("x'"), text.hasSuffix("'"), text.utf8.count >= 3 else {
-            return nil
-        }
-        let digits = Array(text.dropFirst(2).dropLast())
-        guard digits.count.isMultiple(of: 2) else { return nil }
-        var bytes: [UInt8] = []
-        for index in stride(from: 0, to: digits.count, by: 2) {
-            guard digits[index].isHexDigit,
-                let byte = UInt8(String(digits[index...(index + 1)]), radix: 16)
-            else { return nil }
-            bytes.append(byte)
-        }
-        return bytes
     }
 }
 

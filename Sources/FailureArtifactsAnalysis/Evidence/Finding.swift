@@ -187,89 +187,44 @@ package struct Finding: Equatable, Sendable {
     package var source: StatementRecord.Source? { statement?.source }
 }
 
-extension Finding: Encodable {
-    private enum CodingKeys: String, CodingKey {
-        case code, title, confidence, store, rows, rowsOfTransaction, transaction, statement, statements
-        case source, caller, explanation, undone
-    }
-
-    /// A statement as JSON.
-    struct Statement: Encodable {
-        var sql: String
-        var values: [BoundValue]?
-        var connection: UInt64
-        var at: String
-        /// The line; nil for the finding's own statement, whose line is a key of the finding.
-        var source: StatementRecord.Source?
-
-        init(_ record: StatementRecord, source: StatementRecord.Source? = nil) {
-            sql = record.sql
-            values = record.values
-            connection = record.connection
-            at = record.at
-            self.source = source
+extension Finding: JSONDocument {
+    package var json: JSONObject {
+        // The line of the finding's own statement is a key of the finding.
+        func json(_ record: StatementRecord, _ source: StatementRecord.Source? = nil) -> JSONObject {
+            [
+                "sql": record.sql, "values": record.values, "connection": record.connection,
+                "at": record.at, "source": source,
+            ]
         }
-    }
-
-    package func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encode(code, forKey: .code)
-        try container.encode(title, forKey: .title)
-        try container.encode(confidence, forKey: .confidence)
-        try container.encodeIfPresent(store, forKey: .store)
-        if !rows.isEmpty { try container.encode(rows, forKey: .rows) }
-        try container.encodeIfPresent(rowsOfTransaction, forKey: .rowsOfTransaction)
-        try container.encodeIfPresent(transaction, forKey: .transaction)
-        try container.encodeIfPresent(statement.map { Statement($0) }, forKey: .statement)
-        if !statements.isEmpty {
-            try container.encode(
-                statements.map { Statement($0, source: $0.source) }, forKey: .statements)
-        }
-        try container.encodeIfPresent(source, forKey: .source)
-        try container.encodeIfPresent(statement?.callerInAnotherFile, forKey: .caller)
-        try container.encode(explanation, forKey: .explanation)
-        try container.encodeIfPresent(undone, forKey: .undone)
+        return [
+            "code": code, "title": title, "confidence": confidence, "store": store,
+            "rows": rows.nonEmpty, "rowsOfTransaction": rowsOfTransaction, "transaction": transaction,
+            "statement": statement.map { json($0) },
+            "statements": statements.map { json($0, $0.source) }.nonEmpty, "source": source,
+            "caller": statement?.callerInAnotherFile, "explanation": explanation, "undone": undone,
+        ]
     }
 }
 
-extension Finding.Undone: Encodable {
-    private enum CodingKeys: String, CodingKey {
-        case transactions, rows, result, isExpected
-    }
-
-    package func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: CodingKeys.self)
-        if !transactions.isEmpty { try container.encode(transactions, forKey: .transactions) }
-        if !rows.isEmpty { try container.encode(rows, forKey: .rows) }
-        try container.encode(result, forKey: .result)
-        try container.encode(isExpected, forKey: .isExpected)
+extension Finding.Undone: JSONDocument {
+    package var json: JSONObject {
+        [
+            "transactions": transactions.nonEmpty, "rows": rows.nonEmpty, "result": result,
+            "isExpected": isExpected,
+        ]
     }
 }
 
-extension Finding.Row: Encodable {
-    private enum CodingKeys: String, CodingKey {
-        case table, key, change, columns
-    }
-
-    private struct Cell: Encodable {
-        var before: JSONCell
-        var after: JSONCell
-    }
-
-    package func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encode(table, forKey: .table)
-        try container.encode(
-            Dictionary(
-                key.map { ($0.column, JSONCell($0.value)) }, uniquingKeysWith: { first, _ in first }),
-            forKey: .key)
-        try container.encode(change, forKey: .change)
-        guard !columns.isEmpty else { return }
-        try container.encode(
-            Dictionary(
-                columns.map { ($0.column, Cell(before: JSONCell($0.old), after: JSONCell($0.new))) },
-                uniquingKeysWith: { first, _ in first }),
-            forKey: .columns)
+extension Finding.Row: JSONDocument {
+    package var json: JSONObject {
+        let cells = columns.map { cell -> (String, JSONObject) in
+            (cell.column, ["before": JSONCell(cell.old), "after": JSONCell(cell.new)])
+        }
+        return [
+            "table": table, "key": JSONCell.object(key.map { ($0.column, $0.value) }),
+            "change": change,
+            "columns": cells.isEmpty ? nil : Dictionary(cells, uniquingKeysWith: { first, _ in first }),
+        ]
     }
 }
 
@@ -279,6 +234,12 @@ struct JSONCell: Encodable {
 
     init(_ value: StoredValue?) {
         self.value = value
+    }
+
+    /// Returns the values of columns as an object; the first one counts if names are equal.
+    static func object(_ cells: [(String, StoredValue)]) -> [String: JSONCell] {
+        Dictionary(
+            cells.map { ($0.0, JSONCell($0.1)) }, uniquingKeysWith: { first, _ in first })
     }
 
     func encode(to encoder: any Encoder) throws {

@@ -289,7 +289,7 @@ extension ResultPart {
 }
 
 /// The failing query and its results up to the failure.
-package struct QuestionDocument: Encodable, Sendable {
+package struct QuestionDocument: JSONDocument, Sendable {
     /// A result, from one transaction to the next one that changed it.
     package struct Period: Equatable, Encodable, Sendable {
         /// The number of the first transaction in the history after which the query returned it: 0 for the first state,
@@ -334,17 +334,11 @@ package struct QuestionDocument: Encodable, Sendable {
             + texts.joined(separator: ", ") + "."
     }
 
-    private enum CodingKeys: String, CodingKey {
-        case store, sql, values, source, results
-    }
-
-    package func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encode(store, forKey: .store)
-        try container.encode(query.sql, forKey: .sql)
-        try container.encodeIfPresent(query.values, forKey: .values)
-        try container.encodeIfPresent(query.source, forKey: .source)
-        if !results.isEmpty { try container.encode(results, forKey: .results) }
+    package var json: JSONObject {
+        [
+            "store": store, "sql": query.sql, "values": query.values, "source": query.source,
+            "results": results.nonEmpty,
+        ]
     }
 }
 
@@ -364,12 +358,10 @@ extension Question {
                 .init(transaction: number, result: text, isExpected: isExpected(result) ? true : nil))
         }
         guard store.transactionCount > 0 else { return [] }
-        var reads = StateReads(store)
         try store.forEachState { number, path in
-            guard let number, !reads.areSame(after: number) else { return true }
+            guard let number else { return true }
             let connection = try Connection.untrusted(path, limits: store.limits)
             budget.limit(connection)
-            reads.note(record.sql, on: connection)
             // Before a migration, the table need not exist.
             if let result = ask(connection) { add(number, result) }
             return !budget.isUsedUp

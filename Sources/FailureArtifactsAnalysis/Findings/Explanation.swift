@@ -13,8 +13,7 @@ protocol FindingRule {
 }
 
 /// The findings about a failure, best first.
-package struct Explanation: Encodable {
-    package let formatVersion = "1.0"
+package struct Explanation: JSONDocument {
     /// The path or file name of the bundle.
     package let bundle: String
     package let test: Test
@@ -56,19 +55,11 @@ package struct Explanation: Encodable {
         }
     }
 
-    private enum CodingKeys: String, CodingKey {
-        case formatVersion, bundle, test, failure, findings, question, notes
-    }
-
-    package func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encode(formatVersion, forKey: .formatVersion)
-        try container.encode(bundle, forKey: .bundle)
-        try container.encode(test, forKey: .test)
-        try container.encodeIfPresent(failure, forKey: .failure)
-        try container.encode(findings, forKey: .findings)
-        try container.encodeIfPresent(question, forKey: .question)
-        if !notes.isEmpty { try container.encode(notes, forKey: .notes) }
+    package var json: JSONObject {
+        [
+            "formatVersion": "1.0", "bundle": bundle, "test": test, "failure": failure,
+            "findings": findings, "question": question, "notes": notes.nonEmpty,
+        ]
     }
 
     /// The default number of findings to show.

@@ -79,6 +79,39 @@ package enum JSONText {
     }
 }
 
+/// A JSON object, without the keys that have no value.
+package struct JSONObject: Encodable, ExpressibleByDictionaryLiteral {
+    private struct Field: Encodable {
+        let value: any Encodable
+
+        func encode(to encoder: any Encoder) throws { try value.encode(to: encoder) }
+    }
+
+    private let fields: [String: Field]
+
+    package init(dictionaryLiteral fields: (String, (any Encodable)?)...) {
+        self.fields = Dictionary(
+            fields.compactMap { name, value in value.map { (name, Field(value: $0)) } },
+            uniquingKeysWith: { first, _ in first })
+    }
+
+    package func encode(to encoder: any Encoder) throws { try fields.encode(to: encoder) }
+}
+
+/// A type that describes its JSON form as an object.
+package protocol JSONDocument: Encodable {
+    var json: JSONObject { get }
+}
+
+extension JSONDocument {
+    package func encode(to encoder: any Encoder) throws { try json.encode(to: encoder) }
+}
+
+extension Array {
+    /// The array; nil if it is empty.
+    package var nonEmpty: Self? { isEmpty ? nil : self }
+}
+
 /// Escapes text for addresses (RFC 3986, section 2.1).
 package enum URLText {
     /// Returns a path whose parts are escaped, and whose slashes are kept.

@@ -76,14 +76,6 @@ extension StoreChoice {
         return choices.first { $0.isCommitted && $0.entry == entry }
     }
 
-    /// Returns the store when the test began to use it, if this is the store at the failure.
-    package func start(among choices: [StoreChoice]) -> StoreChoice? {
-        isCommitted ? nil : choices.first { $0.name == "start/\(name)" }
-    }
-
-    /// True if the store is known to have had no tables yet.
-    package var isEmpty: Bool { store.tables?.isEmpty == true }
-
     /// Returns the store at the last snapshot that the test asked for, if this is the store at the failure. Nil if
     /// the test asked for none before it failed or ended.
     package func snapshot(
@@ -94,7 +86,7 @@ extension StoreChoice {
         let choices = metadata.storeChoices
         // Snapshots are in the order of their times, and those after a failure are the collector's own.
         for snapshot in (metadata.snapshots ?? []).reversed()
-        where snapshot.at <= end ?? snapshot.at && snapshot.label != "start" {
+        where snapshot.at <= end ?? snapshot.at {
             let choice = choices.first { $0.name == "\(snapshot.label)/\(name)" }
             if let choice { return (snapshot, choice) }
         }

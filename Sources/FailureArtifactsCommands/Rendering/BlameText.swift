@@ -160,8 +160,7 @@ struct BlameText {
         let lines = result.rows.map { label + text(of: $0, result.columns) }
         let rest = result.rowCount - result.rows.count
         guard rest > 0 else { return lines }
-        let isLeast = result.isCounted ? "" : "at least "
-        return lines + [label + "and \(isLeast)\(Counted.items(Int64(rest), "more row"))"]
+        return lines + [label + "and \(Counted.items(Int64(rest), "more row"))"]
     }
 
     private static func text(of row: [StoredValue], _ columns: [String]) -> String {

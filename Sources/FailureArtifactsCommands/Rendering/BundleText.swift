@@ -13,13 +13,15 @@ struct BundleText {
         var coreData: [String: CoreDataStore] = [:]
         /// The last statements of each store, oldest first.
         var statements: [String: [StatementRecord]] = [:]
+        /// The versions of the SQLite that last wrote the stores.
+        var sqlite: [String: String] = [:]
         /// The last lines of attached texts, by their entries.
         var attachedLines: [String: TextTail] = [:]
         /// The package root, as far as it is known; not part of the JSON form.
         var packageRoot: PackageRoot
 
         private enum CodingKeys: String, CodingKey {
-            case bundle, metadata, coreData, statements, attachedLines
+            case bundle, metadata, coreData, statements, sqlite, attachedLines
         }
     }
 
@@ -143,7 +145,8 @@ struct BundleText {
 
     private func description(of store: BundleMetadata.Store) -> [String] {
         StoreText(parts: parts, output: output, packageRoot: report.packageRoot).lines(
-            store, coreData: report.coreData[store.name], in: metadata)
+            store, coreData: report.coreData[store.name], sqlite: report.sqlite[store.name],
+            in: metadata)
     }
 
     private func statements(of store: BundleMetadata.Store) -> [String] {
@@ -272,10 +275,11 @@ struct StoreText {
     ///
     /// - `coreData`: the store's Core Data description; nil if it isn't a Core Data store.
     func lines(
-        _ store: BundleMetadata.Store, coreData: CoreDataStore?, in metadata: BundleMetadata
+        _ store: BundleMetadata.Store, coreData: CoreDataStore?, sqlite: String?,
+        in metadata: BundleMetadata
     ) -> [String] {
         var lines = [output.styled("Store \(SafeText.line(store.name))", .heading)]
-        let facts = StoreFacts(packageRoot: packageRoot).lines(of: store, in: metadata)
+        let facts = StoreFacts(packageRoot: packageRoot).lines(of: store, sqlite: sqlite, in: metadata)
         lines += facts.flatMap {
             TextWrap.message(SafeText.line($0), indent: 2, for: output)
         }

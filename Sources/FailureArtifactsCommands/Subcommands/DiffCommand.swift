@@ -19,8 +19,8 @@ struct DiffCommand: Command {
                 help:
                     "The store to compare it with. Without B, two states of A are compared: those that --store or "
                     + "--at names; else the test's last snapshot and the state at the failure; else the committed "
-                    + "state and the test's own inside its transaction; else the states at the test's first use of the "
-                    + "store and at the failure; else those before and after the last transaction."
+                    + "state and the test's own inside its transaction; else those before and after the last "
+                    + "transaction."
             ),
         ],
         options: [
@@ -177,11 +177,6 @@ extension DiffCommand {
             guard let committed = store.committed(among: choices) else { continue }
             return (try side(committed.name), try side(store.name), nil)
         }
-        let starts = candidates.compactMap { store in store.start(among: choices).map { ($0, store) } }
-        // From an empty store, all rows would be new.
-        if let (start, store) = starts.first(where: { !$0.0.isEmpty }) {
-            return (try side(start.name), try side(store.name), nil)
-        }
         let last = candidates.first { $0.store.history?.entry != nil }
         if let last, let before = CommitReference("-2"), let a = try? side(last.name, at: before) {
             return (
@@ -189,19 +184,11 @@ extension DiffCommand {
                 "There is nothing else to compare, so this is the last transaction of \(last.name)."
             )
         }
-        if let (start, new) = starts.first {
-            let names = [start.name, new.name].map { "--store \(ShellWord.quoted($0))" }
-            throw CommandError(
-                .usage,
-                "'\(source.path)' has nothing to compare: the store '\(new.name)' was empty when the test began "
-                    + "to use it, so all of its content is new. To list that, add \(names.joined(separator: " "))."
-            )
-        }
         throw CommandError(
             .usage,
             "'\(source.path)' has nothing to compare: no transaction was open in "
                 + (name.map { "the store '\($0)'" } ?? "any store")
-                + ", what it held at the start was not kept, and there is no history. Name two stores with --store, or a second bundle."
+                + ", the test asked for no snapshot, and there is no history. Name two stores with --store, or a second bundle."
         )
     }
 }

@@ -171,9 +171,8 @@ struct BisectCommand: Command {
             .json(
                 "Print a JSON object: store, sql, changed, transactionCount, result (transaction, open-transaction, "
                     + "before-first-transaction or none), states (ranges of --at numbers) and, if they apply, "
-                    + "transaction, healedBy, changedAfter, query (with the first rows before and after, beforeCount, "
-                    + "afterCount and, if not all rows were counted, moreRows), changes, rows, rowCount and "
-                    + "statements."),
+                    + "transaction, healedBy, changedAfter, query (with the first rows before and after, beforeCount and "
+                    + "afterCount), changes, rows, rowCount and statements."),
             .timeLimit, .noLimits,
         ],
         discussion: """
@@ -224,9 +223,9 @@ struct BisectCommand: Command {
             if isJSON {
                 try console.output.writeLine(
                     JSONText.pretty(
-                        BisectionReport(
-                            store: choice.store.name, sql: sql, isComparison: isComparison, bisection,
-                            transaction)))
+                        bisection.json(
+                            store: choice.store.name, sql: sql, isComparison: isComparison, transaction))
+                )
             } else {
                 let text = BlameText(output: console.output)
                 let lines = text.lines(

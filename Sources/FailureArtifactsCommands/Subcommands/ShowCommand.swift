@@ -27,7 +27,8 @@ struct ShowCommand: Command {
                     + "entities."),
             .json(
                 "Print a JSON object. It has the bundle's path (bundle) and its metadata. By the name of the store, it "
-                    + "has the entities of a Core Data store (coreData) and the statements (statements). By entry, it has the last lines of attached texts "
+                    + "has the entities of a Core Data store (coreData), the statements (statements), and the version "
+                    + "of the SQLite that last wrote it (sqlite). By entry, it has the last lines of attached texts "
                     + "(attachedLines: lines, earlierLines)."),
             .timeLimit, .noLimits,
         ])
@@ -79,6 +80,7 @@ struct ShowCommand: Command {
                 try console.warn(
                     "The statements of store '\(store.name)' are not shown: \(CommandError(error))")
             }
+            content.sqlite[store.name] = bundle.writerVersion(of: store)
             content.coreData[store.name] = try coreData(in: store, of: bundle, scratch, console)
         }
         for attachment in bundle.metadata.attachments {

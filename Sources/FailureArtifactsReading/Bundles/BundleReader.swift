@@ -89,6 +89,21 @@ extension BundleReader {
         throw BundleError(path, .noSuchStore(name, choices.map(\.name)))
     }
 
+    /// Returns the version of the SQLite that last wrote a store, such as `3.46.1`; nil if it is unknown. The header has
+    /// it (<https://www.sqlite.org/fileformat2.html#the_database_header>). A redaction writes the copy.
+    package func writerVersion(of store: BundleMetadata.Store) -> String? {
+        guard store.redactions == nil, let entry = store.entry.flatMap(archive.entry) else { return nil }
+        var header: [UInt8] = []
+        try? archive.read(entry) { (bytes) throws(SystemError) in
+            header = Array(bytes.prefix(100))
+            // The rest isn't needed.
+            throw SystemError("read", entry.name, code: ECANCELED)
+        }
+        guard header.count == 100, header.starts(with: DatabaseHeader.magic) else { return nil }
+        let number = header.withBytes { Int($0.bigEndianUInt32(at: 96)) }
+        return number / 1_000_000 == 3 ? "3.\(number / 1000 % 1000).\(number % 1000)" : nil
+    }
+
     /// The maximum size of a statement log, in bytes.
     private static let statementsLimit = 64 << 20
 

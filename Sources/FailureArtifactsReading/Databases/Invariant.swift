@@ -92,28 +92,15 @@ package struct InvariantResults {
         }
     }
 
-    /// The invariants that were not checked: those that failed, and those for whose tables there is no store. The
-    /// store is nil for an invariant that applies to no store. The text is a full sentence.
-    package var notChecked: [(invariant: Invariant, store: String?, text: String)] {
-        var seen: Set<String> = []
+    /// Sentences about the invariants that were not checked: those that failed, and those for whose tables there is no
+    /// store.
+    package var notes: [String] {
+        var seen = checked
         return failures.map { invariant, store, reason in
-            (
-                invariant, store,
-                "The invariant '\(invariant.title)' (\(invariant.name)) was not checked in the store '\(store)': "
-                    + "\(reason)."
-            )
+            "The invariant '\(invariant.title)' (\(invariant.name)) was not checked in the store '\(store)': \(reason)."
         }
-            + absences.filter {
-                !checked.contains($0.invariant.name) && seen.insert($0.invariant.name).inserted
-            }
-            .map { invariant, reason in
-                (
-                    invariant, nil,
-                    "The invariant '\(invariant.title)' (\(invariant.name)) applies to no store: \(reason)."
-                )
+            + absences.filter { seen.insert($0.invariant.name).inserted }.map { invariant, reason in
+                "The invariant '\(invariant.title)' (\(invariant.name)) applies to no store: \(reason)."
             }
     }
-
-    /// The sentences of ``notChecked``.
-    package var notes: [String] { notChecked.map(\.text) }
 }

@@ -43,6 +43,7 @@ extension FailureDetail {
         let choices = metadata.storeChoices
         for store in metadata.stores.prefix(limits.stores) {
             var detail = StoreDetail(store)
+            detail.sqlite = bundle.writerVersion(of: store)
             let choice = choices.first { !$0.isCommitted && $0.name == store.name }
             if let known = evidence?.stores.first(where: { $0.name == store.name }) {
                 detail.read(known.path, known, rows)

@@ -48,6 +48,8 @@ struct StoreDetail: Sendable {
     var notes: [String] = []
     /// Nil if the store was not created by Core Data.
     var coreData: CoreDataStore?
+    /// The version of the SQLite that last wrote the store; nil if it isn't known.
+    var sqlite: String?
 
     init(_ store: BundleMetadata.Store) {
         self.store = store
@@ -95,33 +97,28 @@ struct StepDetail: Sendable {
         case transaction, uncommitted, rolledBack
     }
 
-    let kind: Kind
-    /// The transaction's number in the history; nil for a step of another kind.
-    var number: Int?
-    var pages = 0
-    var change = ChangeDetail()
-    /// The statements, as indices of ``StoreDetail/statements``; empty if they are unknown.
-    var statements: [Int] = []
-}
-
-/// The differences between two states of a store.
-struct ChangeDetail: Sendable {
     struct Table: Sendable {
+        /// The displayed name.
         let name: String
         /// The name in the store.
         var source: String
         /// The columns of the key; empty for the rowid.
         var keyColumns: [String] = []
-        var counts: RowCounts
+        var counts = RowCounts()
+        /// The first changed rows.
         var rows: [RowChange] = []
         var problem: String?
     }
 
+    let kind: Kind
+    /// The transaction's number in the history; nil for a step of another kind.
+    var number: Int?
+    var pages = 0
     /// The changes of the schema, such as `table posting added`.
     var schema: [String] = []
     var tables: [Table] = []
-
-    var isEmpty: Bool { schema.isEmpty && tables.isEmpty }
+    /// The statements, as indices of ``StoreDetail/statements``; empty if they are unknown.
+    var statements: [Int] = []
 }
 
 /// Values of a store as JSON.

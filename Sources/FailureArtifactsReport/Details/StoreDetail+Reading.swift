@@ -16,7 +16,7 @@ extension StoreDetail {
         var names = schema.objects.filter { $0.type == "table" }.map(\.name).sorted()
         let sources = try useViews(in: &names, of: connection)
         // Tables with changes come first, so that they have their rows.
-        let changed = Set(steps.flatMap(\.change.tables).map { folded($0.source) })
+        let changed = Set(steps.flatMap(\.tables).map { folded($0.source) })
         func isQuiet(_ name: String) -> Bool {
             let source = folded(sources[name] ?? name)
             return source.hasPrefix("sqlite_") || schema.tables[source]?.isShadow == true
@@ -62,7 +62,7 @@ extension StoreDetail {
         let source = folded(table.source ?? table.name)
         var keys: ChangedKeys?
         for step in steps.reversed() {
-            for changed in step.change.tables where folded(changed.source) == source {
+            for changed in step.tables where folded(changed.source) == source {
                 if keys == nil { keys = ChangedKeys(columns: changed.keyColumns, values: []) }
                 guard keys?.columns == changed.keyColumns, keys?.values.count ?? 0 < ChangedKeys.limit
                 else { continue }
@@ -236,27 +236,7 @@ extension CoreDataStore {
     }
 }
 
-extension ChangeDetail {
-    /// Creates the changes of a step.
-    ///
-    /// - `coreData`: the names of entities; nil unless Core Data created the store.
-    init(_ step: Timeline.Step, _ coreData: CoreDataChanges?) {
-        schema = step.changes.schemaTexts
-        tables = step.tables.map { changed in
-            Table(
-                name: coreData?.title(of: changed.table) ?? changed.table.name,
-                source: changed.table.name,
-                keyColumns: coreData?.keyColumns(of: changed.table) ?? changed.table.keyColumns,
-                counts: changed.counts,
-                rows: changed.rows.map { coreData?.change($0, in: changed.table) ?? $0 })
-        }
-        tables += step.changes.tables.compactMap { table in
-            table.problem.map {
-                Table(name: table.name, source: table.name, counts: RowCounts(), problem: $0)
-            }
-        }
-    }
-
+extension StepDetail {
     /// A summary such as `4 rows inserted into posting, 1 row updated in transfer`.
     var summary: String {
         var items = tables.prefix(6).flatMap { table -> [String] in
@@ -279,7 +259,9 @@ extension ChangeDetail {
 extension StoreDetail {
     /// Returns a summary of a step's changes, which only the log has if they were rolled back.
     func summary(of step: StepDetail) -> String {
-        guard step.kind == .rolledBack, step.change.isEmpty else { return step.change.summary }
+        guard step.kind == .rolledBack, step.schema.isEmpty, step.tables.isEmpty else {
+            return step.summary
+        }
         let rows = statements(of: step).reduce(0) { $0 + ($1.changedRows ?? 0) }
         return Counted.items(Int64(rows), "changed row") + " discarded"
     }
@@ -296,11 +278,22 @@ extension StoreDetail {
         }
         let changes = coreData.map { CoreDataChanges($0, namesReferences: false) }
         steps = evidence.steps.map { step in
-            StepDetail(
+            let tables = step.tables.map { changed in
+                StepDetail.Table(
+                    name: changes?.title(of: changed.table) ?? changed.table.name,
+                    source: changed.table.name,
+                    keyColumns: changes?.keyColumns(of: changed.table) ?? changed.table.keyColumns,
+                    counts: changed.counts,
+                    rows: changed.rows.map { changes?.change($0, in: changed.table) ?? $0 })
+            }
+            let problems = step.changes.tables.filter { $0.problem != nil }.map {
+                StepDetail.Table(name: $0.name, source: $0.name, problem: $0.problem)
+            }
+            return StepDetail(
                 kind: step.number != nil
                     ? .transaction : store.isBeforeRollback ? .rolledBack : .uncommitted,
-                number: step.number,
-                pages: step.pages, change: ChangeDetail(step, changes),
+                number: step.number, pages: step.pages, schema: step.changes.schemaTexts,
+                tables: tables + problems,
                 statements: step.statements.compactMap { indices[$0.record.order] })
         }
         // The changes of the last step are only in the copy, so no other step comes after it.

@@ -12,7 +12,11 @@ package struct StoreFacts {
     }
 
     /// Returns the state, about one sentence per line.
-    package func lines(of store: BundleMetadata.Store, in metadata: BundleMetadata) -> [String] {
+    ///
+    /// - `sqlite`: the version of the SQLite that last wrote the store; nil if it isn't known.
+    package func lines(
+        of store: BundleMetadata.Store, sqlite: String?, in metadata: BundleMetadata
+    ) -> [String] {
         var lines: [String] = []
         func place(_ entry: String) -> String {
             metadata.sharedEntry(named: entry).map {
@@ -60,6 +64,9 @@ package struct StoreFacts {
         if let version = store.userVersion, version != 0 { facts.append("user_version \(version)") }
         if let identifier = store.applicationID, identifier != 0 {
             facts.append("application_id \(identifier)")
+        }
+        if let sqlite, sqlite != metadata.environment.sqlite {
+            facts.append("last written by SQLite \(sqlite)")
         }
         if !facts.isEmpty { lines.append(facts.joined(separator: ", ")) }
         if let history = store.history {

@@ -60,82 +60,6 @@ struct DataBlocks {
     }
 }
 
-/// The stores of a failure as data for the page's script. This block is small, but always there. It names the blocks
-/// that have rows and changes.
-private struct Outline: Encodable {
-    struct Store: Encodable {
-        var name: String
-        var open: String
-        var tables: [Table] = []
-        /// The index of the table to open if nothing names another one.
-        var firstTable: Int
-        var steps: [Step]
-        /// The number of transactions in the history.
-        var total: Int
-        var changes: [Changes] = []
-        var statements: [Statement]
-    }
-
-    struct Table: Encodable {
-        struct Column: Encodable {
-            var name: String
-            var type: String
-            var key: Bool?
-            /// The table and the column that a foreign key refers to.
-            var ref: [String]?
-        }
-
-        var name: String
-        var columns: [Column]
-        /// The indices of the columns that identify a row; nil for the rowid.
-        var keys: [Int]?
-        var count: Int64
-        var shown: Int
-        var block: String?
-        var quiet: Bool?
-        var dropped: Bool?
-        var note: String?
-    }
-
-    /// A block with the changed rows of some steps.
-    struct Changes: Encodable {
-        var block: String
-        var from: Int
-        var to: Int
-    }
-
-    struct Step: Encodable {
-        var kind: String
-        var n: Int?
-        var at: String?
-        var connection: Int?
-        /// By table: its index, the numbers of rows inserted, updated and deleted, and of changed rows that are left out.
-        var counts: [[Int64]]
-        var statements: [Int]
-        var label: String
-        var pages: Int?
-        var schema: [String]?
-        var finding: Bool?
-    }
-
-    struct Statement: Encodable {
-        var sql: String
-        var cut: Bool?
-        var times: Int?
-        var rows: Int?
-        var took: String?
-        var facts: [String]?
-        var error: String?
-        var place: String?
-        var function: String?
-        var url: String?
-        var plan: [String]?
-        var quiet: Bool?
-    }
-
-    var stores: [Store]
-}
-
 /// Makes the blocks of a failure's stores.
 struct StoreData {
     private let detail: FailureDetail
@@ -155,48 +79,54 @@ struct StoreData {
             return nil
         }
         var layouts = detail.stores.map { StoreLayout($0) }
-        let path = ShellWord.quoted(folder.location(of: detail.location).description)
-        var outline = Outline(
-            stores: layouts.enumerated().map { index, layout in
-                let name = layout.store.store.name
-                let option = index == 0 ? "" : " --store " + ShellWord.quoted(name)
-                return Outline.Store(
-                    name: name, open: "failure-artifacts open \(path)\(option)",
-                    firstTable: layout.firstTable,
-                    steps: layout.store.steps.map { step($0, of: layout) },
-                    total: layout.store.transactionCount,
-                    statements: layout.store.statements.map(statement))
-            })
-        // Steps and statements are most of the outline.
+        let steps = layouts.map { layout in layout.store.steps.map { step($0, of: layout) } }
+        let statements = layouts.map { $0.store.statements.map(statement) }
+        // The block that names the others is small, but always there. Steps and statements are most of it.
         let columns = layouts.flatMap(\.tables).reduce(0) { $0 + 4 + $1.detail.shownColumns }
-        blocks.reserve(256 + columns * 20 + (try JSONText.line(outline).utf8.count) / 3)
+        let size = try JSONText.line(steps).utf8.count + JSONText.line(statements).utf8.count
+        blocks.reserve(256 + columns * 20 + size / 3)
         let forRows = blocks.left * 2 / 5
         for index in layouts.indices { layouts[index].addChanges(to: &blocks, leaving: forRows) }
+        let path = ShellWord.quoted(folder.location(of: detail.location).description)
+        var stores: [JSONObject] = []
         for (index, var layout) in layouts.enumerated() {
             layout.addRows(to: &blocks)
-            outline.stores[index].tables = layout.tables.map { table($0, layout) }
-            outline.stores[index].changes = layout.changes.map {
-                .init(block: $0.block, from: $0.range.lowerBound, to: $0.range.upperBound)
+            let name = layout.store.store.name
+            let option = index == 0 ? "" : " --store " + ShellWord.quoted(name)
+            let changes = layout.changes.map { part -> JSONObject in
+                ["block": part.block, "from": part.range.lowerBound, "to": part.range.upperBound]
             }
+            stores.append([
+                "name": name, "open": "failure-artifacts open \(path)\(option)",
+                "tables": layout.tables.map { table($0, layout) },
+                // The table to open if nothing names another one.
+                "firstTable": layout.firstTable, "steps": steps[index],
+                "total": layout.store.transactionCount, "changes": changes,
+                "statements": statements[index],
+            ])
         }
-        return blocks.add(try JSONText.line(outline), leaving: nil)
+        return blocks.add(try JSONText.line(["stores": stores]), leaving: nil)
     }
 
-    private func table(_ table: StoreLayout.Table, _ layout: StoreLayout) -> Outline.Table {
+    private func table(_ table: StoreLayout.Table, _ layout: StoreLayout) -> JSONObject {
         let detail = table.detail
-        let columns = detail.columns.prefix(detail.shownColumns).map { column in
-            Outline.Table.Column(
-                name: String(column.name.prefix(200)), type: String(column.type.prefix(100)),
-                key: column.isKey ? true : nil,
-                ref: column.reference.map {
+        let columns = detail.columns.prefix(detail.shownColumns).map { column -> JSONObject in
+            [
+                "name": String(column.name.prefix(200)), "type": String(column.type.prefix(100)),
+                "key": column.isKey ? true : nil,
+                // The table and the column that a foreign key refers to.
+                "ref": column.reference.map {
                     [$0.table, $0.column ?? layout.keyColumn(of: $0.table) ?? ""]
-                })
+                },
+            ]
         }
-        return Outline.Table(
-            name: String(detail.name.prefix(200)), columns: columns, keys: detail.keys,
-            count: detail.count, shown: table.shownRows, block: table.block,
-            quiet: detail.isQuiet ? true : nil, dropped: table.isDropped ? true : nil,
-            note: note(on: table))
+        return [
+            "name": String(detail.name.prefix(200)), "columns": columns,
+            // The columns that identify a row; absent for the rowid.
+            "keys": detail.keys, "count": detail.count, "shown": table.shownRows, "block": table.block,
+            "quiet": detail.isQuiet ? true : nil, "dropped": table.isDropped ? true : nil,
+            "note": note(on: table),
+        ]
     }
 
     /// Returns sentences about the parts of a table that are not on the page; nil if all of it is there.
@@ -217,43 +147,42 @@ struct StoreData {
         return sentences.isEmpty ? nil : sentences.joined(separator: " ")
     }
 
-    private func step(_ step: StepDetail, of layout: StoreLayout) -> Outline.Step {
+    private func step(_ step: StepDetail, of layout: StoreLayout) -> JSONObject {
         let last = layout.store.statements(of: step).last
         let isNamed = detail.findings.enumerated().contains { index, finding in
             finding.store == layout.store.store.name && finding.transaction != nil
                 && finding.transaction == step.number
                 && (index == 0 || finding.confidence > .possible)
         }
-        return Outline.Step(
-            kind: step.kind.rawValue, n: step.number, at: last.map { MetadataTime.timeOfDay($0.at) },
-            connection: last.map { Int($0.connection) },
-            counts: step.change.tables.compactMap { table in
-                layout.index(of: table).map { index in
-                    let counts = table.counts
-                    return [
-                        Int64(index), counts.inserted, counts.updated, counts.deleted,
-                        counts.total - Int64(table.rows.count),
-                    ]
-                }
-            },
-            statements: step.statements, label: String(layout.store.summary(of: step).prefix(200)),
-            pages: step.pages > 0 ? step.pages : nil,
-            schema: step.change.schema.isEmpty ? nil : Array(step.change.schema.prefix(50)),
-            finding: isNamed ? true : nil)
+        // By table: its index, the numbers of rows inserted, updated and deleted, and of changed rows that are left out.
+        let counts = step.tables.compactMap { table in
+            layout.index(of: table).map { index in
+                let counts = table.counts
+                return [
+                    Int64(index), counts.inserted, counts.updated, counts.deleted,
+                    counts.total - Int64(table.rows.count),
+                ]
+            }
+        }
+        return [
+            "kind": step.kind.rawValue, "n": step.number, "at": last.map { MetadataTime.timeOfDay($0.at) },
+            "connection": last?.connection, "counts": counts, "statements": step.statements,
+            "label": String(layout.store.summary(of: step).prefix(200)),
+            "pages": step.pages > 0 ? step.pages : nil,
+            "schema": Array(step.schema.prefix(50)).nonEmpty, "finding": isNamed ? true : nil,
+        ]
     }
 
-    private func statement(_ statement: StatementRecord) -> Outline.Statement {
-        func filled(_ list: [String]) -> [String]? { list.isEmpty ? nil : list }
+    private func statement(_ statement: StatementRecord) -> JSONObject {
         let (sql, isCut) = statement.shownText
-        return Outline.Statement(
-            sql: sql, cut: isCut ? true : nil,
-            times: statement.repeated.flatMap { $0 > 1 ? Int($0) : nil },
-            rows: statement.changedRows.map { Int($0) },
-            took: statement.duration.flatMap(DurationText.short), facts: filled(statement.queryFacts),
-            error: statement.failureText, place: statement.source?.place,
-            function: statement.source?.function,
-            url: statement.source.flatMap { SourceLink.url(of: $0, variables: variables) },
-            plan: filled(Array(statement.shownPlan)), quiet: statement.isQuiet ? true : nil)
+        return [
+            "sql": sql, "cut": isCut ? true : nil, "times": statement.repeated.flatMap { $0 > 1 ? $0 : nil },
+            "rows": statement.changedRows, "took": statement.duration.flatMap(DurationText.short),
+            "facts": statement.queryFacts.nonEmpty, "error": statement.failureText,
+            "place": statement.source?.place, "function": statement.source?.function,
+            "url": statement.source.flatMap { SourceLink.url(of: $0, variables: variables) },
+            "plan": Array(statement.shownPlan).nonEmpty, "quiet": statement.isQuiet ? true : nil,
+        ]
     }
 }
 

@@ -30,7 +30,7 @@ struct StoreLayout {
         }
         // Tables that are gone have the columns that they had last.
         for step in store.steps.reversed() {
-            for change in step.change.tables where indices[folded(change.source)] == nil {
+            for change in step.tables where indices[folded(change.source)] == nil {
                 var detail = TableDetail(name: change.name)
                 detail.source = change.source
                 detail.isQuiet = folded(change.source).hasPrefix("sqlite_")
@@ -47,14 +47,14 @@ struct StoreLayout {
     }
 
     /// Returns the index of a changed table; nil if the page doesn't have it.
-    func index(of change: ChangeDetail.Table) -> Int? { index(ofTable: change.source) }
+    func index(of change: StepDetail.Table) -> Int? { index(ofTable: change.source) }
 
     /// Returns the index of a table by its name in the store; nil if the page doesn't have it.
     func index(ofTable name: String) -> Int? { indices[folded(name)] }
 
     /// The index of the table to open if nothing names another one: the last changed one, or else the first with rows.
     var firstTable: Int {
-        let changes = store.steps.reversed().lazy.flatMap { $0.change.tables.map(\.source) }
+        let changes = store.steps.reversed().lazy.flatMap { $0.tables.map(\.source) }
         let written = store.statements.reversed().lazy.filter { $0.changedRows ?? 0 > 0 }
             .compactMap(\.writtenTable)
         func isOpened(_ index: Int) -> Bool { !tables[index].detail.isQuiet && !tables[index].isDropped }
@@ -76,7 +76,7 @@ struct StoreLayout {
         var bytes = 0
         var last = store.steps.count - 1
         for index in store.steps.indices.reversed() {
-            guard let text = json(of: store.steps[index].change) else {
+            guard let text = json(of: store.steps[index]) else {
                 // The states before it can't be rebuilt.
                 _ = flush(&steps, from: index + 1, to: last, &blocks, reserve)
                 return
@@ -114,9 +114,9 @@ struct StoreLayout {
     // MARK: - Changes as JSON
 
     /// Returns the changed rows of a step; nil if a row can't be told from others by the table's key.
-    private func json(of change: ChangeDetail) -> String? {
+    private func json(of step: StepDetail) -> String? {
         var texts: [String] = []
-        for table in change.tables {
+        for table in step.tables {
             guard let index = index(of: table) else { continue }
             guard tables[index].isDropped || hasSameKey(tables[index].detail, table) else { return nil }
             let rows = table.rows.map { json(of: $0, in: tables[index].detail, table) }
@@ -127,12 +127,12 @@ struct StoreLayout {
         return "[" + texts.joined(separator: ",") + "]"
     }
 
-    private func hasSameKey(_ detail: TableDetail, _ change: ChangeDetail.Table) -> Bool {
+    private func hasSameKey(_ detail: TableDetail, _ change: StepDetail.Table) -> Bool {
         let keys = detail.keys.map { $0.map { folded(detail.columns[$0].name) } }
         return change.rows.isEmpty || change.keyColumns.map(folded) == keys ?? []
     }
 
-    private func json(of row: RowChange, in detail: TableDetail, _ change: ChangeDetail.Table) -> String
+    private func json(of row: RowChange, in detail: TableDetail, _ change: StepDetail.Table) -> String
     {
         let key = "[" + row.key.map(CellJSON.text).joined(separator: ",") + "]"
         func index(_ column: String) -> Int? {

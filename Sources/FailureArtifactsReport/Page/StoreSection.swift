@@ -23,7 +23,7 @@ struct StoreSection {
 
     private var facts: String {
         var items = StoreFacts(packageRoot: failure.packageRoot).lines(
-            of: store, in: failure.metadata)
+            of: store, sqlite: detail.sqlite, in: failure.metadata)
         if let coreData = detail.coreData {
             items.append("Core Data" + (coreData.uuid.map { " " + $0 } ?? ""))
         }

@@ -289,7 +289,7 @@ struct ReportPartsTests {
         }
         detail.steps = steps.enumerated().map { index, tables in
             var step = StepDetail(kind: .transaction, number: index + 1)
-            step.change.tables = tables.map {
+            step.tables = tables.map {
                 .init(name: $0, source: $0, counts: RowCounts(inserted: 1))
             }
             return step
