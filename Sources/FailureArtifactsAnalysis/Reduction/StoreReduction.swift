@@ -110,18 +110,12 @@ package final class StoreReduction {
         return end
     }
 
-    /// Runs statements that leave something out, as far as the check doesn't need it. The statements `uses` must
-    /// still be possible afterwards, except on tables and views that were dropped.
-    private func leaveOut(_ statements: [String], keeping uses: Set<String> = []) throws {
+    /// Runs statements that leave something out, as far as the check doesn't need it.
+    private func leaveOut(_ statements: [String]) throws {
         _ = try minimized(Array(statements.indices)) { needed in
             try accept { connection throws(SQLiteError) in
                 for index in statements.indices where !needed.contains(index) {
                     try connection.execute(statements[index])
-                }
-                try connection.enableTriggers()
-                for use in try Self.uses(of: DatabaseSchema("main", of: connection))
-                where uses.contains(use) {
-                    _ = try connection.prepare(use)
                 }
             }
         }
@@ -245,9 +239,7 @@ package final class StoreReduction {
     /// Drops the indexes, views, triggers and empty tables that the check doesn't need.
     private func reduceSchema() throws {
         let original = try Connection.untrusted(best, limits: budget.remaining())
-        try original.enableTriggers()
         let schema = try DatabaseSchema("main", of: original)
-        let uses = Self.uses(of: schema).filter { (try? original.prepare($0)) != nil }
         var drops: [String] = []
         // Each object is dropped before what it uses. With a table, its indexes and triggers are dropped.
         for type in ["trigger", "view", "index", "table"] {
@@ -264,24 +256,7 @@ package final class StoreReduction {
                 drops.append("DROP \(type) IF EXISTS \(name)")
             }
         }
-        try leaveOut(drops, keeping: Set(uses))
-    }
-
-    /// Returns statements that read and write the tables and views. They can't be prepared if a trigger, a foreign
-    /// key or a view names something that is missing.
-    private static func uses(of schema: DatabaseSchema) -> [String] {
-        schema.objects.flatMap { object -> [String] in
-            let name = quotedIdentifier(object.name)
-            guard let shape = schema.tables[folded(object.name)], shape.kind != .virtual,
-                !shape.isShadow,
-                !folded(object.name).hasPrefix("sqlite_")
-            else { return object.type == "view" ? ["SELECT * FROM \(name)"] : [] }
-            let changes = shape.writableColumns.map { "\(quotedIdentifier($0.name)) = NULL" }
-            return [
-                "DELETE FROM \(name)", "INSERT INTO \(name) DEFAULT VALUES",
-                "UPDATE \(name) SET \(changes.joined(separator: ", "))",
-            ]
-        }
+        try leaveOut(drops)
     }
 }
 

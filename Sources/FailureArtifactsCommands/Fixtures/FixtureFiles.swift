@@ -94,22 +94,13 @@ struct FixtureFiles {
         var notes: [String] = []
         let changesRows = plan.culprit.changeCount > 0
         if !options.isWhole, total > 0, changesRows {
-            let omission = try plan.slice(before, after: after, limits: limits)
-            let count = try StoreReduction.size(of: before, limits: limits).rowCount
-            let size = "It has \(count) of \(Counted.items(Int64(total), "row")): "
-            switch omission {
-            case .none:
+            if try plan.slice(before, after: after, limits: limits) {
+                let count = try StoreReduction.size(of: before, limits: limits).rowCount
+                notes.append(
+                    "It has \(count) of \(Counted.items(Int64(total), "row")): those that the transaction changed or refers to. "
+                        + "'extract --fixture --whole' keeps all.")
+            } else {
                 try console.warn("All rows are kept, because some can't be left out safely.")
-            case .otherRows:
-                notes.append(
-                    size
-                        + "those that the transaction changed or refers to. 'extract --fixture --whole' keeps all."
-                )
-            case .changedRows(let limit):
-                notes.append(
-                    size
-                        + "some of those that the transaction changed or refers to, because these are more than "
-                        + "\(limit). 'extract --fixture --whole' keeps all.")
             }
         }
         plan.verifyQuery(fixture: before, broken: after, limits: limits)

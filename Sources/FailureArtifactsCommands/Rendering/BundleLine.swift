@@ -6,7 +6,7 @@ internal import FailureArtifactsReading
 struct BundleLine: Sendable {
     let bundle: KnownBundle
     private let time: String
-    private var test: String
+    private let test: String
     private let message: String
 
     init(_ bundle: KnownBundle, _ metadata: BundleMetadata) {
@@ -16,19 +16,15 @@ struct BundleLine: Sendable {
         message = TextWidth.abridged(FailureText.headline(of: metadata.failures.first), to: 100)
     }
 
-    /// Returns the lines of bundles by sections, which have headings if there are several. The failures of tests that
-    /// have passed since come first, and then each run, the newest last.
+    /// Returns the lines of bundles, the newest last. Failures of tests that have passed since come first, under a heading.
     static func text(of lines: [BundleLine], for output: TextOutput) -> [String] {
         var bundles = lines.map(\.bundle)
         KnownBundle.markPasses(in: &bundles)
-        let lines = withPlaces(lines)
-        let runs = KnownBundle.runs(of: bundles)
-        let passed = runs.joined().filter { bundles[$0].hasPassedSince }
-        var sections = [("Passed since, in a later run", passed)]
-        for run in runs {
-            let open = run.filter { !bundles[$0].hasPassedSince }
-            sections.append(("Run of \(lines[run[0]].time)", open))
-        }
+        let sorted = lines.indices.sorted { (bundles[$0].at, $0) < (bundles[$1].at, $1) }
+        var sections = [
+            ("Passed since, in a later run", sorted.filter { bundles[$0].hasPassedSince }),
+            ("Others", sorted.filter { !bundles[$0].hasPassedSince }),
+        ]
         sections.removeAll { $0.1.isEmpty }
         let layout = Layout(lines, output.terminal)
         let blocks = sections.map { title, indices in
@@ -36,20 +32,6 @@ struct BundleLine: Sendable {
                 + indices.map { lines[$0].text(layout, output) }
         }
         return Array(blocks.joined(separator: [""]))
-    }
-
-    /// Adds the places of the failures to the tests of bundles that would otherwise differ in their names only.
-    private static func withPlaces(_ lines: [BundleLine]) -> [BundleLine] {
-        let alike = Dictionary(grouping: lines.indices) { index in
-            let line = lines[index]
-            return [line.bundle.outcome.label, line.time, line.test, line.message]
-        }
-        var lines = lines
-        for index in alike.values.filter({ $0.count > 1 }).joined() {
-            guard let place = lines[index].bundle.place else { continue }
-            lines[index].test += " at " + SafeText.line(place)
-        }
-        return lines
     }
 
     /// The widths of the columns, in columns of the terminal.

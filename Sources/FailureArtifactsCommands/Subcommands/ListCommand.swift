@@ -18,9 +18,7 @@ struct ListCommand: Command {
             lines are cut to fit. The eight digits at the end of a name identify a bundle: failure-artifacts show \
             DIR/1a2b3c4d
 
-            Failures of tests that have passed since come first, and then each run of tests, the newest last. Without \
-            'failure-artifacts run' and outside CI, bundles of one process are of one run. So are those of processes in \
-            close succession, such as those of 'swift test --parallel', unless a test would occur twice.
+            Failures of tests that have passed since come first, and then the others, the newest last.
 
             In a directory, a zip that contains neither a metadata.json nor bundles is skipped with a warning.
             """)

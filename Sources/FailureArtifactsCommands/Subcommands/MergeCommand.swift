@@ -99,7 +99,7 @@ struct MergeCommand: Command {
             if let target, FileSystem.realPath(of: folder) == target { return nil }
             _ = try BundleReader(location, archive: archive).metadata
             let file = Path.join(workspace, String(UInt64.random(in: 0 ... .max), radix: 16))
-            try BundleSource(path: location.path).copy(location, toNewFile: file)
+            try location.copy(toNewFile: file)
             return Incoming(file: file, name: location.name, number: Self.number(for: archive, bytes))
         } _: { incoming in
             if let incoming { try place(incoming, &counts) }

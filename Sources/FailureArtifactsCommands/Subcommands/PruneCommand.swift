@@ -155,11 +155,9 @@ struct PruneCommand: Command {
             do {
                 guard let status = try FileSystem.statusWithoutFollowing(path), status.kind == .regular
                 else { continue }
-                let source = try BundleSource(path: path, limits: limits)
-                guard source.locations[0].inner == nil else { throw BundleError(path, .noMetadata) }
-                let archive = try source.open(source.locations[0], scratchDirectory: "")
-                let metadata = try BundleMetadata(in: archive, of: path)
-                bundles.append(Candidate(path, status, metadata))
+                let location = BundleLocation(path: path)
+                let archive = try location.openArchive(scratchDirectory: "", limits: limits)
+                bundles.append(Candidate(path, status, try BundleMetadata(in: archive, of: path)))
             } catch let error as BundleError where error.reason == .noMetadata {
                 try console.warn("'\(path)' is left as it is: it is a zip, but no bundle.")
             } catch let error as BundleError where error.reason == .notFound {

@@ -51,76 +51,42 @@ package struct BundleLocation: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    static func entry(
+    private static func entry(
         _ name: String, of archive: ZipArchive
     ) throws(ZipError) -> ZipEntry {
         if let entry = archive.entry(named: name) { return entry }
         throw ZipError(archive: archive.path, entry: name, reason: .noSuchEntry)
     }
-}
 
-/// An open zip that is a bundle or contains bundles.
-package struct BundleSource: Sendable {
-    private let archive: ZipArchive
-    /// The location of the bundle, or those of the contained bundles, sorted by name. It is never empty.
-    package let locations: [BundleLocation]
-
-    package init(path: String, limits: ZipLimits = .standard) throws(BundleError) {
+    /// Returns the location of a zip that is a bundle, or those of the bundles in a zip, sorted by name.
+    package static func all(
+        inFile path: String, limits: ZipLimits = .standard
+    ) throws(BundleError) -> [BundleLocation] {
         let location = BundleLocation(path: path)
-        archive = try location.openArchive(scratchDirectory: "", limits: limits)
-        if archive.entry(named: BundleMetadata.entryName) != nil {
-            locations = [location]
-            return
-        }
+        let archive = try location.openArchive(scratchDirectory: "", limits: limits)
+        if archive.entry(named: BundleMetadata.entryName) != nil { return [location] }
         let inner = archive.entries.filter {
             !$0.isDirectory && BundleLocator.isZipName($0.name) && !BundleLocator.isHidden($0.name)
         }
         guard !inner.isEmpty else { throw BundleError(path, .noMetadata) }
-        locations = inner.map(\.name).sorted().map { BundleLocation(path: path, inner: $0) }
+        return inner.map(\.name).sorted().map { BundleLocation(path: path, inner: $0) }
     }
 
-    /// Opens one of the bundles; see ``BundleLocation/openArchive(scratchDirectory:limits:)``.
-    ///
-    /// - Parameters: - location: One of ``locations``. - scratchDirectory: An existing directory for a copy of a
-    ///   nested zip.
-    /// - Returns: The archive. Its content is not checked yet.
-    /// - Throws: An error if reading fails.
-    package func open(
-        _ location: BundleLocation, scratchDirectory: String
-    ) throws(BundleError) -> ZipArchive {
-        guard let inner = location.inner else { return archive }
+    /// Copies the bundle, byte for byte, to a new file.
+    package func copy(toNewFile target: String) throws(BundleError) {
         do throws(ZipError) {
-            return try archive.nested(
-                BundleLocation.entry(inner, of: archive), scratchDirectory: scratchDirectory)
-        } catch {
-            throw BundleError(location.description, zip: error)
-        }
-    }
-
-    /// Returns the size of one of the packed bundles, in bytes.
-    package func size(of location: BundleLocation) throws(BundleError) -> UInt64 {
-        if let inner = location.inner, let entry = archive.entry(named: inner) { return entry.size }
-        return try location.size()
-    }
-
-    /// Copies one of the bundles, byte for byte, to a new file.
-    ///
-    /// - `path`: the path of the new file, which must not exist. The file is removed if copying fails.
-    package func copy(_ location: BundleLocation, toNewFile path: String) throws(BundleError) {
-        guard let inner = location.inner else {
-            do throws(SystemError) {
-                // Don't borrow another thread's descriptor, because that thread may close it at any time.
-                try FileSystem.copy(File(reading: location.path), toNewFile: path)
-            } catch {
-                try? FileSystem.remove(path)
-                throw BundleError(location.description, .system(error))
+            if let inner {
+                let outer = try ZipArchive(path: path)
+                return try outer.extract(Self.entry(inner, of: outer), toNewFile: target)
             }
-            return
-        }
-        do throws(ZipError) {
-            try archive.extract(BundleLocation.entry(inner, of: archive), toNewFile: path)
         } catch {
-            throw BundleError(location.description, zip: error)
+            throw BundleError(description, zip: error)
+        }
+        do throws(SystemError) {
+            try FileSystem.copy(path, toNewFile: target)
+        } catch {
+            try? FileSystem.remove(target)
+            throw BundleError(description, .system(error))
         }
     }
 }

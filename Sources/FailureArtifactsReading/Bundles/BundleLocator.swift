@@ -36,7 +36,7 @@ package enum BundleLocator {
     }
 
     private static func findings(inFile path: String) throws(BundleError) -> [Finding] {
-        try BundleSource(path: path).locations.map { Finding(location: $0, problem: nil) }
+        try BundleLocation.all(inFile: path).map { Finding(location: $0, problem: nil) }
     }
 
     /// Finds all bundles that `path` stands for.
@@ -110,7 +110,7 @@ package enum BundleLocator {
         if status.kind == .directory {
             candidates = try files(in: outer).map { BundleLocation(path: $0) }
         } else {
-            candidates = try BundleSource(path: outer).locations.filter { $0.inner != nil }
+            candidates = try BundleLocation.all(inFile: outer).filter { $0.inner != nil }
         }
         guard !candidates.isEmpty else { throw BundleError(path, .notFound) }
         return try matches(of: name, in: outer, candidates, path: path)

@@ -9,10 +9,9 @@ package final class LogTail: Sendable {
     static let lineLimit = 16 << 10
 
     private struct State {
-        /// A buffer of twice the limit, so that on average a byte is moved at most once.
-        var bytes: [UInt8]
-        var count = 0
-        /// True if bytes before those in the buffer were dropped.
+        /// The last bytes, at most twice the limit, so that on average a byte is moved at most once.
+        var bytes: [UInt8] = []
+        /// True if earlier bytes were dropped.
         var isCut = false
         /// The start of a line that has not ended yet.
         var line: [UInt8] = []
@@ -20,60 +19,43 @@ package final class LogTail: Sendable {
 
     private let limit: Int
     private let onLine: LineHook?
-    private let state: Lock<State>
+    private let state = Lock(State())
 
     /// - `limit`: the minimum number of last bytes to keep.
     init(limit: Int = 64 << 10, onLine: LineHook? = nil) {
         self.limit = limit
         self.onLine = onLine
-        state = Lock(State(bytes: Array(repeating: 0, count: 2 * limit)))
     }
 
+    /// Appends output.
     func append(_ bytes: UnsafeRawBufferPointer) {
-        guard let base = bytes.baseAddress, !bytes.isEmpty else { return }
-        state.withLock { state in
-            let kept = min(bytes.count, limit)
-            let skipped = bytes.count - kept
-            if state.count + kept > state.bytes.count || skipped > 0 {
-                let rest = skipped > 0 ? 0 : limit - kept
-                let from = state.count - rest
+        let lines = state.withLock { state in
+            state.bytes.append(contentsOf: bytes)
+            if state.bytes.count > 2 * limit {
+                state.bytes.removeFirst(state.bytes.count - limit)
                 state.isCut = true
-                state.bytes.withUnsafeMutableBytes { buffer in
-                    guard let start = buffer.baseAddress, rest > 0 else { return }
-                    memmove(start, start + from, rest)
-                }
-                state.count = rest
             }
-            let end = state.count
-            state.bytes.withUnsafeMutableBytes { buffer in
-                guard let start = buffer.baseAddress else { return }
-                memcpy(start + end, base + skipped, kept)
-            }
-            state.count += kept
+            return onLine == nil ? [] : Self.lines(endedBy: bytes, &state.line)
         }
-        if let onLine { splitLines(base, bytes.count, onLine) }
+        for line in lines { onLine?(line) }
     }
 
     /// Marks the end of the output; passes a last line without a line end to the hook.
     func finish() {
-        guard let onLine else { return }
         let line = state.withLock { state in
             defer { state.line = [] }
             return state.line
         }
-        if !line.isEmpty { onLine(line) }
+        if !line.isEmpty { onLine?(line) }
     }
 
     /// The last bytes.
-    package var bytes: [UInt8] {
-        state.withLock { state in Array(state.bytes[max(0, state.count - limit)..<state.count]) }
-    }
+    package var bytes: [UInt8] { state.withLock { $0.bytes.suffix(limit) } }
 
     /// The last lines, oldest first, without a line whose start was dropped.
     package var lines: [String] {
         let (bytes, isCut) = state.withLock { state in
-            let start = max(0, state.count - limit)
-            return (Array(state.bytes[start..<state.count]), state.isCut || start > 0)
+            (state.bytes.suffix(limit), state.isCut || state.bytes.count > limit)
         }
         var lines = String(decoding: bytes, as: UTF8.self)
             .split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).map(String.init)
@@ -81,22 +63,21 @@ package final class LogTail: Sendable {
         return isCut ? Array(lines.dropFirst()) : lines
     }
 
-    private func splitLines(_ base: UnsafeRawPointer, _ count: Int, _ onLine: LineHook) {
-        var start = 0
-        while start < count {
-            let found = memchr(base + start, CInt(UInt8(ascii: "\n")), count - start)
-            let end = found.map { UnsafeRawPointer($0) - base } ?? count
-            let piece = UnsafeRawBufferPointer(start: base + start, count: end - start)
-            let line = state.withLock { state in
-                let room = Self.lineLimit - state.line.count
-                state.line.append(contentsOf: UnsafeRawBufferPointer(rebasing: piece.prefix(room)))
-                guard found != nil else { return [UInt8]?.none }
-                defer { state.line = [] }
-                return state.line
+    /// Returns the lines that end in some bytes, and keeps the start of the next one.
+    private static func lines(
+        endedBy bytes: UnsafeRawBufferPointer, _ line: inout [UInt8]
+    ) -> [[UInt8]] {
+        var lines: [[UInt8]] = []
+        for (index, part) in bytes.split(
+            separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false
+        ).enumerated() {
+            if index > 0 {
+                lines.append(line)
+                line = []
             }
-            if let line { onLine(line) }
-            start = end + 1
+            line.append(contentsOf: part.prefix(lineLimit - line.count))
         }
+        return lines
     }
 }
 

@@ -71,71 +71,13 @@ package enum ChildProcess {
         posix_spawnattr_setsigdefault(&attributes, &standard)
         posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
 
-        var argumentList = CommandLineBytes(name: executable, arguments: arguments)
-        var variables = CommandLineBytes(environment: environment)
         var child = pid_t()
-        let code = argumentList.withPointers { arguments in
-            variables.withPointers { variables in
-                arguments.map {
-                    posix_spawnp(&child, executable, &actions, &attributes, $0, variables ?? environ)
-                } ?? ENOMEM
-            }
-        }
+        var words = ([executable] + arguments).map { strdup($0) } + [nil]
+        var variables = environment.map { strdup($0.key + "=" + $0.value) } + [nil]
+        defer { for text in words + variables { free(text) } }
+        let code = posix_spawnp(&child, executable, &actions, &attributes, &words, &variables)
         guard code == 0 else { throw SystemError("start", executable, code: code) }
         return child
-    }
-}
-
-/// A list of C strings for another program that keeps this process's own strings byte for byte. Arguments and
-/// variables need not be UTF-8, but a Swift string always is.
-struct CommandLineBytes: ~Copyable {
-    /// The strings, followed by nil.
-    private var pointers: [UnsafeMutablePointer<CChar>?]
-
-    /// Creates the list of a program's arguments.
-    ///
-    /// - `arguments`: the other arguments. Those at the end of this process's own arguments are copied byte for byte.
-    init(name: String, arguments: [String]) {
-        let own = CommandLine.unsafeArgv
-        let first = Int(CommandLine.argc) - arguments.count
-        var pointers = [strdup(name)]
-        for (index, argument) in arguments.enumerated() {
-            let given = first > 0 ? own[first + index] : nil
-            let isOwn = given.map { String(cString: $0) == argument } ?? false
-            pointers.append(isOwn ? given.flatMap { strdup($0) } : strdup(argument))
-        }
-        self.pointers = pointers + [nil]
-    }
-
-    /// Creates the list of a program's environment.
-    ///
-    /// - `environment`: the whole environment. This process's own variables are copied byte for byte.
-    init(environment: [String: String]) {
-        var pointers: [UnsafeMutablePointer<CChar>?] = []
-        var rest = environment
-        var entry = environ
-        while let given = entry.pointee {
-            let parts = String(cString: given).split(
-                separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            if parts.count == 2, rest[String(parts[0])] == String(parts[1]) {
-                rest[String(parts[0])] = nil
-                pointers.append(strdup(given))
-            }
-            entry += 1
-        }
-        pointers += rest.map { strdup($0.key + "=" + $0.value) }
-        self.pointers = pointers + [nil]
-    }
-
-    deinit {
-        for pointer in pointers { free(pointer) }
-    }
-
-    /// Calls `body` with the list, which is valid during the call.
-    mutating func withPointers<Result>(
-        _ body: (UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?) -> Result
-    ) -> Result {
-        pointers.withUnsafeMutableBufferPointer { body($0.baseAddress) }
     }
 }
 

@@ -273,20 +273,9 @@ enum CommandStart {
         let name = words[0]
         let arguments = Array(words.dropFirst())
         do throws(SystemError) {
-            do throws(SystemError) {
-                return try ChildProcess.spawn(
-                    name, arguments: arguments, environment: environment, signals: signals,
-                    outputs: outputs)
-            } catch  where error.code == ENOEXEC {
-                // A script whose first line names no interpreter is run by the shell.
-                let path =
-                    name.contains("/")
-                    ? name : ChildProcess.executable(named: name, environment: environment)
-                guard let path else { throw error }
-                return try ChildProcess.spawn(
-                    "/bin/sh", arguments: [path] + arguments, environment: environment,
-                    signals: signals, outputs: outputs)
-            }
+            return try ChildProcess.spawn(
+                name, arguments: arguments, environment: environment, signals: signals,
+                outputs: outputs)
         } catch {
             throw commandError(name, error)
         }

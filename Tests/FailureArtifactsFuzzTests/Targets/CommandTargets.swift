@@ -15,7 +15,7 @@ extension FuzzTarget {
             return
         }
         Tool.runAll(path, scratch)
-        guard let locations = try? BundleSource(path: path).locations, locations.count > 1 else {
+        guard let locations = try? BundleLocation.all(inFile: path), locations.count > 1 else {
             return
         }
         try? FileSystem.remove(scratch.path("out"))
