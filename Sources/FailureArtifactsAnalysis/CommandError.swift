@@ -6,7 +6,6 @@ internal import FailureArtifactsZip
 
 package struct CommandError: Error, Equatable, Sendable, CustomStringConvertible {
     package let exitCode: ExitCode
-    /// The description, in one or more full sentences.
     package let description: String
 
     package init(_ exitCode: ExitCode, _ description: String) {
@@ -14,7 +13,6 @@ package struct CommandError: Error, Equatable, Sendable, CustomStringConvertible
         self.description = description
     }
 
-    /// Creates an error from an error of any subsystem.
     package init(_ error: any Error) {
         switch error {
         case let error as CommandError: self = error
@@ -34,7 +32,6 @@ package struct CommandError: Error, Equatable, Sendable, CustomStringConvertible
         }
     }
 
-    /// The sentence that follows an error about a limit.
     package static let limitsHint =
         "If you know where it comes from, '--no-limits' lifts the limits."
     private static let hint = " " + limitsHint
@@ -97,16 +94,11 @@ package struct ExitCode: Equatable, Sendable {
         self.rawValue = rawValue
     }
 
-    /// The command succeeded.
     package static let done = ExitCode(rawValue: 0)
     /// A check found a problem.
     package static let found = ExitCode(rawValue: 1)
-    /// The command line is invalid.
     package static let usage = ExitCode(rawValue: 64)
-    /// The content of a file is invalid.
     package static let badData = ExitCode(rawValue: 65)
-    /// The file doesn't exist.
     package static let noInput = ExitCode(rawValue: 66)
-    /// Reading or writing failed.
     package static let inputOutput = ExitCode(rawValue: 74)
 }

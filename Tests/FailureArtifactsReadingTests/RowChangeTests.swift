@@ -299,7 +299,6 @@ import Testing
                         for table in try comparison.tables() {
                             try comparison.forEachRowChange(in: table) { _ in }
                         }
-                        _ = try comparison.writeScript { _ in }
                     } catch let error as SQLiteError {
                         #expect(!error.isInterrupted, "seed \(seed)")
                     }

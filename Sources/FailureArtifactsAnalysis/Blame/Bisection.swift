@@ -8,15 +8,12 @@ package struct Bisection: Sendable {
     package struct Result: Equatable, Sendable {
         package var columns: [String] = []
         package var rows: [[StoredValue]] = []
-        /// The number of all rows.
         package var rowCount = 0
     }
 
     /// A place in the sequence of states.
     package enum Place: Equatable, Sendable {
-        /// The state before the first transaction.
         case start
-        /// The state after a transaction of the history.
         case transaction(Int)
         /// The state that the open transaction saw.
         case openTransaction
@@ -34,7 +31,6 @@ package struct Bisection: Sendable {
     package fileprivate(set) var changes: [Int] = []
     /// The result in the state before the first one in question; nil without such a state.
     package fileprivate(set) var before: Result?
-    /// The result in the first state in question; nil without one.
     package fileprivate(set) var after: Result?
 
     fileprivate init(transactions: Int, hasOpenTransaction: Bool) {
@@ -47,7 +43,6 @@ package struct Bisection: Sendable {
         return state == 0 ? .start : .transaction(state)
     }
 
-    /// The first state in question; nil without one.
     package var first: Place? { states.first.map { place($0.lowerBound) } }
 
     /// The first state after those in question; nil if the last state is one of them.
@@ -61,12 +56,10 @@ extension Timeline {
     /// Finds the states in which a query returns a row or, if `onChange` is true, another result than in the first
     /// state. Every state is tested, because a violation can heal. In a state without a table or column that the
     /// query names, the query returns no row, and such states have no result to compare with.
-    ///
-    /// - `onChange`: true to compare results.
     package func bisect(_ sql: String, onChange: Bool) throws -> Bisection {
         var bisection = Bisection(
             transactions: transactionCount, hasOpenTransaction: hasUncommittedState)
-        let query = StateQuery(sql, isWhole: onChange, limits)
+        let budget = TimeBudget(limits)
         var previous = Bisection.Result()
         // The hashes of the first result and of the previous one.
         var original: Int?
@@ -75,10 +68,12 @@ extension Timeline {
         var state = 0
         try forEachState { _, path in
             let isSearching = bisection.states.isEmpty
-            var answer = StateQuery.Answer()
-            switch try query.answer(in: path, countsRows: isSearching) {
-            case .success(let found): answer = found
-            case .failure(let error):
+            var answer = (result: Bisection.Result(), hash: 0)
+            do {
+                answer = try Bisection.Result.of(
+                    sql, in: path, limits: budget.remaining(), countsRows: isSearching,
+                    hashesRows: onChange)
+            } catch let error as SQLiteError where error.isMissingName {
                 missing = error
                 if original == nil {
                     state += 1
@@ -119,10 +114,8 @@ struct TimeBudget {
         end = limits.seconds.map { Instant.processorTime.advanced(bySeconds: $0) }
     }
 
-    /// True if no time is left.
     var isUsedUp: Bool { end.map { Instant.processorTime > $0 } ?? false }
 
-    /// Returns the limits for the next connection.
     func remaining() -> UntrustedLimits {
         var limits = limits
         limits.seconds = end.map { Instant.processorTime.seconds(until: $0) }
@@ -130,62 +123,41 @@ struct TimeBudget {
     }
 }
 
-/// A query that is run in one state of a store after the other.
-private struct StateQuery {
-    /// A query's answer in one state.
-    struct Answer {
-        var result = Bisection.Result()
-        /// The hash of all rows, if they were requested; 0 if there are none.
-        var hash = 0
-    }
-
-    private let sql: String
-    /// True to read all rows.
-    private let isWhole: Bool
-    private let budget: TimeBudget
-
-    init(_ sql: String, isWhole: Bool, _ limits: UntrustedLimits) {
-        self.sql = sql
-        self.isWhole = isWhole
-        budget = TimeBudget(limits)
-    }
-
-    /// Returns the answer in a state; an error if it has no table or column that the query names.
-    func answer(in path: String, countsRows: Bool) throws -> Result<Answer, SQLiteError> {
-        do {
-            return .success(try run(in: path, countsRows: countsRows))
-        } catch let error as SQLiteError where error.isMissingName {
-            return .failure(error)
+extension Bisection.Result {
+    /// Runs a query in a state. Returns its result with a hash of all rows, if they are requested, which is 0 if there
+    /// are none.
+    fileprivate static func of(
+        _ sql: String, in path: String, limits: UntrustedLimits, countsRows: Bool, hashesRows: Bool
+    ) throws -> (result: Self, hash: Int) {
+        let connection = try Connection.untrusted(path, limits: limits)
+        let statement = try connection.query(sql)
+        var result = Self()
+        var hasher = Hasher()
+        result.columns = statement.columnNames
+        while try statement.step() {
+            result.rowCount += 1
+            if result.rows.count < Bisection.rowLimit {
+                result.rows.append(
+                    (0..<statement.columnCount).map { statement.storedValue(at: $0, limit: 256) })
+            }
+            guard countsRows || hashesRows else { break }
+            for column in 0..<statement.columnCount where hashesRows {
+                hasher.combine(statement.storedValue(at: column, limit: .max))
+            }
         }
+        return (result, hashesRows && result.rowCount > 0 ? hasher.finalize() : 0)
     }
+}
 
-    private func run(in path: String, countsRows: Bool) throws -> Answer {
-        let connection = try Connection.untrusted(path, limits: budget.remaining())
-        let statement = try connection.prepare(sql)
+extension Connection {
+    /// Prepares a query of the user.
+    borrowing func query(_ sql: String) throws -> Statement {
+        let statement = try prepare(sql)
         guard statement.isReadOnly else {
             throw CommandError(
                 .usage, "'\(sql)' is not run: it changes the store. Pass a query, such as a SELECT.")
         }
-        var answer = Answer()
-        var hasher = Hasher()
-        answer.result.columns = statement.columnNames
-        while try statement.step() {
-            answer.result.rowCount += 1
-            if answer.result.rows.count < Bisection.rowLimit {
-                answer.result.rows.append(
-                    (0..<statement.columnCount).map { statement.storedValue(at: $0, limit: 256) })
-            }
-            guard isWhole else {
-                if countsRows { continue }
-                break
-            }
-            for column in 0..<statement.columnCount {
-                hasher.combine(statement.storedValue(at: column, limit: .max))
-            }
-            answer.hash = 1
-        }
-        if answer.hash != 0 { answer.hash = hasher.finalize() }
-        return answer
+        return statement
     }
 }
 
@@ -193,8 +165,6 @@ extension Bisection {
     private static let maximumRows = 100
 
     /// Returns the JSON form.
-    ///
-    /// - `transaction`: the first transaction after which the query returns a row, or another result; nil if it is unknown.
     package func json(
         store: String, sql: String, isComparison: Bool, _ transaction: Timeline.Step?
     ) -> JSONObject {

@@ -9,12 +9,7 @@ package struct Blame: Sendable {
     package struct Row: Sendable {
         package var key: [Finding.Row.KeyValue]
         /// The values at the failure; nil if the row didn't exist then.
-        package var values: [Column]?
-    }
-
-    package struct Column: Equatable, Sendable {
-        package var name: String
-        package var value: StoredValue
+        package var values: [Finding.Row.KeyValue]?
     }
 
     /// A transaction that touched rows.
@@ -36,11 +31,9 @@ package struct Blame: Sendable {
     package static let changeLimit: Int64 = 100_000
 
     package let store: String
-    /// The table's name in the schema.
     package let table: String
     /// The reason why there is no history, or why it is short; nil if there is nothing to add.
     package let reason: String?
-    /// The number of transactions in the history; nil without a history.
     package let transactionCount: Int?
     /// True if more rows were named, or changed in one transaction, than can be followed.
     package let isCut: Bool
@@ -128,12 +121,8 @@ private struct RowSearch {
     private(set) var isCut = false
     private(set) var keys: Set<[StoredValue]> = []
     private var schema: DatabaseSchema?
-    /// The table's structure in the state that was opened last; nil without the table.
-    private var currentShape: TableShape?
     /// The table's structure in the last state that had it.
     private var lastShape: TableShape?
-    private var names: [String] = []
-    private var views: Set<String> = []
     /// The reason why the rows can't be searched for in a state.
     private var failure: (any Error)?
     private var hasRun = false
@@ -143,24 +132,11 @@ private struct RowSearch {
         budget = TimeBudget(store.limits)
     }
 
-    /// Opens a state and reads its schema.
-    private mutating func open(_ path: String) throws -> Connection {
+    mutating func find(in path: String) throws {
         let connection = try Connection.untrusted(path, limits: budget.remaining())
         let schema = try DatabaseSchema("main", of: connection, reusing: schema)
         self.schema = schema
-        let shape = schema.tables[folded(address.table)]
-        currentShape = shape?.kind == .virtual ? nil : shape
-        return connection
-    }
-
-    /// Adds the rows that match in a state.
-    mutating func find(in path: String) throws {
-        let connection = try open(path)
-        for object in schema?.objects ?? [] {
-            if object.type == "view" { views.insert(folded(object.name)) }
-            if object.type == "table", !names.contains(object.name) { names.append(object.name) }
-        }
-        guard let shape = currentShape else { return }
+        guard let shape = schema.tables[folded(address.table)], shape.kind != .virtual else { return }
         lastShape = shape
         do {
             let filter = try address.filter(in: shape)
@@ -179,7 +155,7 @@ private struct RowSearch {
                 }
                 keys.insert(key)
                 rows.append(
-                    Blame.Row(key: zip(columns, key).map { .init(column: $0, value: $1) }))
+                    Blame.Row(key: Finding.Row.key(columns, key)))
             }
             hasRun = true
         } catch let error as SQLiteError where error.isMissingName {
@@ -189,7 +165,6 @@ private struct RowSearch {
         }
     }
 
-    /// Returns the rows with their values at the failure.
     func rows(of store: Timeline) -> [Blame.Row] {
         guard let shape = store.schema.tables[folded(address.table)], shape.kind != .virtual else {
             return rows
@@ -203,7 +178,7 @@ private struct RowSearch {
             let found = try? store.rows(
                 "SELECT \(selected) FROM \(quotedIdentifier(shape.name)) WHERE \(condition)",
                 row.key.compactMap(\.value.bindable), limit: 1)
-            let values = found?.first.map { zip(columns, $0).map { Blame.Column(name: $0, value: $1) } }
+            let values = found?.first.map { Finding.Row.key(columns, $0) }
             return Blame.Row(key: row.key, values: values)
         }
     }
@@ -211,22 +186,18 @@ private struct RowSearch {
     func tableName() throws -> String {
         let name = address.table
         guard let shape = lastShape else {
-            if views.contains(folded(name)) {
-                throw CommandError(
-                    .usage, "'\(name)' is a view. Pass one of the tables that it reads.")
-            }
-            if names.contains(where: { folded($0) == folded(name) }) {
+            let objects = schema?.objects ?? []
+            if objects.contains(where: { folded($0.name) == folded(name) }) {
                 throw CommandError(
                     .usage,
-                    "'\(name)' is a virtual table. Pass one of the tables that keep its content, such as "
-                        + "'\(name)_content'.")
+                    "'\(name)' is a view, an index or a virtual table. Pass a table with rows of its own."
+                )
             }
-            let nearest = Spelling.nearest(to: name, among: names)
-            let list = names.prefix(20).joined(separator: ", ")
+            let names = objects.filter { $0.type == "table" }.map(\.name)
             throw CommandError(
                 .usage,
-                "The store has no table '\(name)'"
-                    + (nearest.map { "; the nearest name is '\($0)'." } ?? ". Its tables are \(list)."))
+                "The store has no table '\(name)'\(Spelling.clause(for: name, among: names)). "
+                    + "Its tables are \(names.prefix(20).joined(separator: ", ")).")
         }
         guard hasRun else {
             switch failure {
@@ -257,7 +228,7 @@ extension Blame.Row: JSONDocument {
     package var json: JSONObject {
         let values: any Encodable =
             if let values {
-                JSONCell.object(values.map { ($0.name, $0.value) })
+                JSONCell.object(values.map { ($0.column, $0.value) })
             } else {
                 JSONCell(nil)
             }

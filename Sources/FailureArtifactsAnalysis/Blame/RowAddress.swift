@@ -3,16 +3,12 @@ internal import FailureArtifactsSQLite
 
 /// The rows of a table that a user names: by a key, or by a condition.
 package struct RowAddress: Equatable, Sendable {
-    /// The table's name, as the user wrote it.
     package let table: String
     /// The values of a key, each as `value` or `column=value`; empty if there is a condition.
     package let key: [String]
-    /// The text after `WHERE`; nil for a key.
     package let condition: String?
 
     /// Reads `TABLE KEY…` or `TABLE WHERE …`; nil if there is neither a key nor a condition.
-    ///
-    /// - `words`: the arguments. The table and its condition may be in one argument.
     package init?(_ words: [String]) {
         guard let first = words.first else { return nil }
         let rest = words.dropFirst()
@@ -57,13 +53,12 @@ extension RowAddress {
         var sentence: String
     }
 
-    /// Returns the condition that selects the rows in a table.
     func filter(in shape: TableShape) throws -> Filter {
         if let condition { return Filter(sql: condition) }
         let columns = shape.columns.map(\.name)
         let rowidNames = shape.rowidName == nil ? [] : ["rowid", "oid", "_rowid_"]
         let names = columns + rowidNames
-        let pairs = try key.map { text in try Self.pair(text, of: shape, names) }
+        let pairs = try key.map { try Self.pair($0, names) }
         var filter = Filter(sql: "")
         var conditions: [String] = []
         func add(_ column: String, _ text: String) {
@@ -99,7 +94,7 @@ extension RowAddress {
 
     /// Splits `column=value`. A text whose beginning isn't a column is a value.
     private static func pair(
-        _ text: String, of shape: TableShape, _ names: [String]
+        _ text: String, _ names: [String]
     ) throws -> (column: String?, value: String) {
         guard let equals = text.firstIndex(of: "="), equals > text.startIndex,
             text.first != "'"
@@ -107,12 +102,9 @@ extension RowAddress {
         let name = text[..<equals].filter { !$0.isWhitespace }
         let value = text[text.index(after: equals)...].drop(while: \.isWhitespace)
         if names.contains(where: { folded($0) == folded(name) }) { return (name, String(value)) }
-        if let nearest = Spelling.nearest(to: name, among: names) {
-            throw Mismatch(
-                sentence: "The table \(shape.name) has no column '\(name)'; the nearest name is "
-                    + "'\(nearest)'.")
-        }
-        return (nil, text)
+        guard let nearest = Spelling.nearest(to: name, among: names) else { return (nil, text) }
+        throw Mismatch(
+            sentence: "The table has no column '\(name)'; the nearest name is '\(nearest)'.")
     }
 
     /// Returns the values that a text may stand for; empty for NULL. A number is also a text, because a column

@@ -4,26 +4,10 @@ internal import FailureArtifactsSystem
 
 /// Describes changes in Core Data stores by entities, attributes and relationships.
 package struct CoreDataChanges {
-    /// The displayed form of a table's columns.
-    private struct Table {
-        let title: String
-        /// The columns that aren't only for Core Data's own use.
-        var columns: [String: Column] = [:]
-    }
-
-    private struct Column {
-        let name: String
-        var content = Content.plain
-
-        enum Content {
-            case plain, date, entity
-            case reference(to: String)
-        }
-    }
-
-    private var tables: [String: Table] = [:]
-    /// The names of the entities, by their numbers.
-    private let entities: [Int64: String]
+    private let store: CoreDataStore
+    private let namesReferences: Bool
+    /// The shown columns by table and name.
+    private let columns: [String: [String: CoreDataStore.Column]]
 
     /// Creates a description from two compared stores. The result is nil if neither store can be read as a Core Data
     /// store. Read failures are reported by the comparison itself.
@@ -40,52 +24,28 @@ package struct CoreDataChanges {
         self.init(store)
     }
 
-    /// Creates a description from a store's description.
-    ///
-    /// - `namesReferences`: true to show a reference as `Basket/p3`; false for the number that
-    ///   ``CoreDataViews`` have.
+    /// Creates a description from a store's description. It shows a reference as `Basket/p3`, or as the number that
+    /// ``CoreDataViews`` have.
     package init(_ store: CoreDataStore, namesReferences: Bool = true) {
-        entities = Dictionary(
-            store.entities.map { ($0.number, $0.name) }, uniquingKeysWith: { first, _ in first })
-        func reference(_ name: String, to entity: String?) -> Column {
-            guard namesReferences, let entity else { return Column(name: name) }
-            return Column(name: name, content: .reference(to: entity))
-        }
-        let shared = store.sharedTables
-        for entity in store.entities where entity.superentity == nil {
-            guard let name = entity.table, tables[name] == nil else { continue }
-            var table = Table(title: entity.name)
-            table.columns["Z_PK"] = Column(name: "_id")
-            if shared.contains(name) {
-                table.columns["Z_ENT"] = Column(name: "_entity", content: .entity)
+        self.store = store
+        self.namesReferences = namesReferences
+        let tables = store.entities.compactMap(\.table) + store.links.map(\.table)
+        columns = Set(tables).reduce(into: [:]) { columns, table in
+            for column in store.columns(ofTable: table) {
+                columns[table, default: [:]][column.column] = column
             }
-            for attribute in entity.attributes {
-                table.columns[attribute.column] = Column(
-                    name: attribute.name, content: attribute.isDate ? .date : .plain)
-            }
-            for relationship in entity.toOne {
-                table.columns[relationship.column] = reference(
-                    relationship.name, to: relationship.entity)
-            }
-            tables[name] = table
-        }
-        for link in store.links {
-            var table = Table(title: link.name)
-            for end in [link.source, link.target] {
-                table.columns[end.column] = reference(end.name, to: end.entity)
-            }
-            if let order = link.orderColumn { table.columns[order] = Column(name: "_order") }
-            tables[link.table] = table
         }
     }
 
     /// Returns the entity or relationship of a table; nil if the table has neither.
-    package func title(of table: ComparedTable) -> String? { tables[table.name]?.title }
+    package func title(of table: ComparedTable) -> String? {
+        columns[table.name].map { _ in store.title(ofTable: table.name) }
+    }
 
     /// Returns a change with readable names and values, without `Z_PK` and columns that only Core Data uses. Such a
     /// column is shown if no other one has changed.
     package func change(_ change: RowChange, in table: ComparedTable) -> RowChange {
-        guard let columns = tables[table.name]?.columns else { return change }
+        guard let columns = columns[table.name] else { return change }
         let cells = change.cells.compactMap { cell -> RowChange.Cell? in
             guard cell.column != "Z_PK" else { return nil }
             guard let column = columns[cell.column] else { return change.cells.count == 1 ? cell : nil }
@@ -99,19 +59,18 @@ package struct CoreDataChanges {
         return RowChange(kind: change.kind, key: key, cells: cells)
     }
 
-    /// Returns the displayed names of a row's key columns.
     package func keyColumns(of table: ComparedTable) -> [String] {
-        table.keyColumns.map { tables[table.name]?.columns[$0]?.name ?? $0 }
+        table.keyColumns.map { columns[table.name]?[$0]?.name ?? $0 }
     }
 
-    private func value(_ value: StoredValue, _ column: Column) -> StoredValue {
+    private func value(_ value: StoredValue, _ column: CoreDataStore.Column) -> StoredValue {
         let text: String? =
             switch (column.content, value.content) {
             case (.date, .integer(let seconds)): Self.date(Double(seconds))
             case (.date, .real(let seconds)): Self.date(seconds)
-            case (.entity, .integer(let number)): entities[number]
+            case (.entity, .integer(let number)): store.entity(number)?.name
             // The end of the object's URI.
-            case (.reference(let entity), .integer(let key)): "\(entity)/p\(key)"
+            case (.reference(let entity?), .integer(let key)) where namesReferences: "\(entity)/p\(key)"
             default: nil
             }
         return text.map { StoredValue(.text(Array($0.utf8))) } ?? value

@@ -4,7 +4,6 @@ package import FailureArtifactsSQLite
 /// The description of a Core Data store, derived from its tables. The names of entities are exact. The names of
 /// attributes and relationships are known from columns, whose names are in capitals, so they are in lower case here.
 package struct CoreDataStore: Encodable, Equatable {
-    /// A value that is stored in a column.
     package struct Attribute: Encodable, Equatable {
         package var name: String
         package var column: String
@@ -14,7 +13,6 @@ package struct CoreDataStore: Encodable, Equatable {
         package var isDate: Bool { type.uppercased() == "TIMESTAMP" }
     }
 
-    /// A relationship to one object.
     package struct ToOne: Encodable, Equatable {
         package var name: String
         package var column: String
@@ -26,9 +24,7 @@ package struct CoreDataStore: Encodable, Equatable {
         package var name: String
         /// The entity's number in the store, which is the value of `Z_ENT`.
         package var number: Int64
-        /// The parent entity; nil for a root entity.
         package var superentity: String?
-        /// The table of the entity's objects; nil if it doesn't exist.
         package var table: String?
         /// The number of objects, without those of subentities; nil if they weren't counted.
         package var rows: Int64?
@@ -38,9 +34,7 @@ package struct CoreDataStore: Encodable, Equatable {
         package var toOne: [ToOne] = []
     }
 
-    /// The table of a many-to-many relationship.
     package struct Link: Encodable, Equatable {
-        /// The name, such as `Album.assets`.
         package var name: String
         package var table: String
         package var source: End
@@ -56,7 +50,6 @@ package struct CoreDataStore: Encodable, Equatable {
     }
 
     package var uuid: String?
-    /// The entities, by number.
     package var entities: [Entity] = []
     package var links: [Link] = []
     /// The folded names of all tables and views.
@@ -79,18 +72,43 @@ package struct CoreDataStore: Encodable, Equatable {
         root(ofTable: table)?.name ?? links.first { $0.table == table }?.name ?? table
     }
 
-    /// The tables that contain objects of several entities.
-    var sharedTables: Set<String> {
-        Set(Dictionary(grouping: entities.compactMap(\.table)) { $0 }.filter { $1.count > 1 }.keys)
+    /// A column of a table as it is shown.
+    struct Column {
+        let column: String
+        let name: String
+        var content = Content.plain
+
+        enum Content {
+            case plain, date, entity
+            case reference(to: String?)
+        }
+    }
+
+    /// Returns the shown columns of a table of objects, or of a many-to-many relationship; empty for other tables.
+    func columns(ofTable table: String) -> [Column] {
+        if let root = root(ofTable: table) {
+            let isShared = entities.count { $0.table == table } > 1
+            return [Column(column: "Z_PK", name: "_id")]
+                + (isShared ? [Column(column: "Z_ENT", name: "_entity", content: .entity)] : [])
+                + root.attributes.map {
+                    Column(column: $0.column, name: $0.name, content: $0.isDate ? .date : .plain)
+                }
+                + root.toOne.map {
+                    Column(column: $0.column, name: $0.name, content: .reference(to: $0.entity))
+                }
+        }
+        guard let link = links.first(where: { $0.table == table }) else { return [] }
+        return [link.source, link.target].map {
+            Column(column: $0.column, name: $0.name, content: .reference(to: $0.entity))
+        } + (link.orderColumn.map { [Column(column: $0, name: "_order")] } ?? [])
     }
 }
 
 extension CoreDataStore {
     private static let maximumEntities = 500
 
-    /// Reads the description of a Core Data store. Nil if Core Data didn't create the store.
-    ///
-    /// - `counts`: true to count objects, which takes as long as reading the entities' tables.
+    /// Reads the description of a Core Data store, and counts the objects on request, which takes as long as reading
+    /// the entities' tables. Nil if Core Data didn't create the store.
     package static func read(
         _ connection: borrowing Connection, counts: Bool = false
     ) throws(SQLiteError) -> CoreDataStore? {
@@ -262,12 +280,9 @@ package struct CoreDataViews {
     package private(set) var names: [String: String] = [:]
     private var statements: [(name: String, sql: String)] = []
 
-    /// Creates the statements for the views.
-    ///
-    /// - `store`: the store's description. An entity with the name of an existing table or view has no view.
+    /// Creates the statements for the views. An entity with the name of an existing table or view has no view.
     package init(_ store: CoreDataStore) {
         var taken = store.objectNames
-        let shared = store.sharedTables
         let entities = Dictionary(
             store.entities.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
         // The numbers of each entity and its heirs.
@@ -278,13 +293,13 @@ package struct CoreDataViews {
             }
         }
 
-        func add(
-            _ name: String, of table: String, _ columns: [(String, String)], where sql: String = ""
-        ) {
+        func add(_ name: String, of table: String, where sql: String = "") {
             guard !folded(name).hasPrefix("sqlite_"), !name.unicodeScalars.contains("\0"),
                 taken.insert(folded(name)).inserted
             else { return }
-            let list = columns.map { "\($0) AS \(quotedIdentifier($1))" }.joined(separator: ", ")
+            let list = store.columns(ofTable: table).map { column in
+                "\(Self.value(of: column)) AS \(quotedIdentifier(column.name))"
+            }.joined(separator: ", ")
             statements.append(
                 (
                     name,
@@ -293,35 +308,19 @@ package struct CoreDataViews {
                 ))
             if sql.isEmpty, names[table] == nil { names[table] = name }
         }
-        func value(_ column: String) -> String { "e." + quotedIdentifier(column) }
 
         for entity in store.entities {
-            guard let table = entity.table, let root = store.root(ofTable: table) else { continue }
-            var columns = [("e.Z_PK", "_id")]
-            if shared.contains(table) {
-                columns.append(
-                    ("(SELECT k.Z_NAME FROM main.Z_PRIMARYKEY AS k WHERE k.Z_ENT = e.Z_ENT)", "_entity"))
-            }
-            columns += root.attributes.map {
-                ($0.isDate ? Self.date(value($0.column)) : value($0.column), $0.name)
-            }
-            columns += root.toOne.map { (value($0.column), $0.name) }
+            guard let table = entity.table, store.root(ofTable: table) != nil else { continue }
             let numbers = (families[entity.name] ?? []).map(String.init).joined(separator: ", ")
             add(
-                entity.name, of: table, columns,
+                entity.name, of: table,
                 where: entity.superentity == nil ? "" : " WHERE e.Z_ENT IN (\(numbers))")
         }
-        for link in store.links {
-            var columns = [link.source, link.target].map { (value($0.column), $0.name) }
-            if let order = link.orderColumn { columns.append((value(order), "_order")) }
-            add(link.name, of: link.table, columns)
-        }
+        for link in store.links { add(link.name, of: link.table) }
     }
 
     /// Creates the views, visible only to this connection. A view that SQLite refuses is left out, also from
     /// ``names``.
-    ///
-    /// - `connection`: a reading connection. The file isn't changed.
     package mutating func create(
         on connection: borrowing Connection
     ) throws(SQLiteError) -> [String] {
@@ -340,9 +339,15 @@ package struct CoreDataViews {
         return refused
     }
 
-    /// Returns an expression for a date in ISO 8601. Values that aren't dates stay unchanged.
-    private static func date(_ column: String) -> String {
-        "CASE WHEN typeof(\(column)) IN ('integer', 'real') THEN coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', "
-            + "\(column) + \(MetadataTime.referenceDate), 'unixepoch'), \(column)) ELSE \(column) END"
+    /// Returns an expression for a column's value. Dates are in ISO 8601, and values that aren't dates stay unchanged.
+    private static func value(of column: CoreDataStore.Column) -> String {
+        let value = "e." + quotedIdentifier(column.column)
+        return switch column.content {
+        case .plain, .reference: value
+        case .entity: "(SELECT k.Z_NAME FROM main.Z_PRIMARYKEY AS k WHERE k.Z_ENT = \(value))"
+        case .date:
+            "CASE WHEN typeof(\(value)) IN ('integer', 'real') THEN coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', "
+                + "\(value) + \(MetadataTime.referenceDate), 'unixepoch'), \(value)) ELSE \(value) END"
+        }
     }
 }

@@ -15,7 +15,6 @@ package struct FailureMessage: Sendable {
         /// The label in the description of a structure, such as `score` in `Player(id: 3, score: 100)`.
         var label: String?
 
-        /// The value as a number; nil if it isn't one.
         var number: Double? {
             switch text {
             case "true": 1
@@ -210,7 +209,6 @@ package struct FailureMessage: Sendable {
         return values(of: String(part), label: label, depth: depth + 1)
     }
 
-    /// Splits a text at its outer commas.
     private static func parts(of text: Substring) -> [Substring] {
         var parts: [Substring] = []
         var rest = text

@@ -2,7 +2,6 @@ package import FailureArtifactsBundle
 package import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 
-/// A cause, or a likely cause, of a test's failure.
 package struct Finding: Equatable, Sendable {
     /// The kinds of findings, with the names that users see.
     package enum Code: String, CaseIterable, Encodable, Sendable {
@@ -31,7 +30,7 @@ package struct Finding: Equatable, Sendable {
     }
 
     /// The kinds of evidence, the strongest one first.
-    package enum Evidence: Int, Comparable, Sendable {
+    package enum Evidence: Comparable, Sendable {
         /// A statement failed with the error that the test reports.
         case error
         case brokenRule
@@ -86,10 +85,6 @@ package struct Finding: Equatable, Sendable {
             default: true
             }
         }
-
-        package static func < (first: Evidence, second: Evidence) -> Bool {
-            first.rawValue < second.rawValue
-        }
     }
 
     /// The changes that an experiment undid, and the result of the query without them.
@@ -104,30 +99,25 @@ package struct Finding: Equatable, Sendable {
 
     /// The degree of certainty that a finding is true and concerns the failure.
     package enum Confidence: String, Comparable, Encodable, Sendable {
-        /// It follows from the data.
         case certain
         case likely
         case possible
 
         package static func < (first: Confidence, second: Confidence) -> Bool {
-            let order: [Confidence] = [.possible, .likely, .certain]
-            return (order.firstIndex(of: first) ?? 0) < (order.firstIndex(of: second) ?? 0)
+            first != second && (first == .possible || second == .certain)
         }
     }
 
-    /// A row that the finding names.
     package struct Row: Equatable, Sendable {
         /// The change that the finding is about.
         package enum Change: String, Encodable, Sendable {
             case inserted, updated, deleted
             /// The row is in the store and shouldn't be, or has the wrong content.
             case present
-            /// The row isn't in the store.
             case missing
         }
 
         package struct KeyValue: Equatable, Sendable {
-            /// The column, or `rowid`.
             package var column: String
             package var value: StoredValue
         }
@@ -135,12 +125,9 @@ package struct Finding: Equatable, Sendable {
         package var table: String
         package var key: [KeyValue]
         package var change: Change
-        /// The columns that matter.
         package var columns: [RowChange.Cell]
 
         /// Returns the key of a row.
-        ///
-        /// - `values`: their values; further values are ignored.
         static func key(_ columns: [String], _ values: [StoredValue]) -> [KeyValue] {
             zip(columns, values).map { KeyValue(column: $0, value: $1) }
         }
@@ -168,7 +155,6 @@ package struct Finding: Equatable, Sendable {
     package var rowsOfTransaction: Int64?
     /// The transaction's number in the store's history; nil if unknown.
     package var transaction: Int?
-    /// The statement that caused it; nil if unknown.
     package var statement: StatementRecord?
     /// The statements of the transaction that can have changed the rows, if there are several; otherwise empty.
     package var statements: [StatementRecord] = []
@@ -176,14 +162,11 @@ package struct Finding: Equatable, Sendable {
     package var explanation: String
     /// A query that returns rows as long as the store is broken; nil if the rule knows none.
     var query: String?
-    /// The evidence, by which findings are ordered.
     package var evidence = Evidence.other
     /// True for the effect of the test's preparation.
     var isArranged = false
-    /// The experiment behind the finding; nil without one.
     package var undone: Undone?
 
-    /// The line that ran the statement; nil if unknown.
     package var source: StatementRecord.Source? { statement?.source }
 }
 
@@ -248,17 +231,13 @@ struct JSONCell: Encodable {
         case nil, .null: try container.encodeNil()
         case .integer(let number): try container.encode(number)
         case .real(let number):
-            if number.isFinite {
-                try container.encode(number)
-            } else {
-                try container.encode(ValueText.real(number))
-            }
+            guard number.isFinite else { return try container.encode(ValueText.real(number)) }
+            try container.encode(number)
         case .text(let bytes):
-            if let text = StoredText.valid(bytes, isCut: value?.isCut ?? false) {
-                try container.encode(text)
-            } else {
-                try container.encode(["textBase64": JSONText.base64(bytes)])
+            guard let text = StoredText.valid(bytes, isCut: value?.isCut ?? false) else {
+                return try container.encode(["textBase64": JSONText.base64(bytes)])
             }
+            try container.encode(text)
         case .blob(let bytes): try container.encode(["base64": JSONText.base64(bytes)])
         }
     }
@@ -270,15 +249,10 @@ extension Finding.Row {
         let key = key.map { "\($0.column) = \(StoredText.text(of: $0.value, width: 40))" }
         return SafeText.line(table) + (key.isEmpty ? "" : " " + key.joined(separator: ", "))
     }
-}
-
-extension Finding.Row {
-    private static let maximumColumns = 6
 
     /// A description such as `posting id = 31 inserted: transferID NULL → 9`.
-    package var text: String { text(columns: Self.maximumColumns) }
+    package var text: String { text(columns: 6) }
 
-    /// Returns the description with a maximum number of columns.
     package func text(columns limit: Int) -> String {
         let cells = columns.prefix(limit).map { cell in
             let name = SafeText.line(cell.column)

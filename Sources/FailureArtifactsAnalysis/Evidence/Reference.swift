@@ -29,7 +29,6 @@ struct Reference: Hashable {
         "\(presence)\n  AND NOT EXISTS (SELECT 1 FROM \(quotedIdentifier(parent)) p WHERE \(match))"
     }
 
-    /// A query for the rows whose reference leads nowhere.
     var danglingRows: String {
         "SELECT c.* FROM \(quotedIdentifier(table)) c\nWHERE \(danglingCondition)"
     }

@@ -2,11 +2,9 @@ internal import FailureArtifactsBundle
 
 /// The statement of an assertion about a value, as far as the failure's message tells it.
 struct Claim {
-    /// The condition that the tested value must meet.
     enum Condition {
         case equals(FailureMessage.Operand)
         case differs(FailureMessage.Operand)
-        /// A value other than nil.
         case exists
         /// A number on one side of another one, or that one itself.
         case ordered(isLess: Bool, orEqual: Bool, Double)
@@ -19,7 +17,6 @@ struct Claim {
     let tested: FailureMessage.Operand?
     let condition: Condition
 
-    /// The expected value, if there is just one.
     var expected: FailureMessage.Operand? {
         switch condition {
         case .equals(let operand): operand
@@ -172,7 +169,6 @@ struct Claim {
 
 extension FailureMessage {
     struct Operand {
-        /// The text without `Optional(…)`.
         let text: String
         /// The value, the elements of a list, or the properties of structures.
         let values: [Value]
@@ -191,7 +187,6 @@ extension FailureMessage {
 
         var isList: Bool { text.hasPrefix("[") && text.hasSuffix("]") }
 
-        /// The text as it can be shown: shortened, and in one line.
         var shown: String { TextWidth.shortened(SafeText.line(text), to: 80) }
     }
 }

@@ -23,7 +23,6 @@ struct Experiment {
         var result: QueryResult?
         /// The rows that matter, with the columns that matter; the first ones are the most important.
         var rows: [Finding.Row]
-        /// The rows as they changed.
         var changes: [ScratchStore.Change]
         /// True if undoing one of several rows has the effect.
         var isPart = false
@@ -43,7 +42,7 @@ struct Experiment {
     }
 
     /// The effect of a transaction on the result, the strongest one first.
-    enum Effect: Int, Comparable {
+    enum Effect: Comparable {
         /// Without it, the result is the expected one.
         case fixes
         /// Without it, the result is closer to the expected one.
@@ -62,8 +61,6 @@ struct Experiment {
         case excludesOther
         /// It changed a table that the query reads.
         case touches
-
-        static func < (first: Effect, second: Effect) -> Bool { first.rawValue < second.rawValue }
     }
 
     init(_ question: Question, _ effort: Effort) {
@@ -85,19 +82,7 @@ struct Experiment {
             step.tables.contains { question.reads[folded($0.table.name)] != nil }
                 || step.changes.schema.contains { question.reads[folded($0.name)] != nil }
         }
-        // Of older transactions, those that wrote a value that the assertion compared.
-        let compared = question.claim.tested?.telling ?? []
-        let earlier = related.dropFirst(effort.transactions).filter { step in
-            step.tables.contains { table in
-                question.reads[folded(table.table.name)] != nil
-                    && table.rows.contains { row in
-                        row.cells.contains { cell in
-                            cell.new.map { new in compared.contains { $0.matches(new) } } ?? false
-                        }
-                    }
-            }
-        }
-        for step in related.prefix(effort.transactions) + earlier.prefix(effort.transactions / 2) {
+        for step in related.prefix(effort.transactions) {
             guard !budget.isUsedUp else { break }
             var trial = trial(of: step, canAsk ? relaxed : nil, in: scratch)
             // A change of the schema can't be undone, but the states before and after it can be compared.
@@ -224,10 +209,7 @@ struct Experiment {
             trial.effect = best
             trial.isPart = true
         }
-        let sorted = found.enumerated().sorted {
-            ($0.element.effect, $0.offset) < ($1.element.effect, $1.offset)
-        }
-        trial.rows = sorted.prefix(5).map { row($0.element.change) }
+        trial.rows = found.sorted { $0.effect < $1.effect }.prefix(5).map { row($0.change) }
     }
 
     /// Returns the statements of a transaction that changed existing rows of a table that the query reads, as parts of a
@@ -287,7 +269,6 @@ final class ScratchStore {
     struct Change {
         let table: ChangedTable
         let row: RowChange
-        /// The columns to restore; nil for all.
         var columns: Set<String>?
     }
 
@@ -297,8 +278,6 @@ final class ScratchStore {
     private var budget: StepBudget?
 
     /// Copies a store.
-    ///
-    /// - `copy`: the path of the copy, which must not exist.
     init(copyOf path: String, at copy: String, limits: UntrustedLimits) throws {
         try FileSystem.copy(path, toNewFile: copy)
         connection = try Connection.untrustedForWriting(copy, limits: limits)
@@ -306,7 +285,6 @@ final class ScratchStore {
         try connection.execute("PRAGMA ignore_check_constraints = ON")
     }
 
-    /// Sets the steps that the following statements may use.
     func limit(_ budget: StepBudget) {
         budget.limit(connection)
         self.budget = budget

@@ -9,7 +9,6 @@ struct ExperimentFindings {
     private var question: Question { experiment.question }
     private var store: Timeline { question.store }
 
-    /// The findings, in no order.
     var all: [Finding] {
         var findings = experiment.trials.map(finding)
         findings += experiment.variants.map { variant, result in finding(variant, result) }
@@ -133,7 +132,6 @@ struct ExperimentFindings {
         !question.isCommon && !question.parts.allSatisfy(\.isEmbedded)
     }
 
-    /// The expected value as the end of a sentence; nil if the message doesn't have it.
     private var expected: String? { question.claim.shown.map { "the expected \($0)" } }
 
     /// An expected result as the end of a sentence.
@@ -144,18 +142,15 @@ struct ExperimentFindings {
     private func finding(_ variant: QueryVariants.Variant, _ result: QueryResult) -> Finding {
         let isStrong = variant.family == .nulls || !question.isCommon && variant.family == .form
         let isFixed = experiment.trials.contains { $0.effect == .fixes }
-        var finding = Finding(
+        return Finding(
             code: .wrongQuery,
-            title:
-                "The query returns \(expected ?? question.text(of: result)) "
+            title: "The query returns \(expected ?? question.text(of: result)) "
                 + SafeText.line(TextWidth.shortened(variant.text, to: 120)),
             confidence: isStrong && question.claim.shown != nil && !isFixed ? .likely : .possible,
             store: store.name, statement: question.record,
             explanation:
-                "\(question.title) returned \(question.text(of: question.result))\(question.parameters)."
-        )
-        finding.evidence = isStrong ? .variant : .commonVariant
-        return finding
+                "\(question.title) returned \(question.text(of: question.result))\(question.parameters).",
+            evidence: isStrong ? .variant : .commonVariant)
     }
 
     /// The last statements on the tables of the query that changed no row.
@@ -182,12 +177,6 @@ struct ExperimentFindings {
                 case .update: "An UPDATE of \(name) changed no row"
                 default: "A DELETE of \(name) changed no row"
                 }
-            var finding = Finding(
-                code: .noEffect, title: verb, confidence: .possible, store: store.name,
-                statement: statement.record,
-                explanation:
-                    "\(question.title) reads this table. SQLite counted no changed row, and the log has no error."
-            )
             let isRoutine = statements.contains {
                 $0.record.sql == statement.record.sql && $0.record.changes ?? 0 > 0
             }
@@ -196,10 +185,14 @@ struct ExperimentFindings {
             let isNamed = (statement.record.values ?? []).contains {
                 $0.value != .null && question.values.contains($0.value)
             }
-            finding.evidence =
-                statement.outline.kind == .update && isNamed && !isRoutine && !isMigration
-                ? .noUpdate : .noEffect
-            findings.append(finding)
+            let isUpdate = statement.outline.kind == .update && isNamed && !isRoutine && !isMigration
+            findings.append(
+                Finding(
+                    code: .noEffect, title: verb, confidence: .possible, store: store.name,
+                    statement: statement.record,
+                    explanation:
+                        "\(question.title) reads this table. SQLite counted no changed row, and the "
+                        + "log has no error.", evidence: isUpdate ? .noUpdate : .noEffect))
         }
         return findings
     }
@@ -207,14 +200,13 @@ struct ExperimentFindings {
     /// The last statements that changed the tables of the query, in a store without a history.
     private var lastWrites: [Finding] {
         store.lastWrites(of: Set(question.reads.keys)).map { statement in
-            var finding = Finding(
+            Finding(
                 code: .resultChanged,
                 title: "A statement changed \(store.tableName(of: statement)), which the query reads",
                 confidence: .possible, store: store.name, statement: statement.record,
                 explanation: question.statedResult
-                    + " \(store.missingSteps), so the effect of the statement is unknown.")
-            finding.evidence = .touched
-            return finding
+                    + " \(store.missingSteps), so the effect of the statement is unknown.",
+                evidence: .touched)
         }
     }
 
@@ -236,12 +228,10 @@ struct ExperimentFindings {
                 + "the result that the assertion compared\(question.parameters)."
             if question.known == nil { explanation += " It can't run outside of the test." }
         }
-        var finding = Finding(
+        return Finding(
             code: .failingQuery, title: title, confidence: .possible, store: store.name,
-            statement: question.record, explanation: explanation)
-        finding.evidence = isRight ? .rightData : .query
-        finding.rows = namedRows
-        return finding
+            rows: namedRows, statement: question.record, explanation: explanation,
+            evidence: isRight ? .rightData : .query)
     }
 
     /// The rows that the query names by their key, and those with a value that only one of the operands has.
@@ -297,7 +287,6 @@ extension Question {
         return "\(title) returned \(text(of: known)) at the failure\(parameters)."
     }
 
-    /// The values of the parameters as a clause; empty without parameters.
     var parameters: String {
         guard !values.isEmpty else { return "" }
         let texts = (record.values ?? []).prefix(5).map {

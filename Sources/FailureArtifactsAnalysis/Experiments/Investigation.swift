@@ -41,11 +41,8 @@ struct Investigation {
         if questions.isEmpty {
             let claims = Claim.all(in: failure.message)
             // The store that the test used last comes first.
-            let stores = failure.stores.enumerated().sorted { first, second in
-                let (a, b) = (first.element.lastOrder, second.element.lastOrder)
-                return a != b ? a > b : first.offset < second.offset
-            }
-            findings = stores.flatMap { LastChanges(store: $0.element, claims: claims).findings }
+            findings = failure.stores.sorted { $0.lastOrder > $1.lastOrder }
+                .flatMap { LastChanges(store: $0, claims: claims).findings }
         }
         for question in questions {
             question.store.asked.tables.formUnion(question.reads.keys)
@@ -63,7 +60,6 @@ struct LastChanges {
 
     private static let limit = 3
 
-    /// The findings, in no order.
     var findings: [Finding] {
         let steps = store.steps.reversed().filter { !$0.isEarlier }
         var found: [Finding] = []
@@ -111,10 +107,8 @@ struct LastChanges {
                 "\(store.title(of: step)) changed \(evidence == .named ? "a value that the message names, in " : "")\(object)",
             confidence: .possible, store: store.name, rows: Array(rows.prefix(5)),
             transaction: step.number,
-            explanation:
-                "The log has no query of the test on this store, so the question of the assertion is unknown."
-        )
-        finding.evidence = evidence
+            explanation: "The log has no query of the test on this store, so the question of the "
+                + "assertion is unknown.", evidence: evidence)
         finding.take(step.statements.filter(\.hasChangedRows).map(\.record))
         return finding
     }
@@ -136,9 +130,8 @@ extension Timeline {
         testStatements.last.map { $0.record.lastOrder ?? $0.order } ?? 0
     }
 
-    /// Returns the last three statements of the test that changed rows, newest first; each text of a line once.
-    ///
-    /// - `tables`: the folded names of their tables; nil for all.
+    /// Returns the last three statements of the test that changed rows of some tables, or of all, newest first; each
+    /// text of a line once.
     func lastWrites(of tables: Set<String>?) -> [Statement] {
         var seen: Set<String> = []
         let writes = testStatements.reversed().filter { statement in

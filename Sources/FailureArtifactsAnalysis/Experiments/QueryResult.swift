@@ -30,20 +30,17 @@ struct QueryResult: Equatable {
 enum ResultPart: Equatable {
     /// A value of the first row, perhaps between other texts; nil without a row.
     case cell(Int, prefix: String, suffix: String)
-    /// The values of a column.
     case list(Int, isOrdered: Bool)
     /// The values of the columns that have the labels of a structure's properties, of all rows.
     case properties(isOrdered: Bool)
     case rowCount
     case sum(Int)
-    /// True if there is a row.
     case existence
     /// All rows, if it isn't known which of their values the assertion compares.
     case all
 
-    /// Returns the ways in which an operand can be a query's result.
-    ///
-    /// - `other`: the other operand; a value in a longer text must be in a part that the other one doesn't have.
+    /// Returns the ways in which an operand can be a query's result. A value in a longer text must be in a part that
+    /// the other operand doesn't have.
     static func all(
         giving operand: FailureMessage.Operand, in result: QueryResult,
         unlike other: FailureMessage.Operand? = nil
@@ -104,13 +101,11 @@ enum ResultPart: Equatable {
             }.map { characters[$0] })
     }
 
-    /// True if the value is part of a longer text.
     var isEmbedded: Bool {
         if case .cell(_, let prefix, let suffix) = self { return !prefix.isEmpty || !suffix.isEmpty }
         return false
     }
 
-    /// True if the operand is this part of the result.
     func gives(_ operand: FailureMessage.Operand, in result: QueryResult) -> Bool {
         switch self {
         case .cell(let column, let prefix, let suffix):
@@ -196,7 +191,6 @@ enum ResultPart: Equatable {
 
     // MARK: - Values
 
-    /// Returns the part as texts, for showing and for comparing.
     func texts(of result: QueryResult) -> [String] {
         func text(_ value: StoredValue) -> String { StoredText.text(of: value, width: 40) }
         switch self {
@@ -223,7 +217,6 @@ enum ResultPart: Equatable {
         return isOrdered ? texts : texts.sorted()
     }
 
-    /// Returns the part as a number; nil for other parts.
     func number(in result: QueryResult) -> Double? {
         switch self {
         case .cell(let column, "", ""): result.rows.first?[safe: column]?.number

@@ -21,9 +21,7 @@ struct QueryVariants {
     private let query: SQLText
     private(set) var all: [Variant] = []
 
-    /// The maximum number of variants of a query.
     private static let limit = 200
-    /// The operators that are taken for others.
     private static let replacements = [
         "<": "<=", "<=": "<", ">": ">=", ">=": ">", "=": "IS", "==": "IS", "<>": "IS NOT",
         "!=": "IS NOT",
@@ -125,7 +123,6 @@ struct QueryVariants {
         return (isQualified ? index - 3 : index - 1)..<index
     }
 
-    /// Returns the index of the parenthesis that closes another one.
     private func closing(_ open: Int) -> Int? {
         let depth = query.tokens[open].depth
         return query.tokens.indices.first {

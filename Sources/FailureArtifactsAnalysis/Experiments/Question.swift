@@ -60,13 +60,11 @@ struct Question {
         }
     }
 
-    /// True if a result meets the assertion's condition.
     func isExpected(_ result: QueryResult) -> Bool {
         let parts = parts == [.all] ? ResultPart.all(for: claim, in: result) : parts
         return parts.contains { $0.meets(claim.condition, in: result) }
     }
 
-    /// The compared part of a result, as text.
     func text(of result: QueryResult) -> String {
         let texts = parts[0].texts(of: result)
         if texts.isEmpty { return "no row" }
@@ -74,28 +72,23 @@ struct Question {
         return texts.prefix(4).joined(separator: ", ") + (rest > 0 ? " and \(rest) more" : "")
     }
 
-    /// True if the compared parts of two results differ.
     func differ(_ first: QueryResult, _ second: QueryResult) -> Bool {
         parts.contains { $0.texts(of: first) != $0.texts(of: second) }
     }
 
-    /// Asks the question. Nil if the query fails or is too expensive.
-    ///
-    /// - `sql`: a variant of the query with the same parameters; nil for the query itself.
+    /// Asks the question, or a variant with the same parameters. Nil if the query fails or is too expensive.
     func ask(_ connection: borrowing Connection, _ sql: String? = nil) -> QueryResult? {
         (try? QueryResult.of(sql ?? record.sql, values, on: connection)) ?? nil
     }
 
     // MARK: - Finding
 
-    /// The maximum number of different queries that are tried.
     private static let candidateLimit = 40
     /// Functions whose results differ from call to call.
     private static let unsteady: Set = [
         "random", "randomblob", "changes", "total_changes", "last_insert_rowid",
     ]
 
-    /// A query that may be the question.
     private struct Candidate {
         let store: Timeline
         let statement: Timeline.Statement
@@ -236,7 +229,7 @@ struct Question {
             }
             budget.limit(connection)
             let access = try? StatementAccess(of: record.sql, on: connection)
-            let named = SQLText(record.sql).sources.map { ($0.table, Set<String>()) }
+            let named = SQLText(record.sql).tables.map { ($0, Set<String>()) }
             let reads = access?.reads ?? Dictionary(named, uniquingKeysWith: { first, _ in first })
             guard
                 reads.keys.contains(where: {
@@ -261,7 +254,6 @@ struct Question {
         return found
     }
 
-    /// Returns the values of a statement's parameters; nil unless they are known as a whole.
     private static func boundValues(of record: StatementRecord) -> [Value]? {
         guard let values = record.knownValues, values.allSatisfy({ $0.bytes == nil }) else { return nil }
         return values.map(\.value)
@@ -304,7 +296,6 @@ package struct QuestionDocument: JSONDocument, Sendable {
     package let query: StatementRecord
     /// True if the query's result is the value that the assertion got; false if it is only the last query.
     package let isMatched: Bool
-    /// The results, oldest first; empty without a history.
     package let results: [Period]
 
     /// The maximum number of results in ``sentence``.

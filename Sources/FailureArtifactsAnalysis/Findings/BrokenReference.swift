@@ -5,7 +5,6 @@ internal import FailureArtifactsSQLite
 enum BrokenReference: FindingRule {
     static let code = Finding.Code.foreignKeyViolation
 
-    /// The maximum number of rows to look at.
     private static let limit = 200
 
     static func findings(in store: Timeline, of failure: FailureEvidence) throws -> [Finding] {
@@ -58,7 +57,6 @@ enum BrokenReference: FindingRule {
         }
     }
 
-    /// The rows whose reference one transaction broke.
     fileprivate struct Break {
         let reference: Reference
         /// The last step that broke the reference; nil if it was broken before the first known transaction.
@@ -66,7 +64,6 @@ enum BrokenReference: FindingRule {
         /// True if the step removed the parent rather than added the reference.
         let isParentRemoved: Bool
         var rows: [Finding.Row] = []
-        /// The removed rows that they refer to.
         var parents: [Finding.Row] = []
         /// True if a row has a text of the removed row in a column of the same name. Such a row, as of a receipt, is
         /// there to outlive the other one.
@@ -128,7 +125,6 @@ enum BrokenReference: FindingRule {
 }
 
 extension BrokenReference.Break {
-    /// Returns the finding, which is only possible.
     fileprivate func finding(in store: Timeline) -> Finding {
         let origin = origin(in: store)
         return Finding(
@@ -138,7 +134,6 @@ extension BrokenReference.Break {
             evidence: .brokenRule)
     }
 
-    /// Returns the statement and the transaction that broke the reference.
     private func origin(in store: Timeline) -> Timeline.Origin {
         guard isParentRemoved else {
             return store.origin(inStep: step, of: reference.table, by: [.insert, .update])
@@ -151,14 +146,10 @@ extension BrokenReference.Break {
     private var title: String {
         let count = Int64(rows.count)
         let verb = count == 1 ? "refers" : "refer"
-        let rows = "\(Counted.items(count, "row")) of \(reference.table) \(verb) to "
-        return reference.parent.lowercased().hasSuffix("s")
-            ? rows + (count == 1 ? "a row" : "rows") + " of \(reference.parent) that "
-                + (count == 1 ? "does not exist" : "do not exist")
-            : rows + Article.indefinite(reference.parent) + " that does not exist"
+        return "\(Counted.items(count, "row")) of \(reference.table) \(verb) to a row of "
+            + "\(reference.parent) that does not exist"
     }
 
-    /// Returns a sentence about the event that broke the reference.
     private func explanation(_ origin: Timeline.Origin, in store: Timeline) -> String {
         let columns = "\(reference.table).\(reference.columns.joined(separator: ", "))"
         guard step != nil else { return "\(columns) has no matching row in \(reference.parent)." }

@@ -182,7 +182,6 @@ enum Busy: FindingRule {
 }
 
 extension LoggedTransaction {
-    /// The number of the statement that ended the transaction; nil if it is open.
     fileprivate func end(in store: Timeline) -> UInt64? {
         end == .open ? nil : statements.last.map { store.statements[$0].order }
     }

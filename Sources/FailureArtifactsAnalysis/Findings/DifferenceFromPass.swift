@@ -4,9 +4,21 @@ internal import FailureArtifactsSQLite
 
 /// The first transaction that a passing run of the same test did differently. If the transactions of a run are
 /// unknown, or the runs began with different rows, the stores are compared.
-enum DifferenceFromPass: FindingRule {
+struct DifferenceFromPass: FindingRule {
     static let code = Finding.Code.differenceFromPass
     private static let maximumRows = 20
+
+    private enum Result {
+        /// The failing run made the first ones of the passing run's transactions, until it failed.
+        case equal
+        case different(Finding)
+        /// The transactions can't be compared, for a reason given as a clause and further sentences.
+        case unknown(String)
+    }
+
+    private let passing: Timeline
+    private let store: Timeline
+    private let differences: StoreDifferences
 
     static func findings(in store: Timeline, of failure: FailureEvidence) throws -> [Finding] {
         guard let run = failure.passing,
@@ -14,40 +26,59 @@ enum DifferenceFromPass: FindingRule {
                 of: store.name, among: failure.stores.map(\.name), in: run.stores.map(\.name)),
             let passing = run.stores.first(where: { $0.name == name })
         else { return [] }
-        let differences = try StoreDifferences(
-            from: passing, to: store, at: [run, failure].map(\.metadata.capture.at))
-        return try findings(differences, of: passing, in: store, failure)
+        let rule = Self(
+            passing: passing, store: store,
+            differences: try StoreDifferences(
+                from: passing, to: store, at: [run, failure].map(\.metadata.capture.at)))
+        switch try rule.compareTransactions() {
+        case .equal: return []
+        case .different(let finding): return [finding]
+        case .unknown(let reason): return rule.compareStores(because: reason)
+        }
     }
 
-    private static func findings(
-        _ differences: StoreDifferences, of passing: Timeline, in store: Timeline,
-        _ failure: FailureEvidence
-    ) throws -> [Finding] {
-        var reason = gap(in: passing, of: "passing") ?? gap(in: store, of: "failed")
-        if reason == nil {
-            let comparison = RunComparison(
-                passing: passing, failing: store, differences: differences)
-            switch try comparison.result() {
-            case .equal: return []
-            case .different(let difference): return [finding(difference, differences, in: store)]
-            case .unknown(let clause): reason = clause
-            }
+    /// Compares the transactions one by one, from the states in which the test began.
+    private func compareTransactions() throws -> Result {
+        if let gap = Self.gap(in: passing, of: "passing") ?? Self.gap(in: store, of: "failed") {
+            return .unknown(gap)
         }
-        // The passing run's store is copied at the test's end, when a test may have dropped its tables.
-        let tables = Set(passing.tables.map { folded($0.name) })
-        let rows = differences.changes.filter { tables.contains(folded($0.finding.table)) }
-        let count = Counted.items(Int64(rows.count), "row")
-        return finding(
-            rows, in: store,
-            title:
-                "\(differences.isComplete ? "" : "At least ")\(count) \(rows.count == 1 ? "differs" : "differ") from the passing run",
-            explanation:
-                "Before is the passing run, after the failed one. Their transactions can't be compared: "
-                + (reason ?? ""),
-            confidence: rows.contains {
-                store.asked.tables.contains(folded($0.finding.table))
+        let (first, own) = (passing.stateBeforeTest, store.stateBeforeTest)
+        guard try areEqual(first, own) else {
+            // A checkpoint may have overwritten what the database held before the first transactions.
+            let reasons = [passing, store].compactMap { $0.store.history?.reason }
+            return .unknown(
+                (["the histories don't begin with the same rows."] + reasons).joined(separator: " "))
+        }
+        for (count, index) in store.steps.indices.dropFirst(own).enumerated() {
+            let step = store.steps[index]
+            let other = passing.steps[safe: first + count]
+            guard step.isComplete, other?.isComplete ?? true else {
+                if let number = step.number, let otherNumber = other?.number,
+                    try areEqual(otherNumber, number)
+                {
+                    continue
+                }
+                return .unknown("a transaction changed too many rows.")
             }
-                ? .likely : .possible)
+            let new = differences.changes(of: step.tables)
+            let old = differences.changes(of: other?.tables ?? [])
+            let added = new.removing(old, by: \.identity)
+            let lacking = old.removing(new, by: \.identity)
+            let hasSameSchema = step.changes.schema == other?.changes.schema ?? []
+            if added.isEmpty, lacking.isEmpty, hasSameSchema { continue }
+            // An open transaction may lack only what the test didn't reach.
+            if step.number == nil, added.isEmpty { return .equal }
+            return .different(
+                finding(inStep: index, own: added, passing: lacking, isFurther: other == nil))
+        }
+        return .equal
+    }
+
+    /// Returns true if both runs had the same rows after transactions of their histories.
+    private func areEqual(_ passingState: Int, _ failingState: Int) throws -> Bool {
+        try differences.areEqual(
+            passing.path(ofState: passingState), store.path(ofState: failingState),
+            limits: store.limits)
     }
 
     /// Returns the reason why the transactions of a run's history are unknown, as a clause and further sentences; nil if
@@ -63,175 +94,95 @@ enum DifferenceFromPass: FindingRule {
         return nil
     }
 
-    private static func finding(
-        _ difference: RunComparison.Difference, _ differences: StoreDifferences,
-        in store: Timeline
+    /// Returns the finding about a transaction that differs, by the rows that only one of the runs changed in this way.
+    private func finding(
+        inStep index: Int, own: [StoreDifferences.Row], passing: [StoreDifferences.Row], isFurther: Bool
     ) -> Finding {
-        let step = store.steps[difference.step]
-        let (own, passing) = (difference.own, difference.passing)
+        let step = store.steps[index]
         let other =
-            if difference.isFurther {
+            if isFurther {
                 "The passing run made no further changes."
             } else if let row = passing.first {
                 "There, the passing run changed \(Counted.items(Int64(passing.count), "row")) differently or in addition: "
-                    + text(of: row) + "."
+                    + Self.text(of: row.finding) + "."
             } else if own.isEmpty {
                 "They changed the schema differently."
             } else {
                 "The passing run did not change \(own.count == 1 ? "this row" : "these rows") there."
             }
-        // The failed run may have inserted a row later, or one with the same key.
-        let lacking = passing.filter {
-            $0.finding.change == .inserted ? differences.isMissing($0) : own.isEmpty
-        }
-        let rows =
-            own.map(\.finding)
-            + lacking.map { row in
-                var row = row.finding
-                if row.change == .inserted { row.change = .missing }
-                return row
-            }
-        let table = (own.first ?? passing.first)?.finding
-        let origin = table.map {
+        let origin = (own.first ?? passing.first).map { row in
             store.origin(
-                inStep: difference.step, of: $0.table,
-                by: $0.change == .deleted ? [.delete] : [.insert, .update])
+                inStep: index, of: row.finding.table,
+                by: row.finding.change == .deleted ? [.delete] : [.insert, .update])
         }
-        // Two transactions may have changed places.
-        let isUndone = !(own + passing).isEmpty && differences.haveSameRows(own + passing)
-        let columns = differences.wholeColumns.map(SafeText.line)
+        // The failed run may have inserted a row later, or one with the same key.
+        let missing = passing.filter { $0.finding.change == .inserted && differences.isMissing($0) }
+            .map { $0.changed(to: .missing) }
+        let unchanged = own.isEmpty ? passing.map(\.finding).filter { $0.change != .inserted } : []
         let first = store.stateBeforeTest
         let beginning =
-            difference.step > first
+            index > first
             ? "Both runs had the same rows before transaction \(first + 1) and changed the same ones until then."
             : "Both runs had the same rows before it."
+        let columns = differences.wholeColumns.map(SafeText.line).joined(separator: ", ")
         return Finding(
-            code: code,
+            code: Self.code,
             title: "\(store.title(of: step)) is the first one that differs from the passing run",
-            confidence: isUndone ? .possible : .likely, store: store.name,
-            rows: Array(rows.prefix(maximumRows)), transaction: step.number,
-            statement: origin?.statement?.record,
+            confidence: .likely, store: store.name,
+            rows: Array((own.map(\.finding) + missing + unchanged).prefix(Self.maximumRows)),
+            transaction: step.number, statement: origin?.statement?.record,
             explanation: "\(beginning) \(other)"
-                + (isUndone ? " At the end, these rows are the same in both runs." : "")
-                + (columns.isEmpty
-                    ? ""
-                    : " Columns that differ in all rows are left out: \(columns.joined(separator: ", "))."),
+                + (columns.isEmpty ? "" : " Columns that differ in all rows are left out: \(columns)."),
             evidence: .difference)
     }
 
-    private static func finding(
-        _ rows: [StoreDifferences.Row], in store: Timeline, title: String, explanation: String,
-        confidence: Finding.Confidence = .possible
-    ) -> [Finding] {
+    /// Returns a finding if the stores differ at the end of both runs.
+    private func compareStores(because reason: String) -> [Finding] {
+        // The passing run's store is copied at the test's end, when a test may have dropped its tables.
+        let tables = Set(passing.tables.map { folded($0.name) })
+        let rows = differences.changes.filter { tables.contains(folded($0.finding.table)) }
         guard !rows.isEmpty else { return [] }
         // A passing run that closes its store leaves no history, but the failed run's own one shows who changed the rows.
-        let changed = rows.prefix(maximumRows).compactMap { row -> (index: Int, table: String)? in
+        let changed = rows.prefix(Self.maximumRows).compactMap { row -> (index: Int, table: String)? in
             let key = row.finding.key.map(\.value)
             let last = store.lastStep(where: { _, change in change.key == key }, of: row.finding.table)
             return last.map { ($0.index, row.finding.table) }
         }
-        let last = changed.max { $0.index < $1.index }
-        let origin = last.map {
+        let origin = changed.max { $0.index < $1.index }.map {
             store.origin(inStep: $0.index, of: $0.table, by: [.insert, .update, .delete])
         }
+        let writer = origin?.transaction.map {
+            " Transaction \($0) of the failed run changed \(rows.count == 1 ? "the row" : "one of them") last."
+        }
+        let count = Counted.items(Int64(rows.count), "row")
+        let isAsked = rows.contains { store.asked.tables.contains(folded($0.finding.table)) }
         return [
             Finding(
-                code: code,
-                title: title, confidence: confidence, store: store.name,
-                rows: rows.prefix(maximumRows).map { row in
-                    var row = row.finding
-                    row.change =
-                        row.change == .inserted ? .present : row.change == .deleted ? .missing : .updated
-                    return row
+                code: Self.code,
+                title: "\(differences.isComplete ? "" : "At least ")\(count) "
+                    + "\(rows.count == 1 ? "differs" : "differ") from the passing run",
+                confidence: isAsked ? .likely : .possible, store: store.name,
+                rows: rows.prefix(Self.maximumRows).map { row in
+                    switch row.finding.change {
+                    case .inserted: row.changed(to: .present)
+                    case .deleted: row.changed(to: .missing)
+                    default: row.changed(to: .updated)
+                    }
                 }, transaction: origin?.transaction, statement: origin?.statement?.record,
-                explanation:
-                    explanation
-                    + (origin?.transaction.map {
-                        " Transaction \($0) of the failed run changed \(rows.count == 1 ? "the row" : "one of them") last."
-                    } ?? ""),
+                explanation: "Before is the passing run, after the failed one. "
+                    + "Their transactions can't be compared: \(reason)" + (writer ?? ""),
                 evidence: .difference)
         ]
     }
 
-    private static func text(of row: StoreDifferences.Row) -> String {
-        let cells = row.finding.columns.prefix(4).map { cell in
+    private static func text(of row: Finding.Row) -> String {
+        let cells = row.columns.prefix(4).map { cell in
             let values = [cell.old, cell.new].compactMap { $0 }
                 .map { StoredText.text(of: $0, width: 30) }
             return "\(SafeText.line(cell.column)) \(values.joined(separator: " → "))"
         }
-        return row.finding.title + " " + row.finding.change.rawValue
+        return row.title + " " + row.change.rawValue
             + (cells.isEmpty ? "" : " (" + cells.joined(separator: ", ") + ")")
-    }
-}
-
-/// A comparison of the transactions of a passing and a failing run of the same test, from the states in which the test
-/// began.
-struct RunComparison {
-    /// The first pair of transactions that differ.
-    struct Difference {
-        /// The index of the failing run's step.
-        let step: Int
-        /// The rows that only the failing run changed in this way.
-        let own: [StoreDifferences.Row]
-        /// The rows that only the passing run changed in this way.
-        let passing: [StoreDifferences.Row]
-        /// True if the passing run made no further changes.
-        let isFurther: Bool
-    }
-
-    enum Result {
-        /// The failing run made the first ones of the passing run's transactions, until it failed.
-        case equal
-        case different(Difference)
-        /// The transactions can't be compared, for a reason given as a clause and further sentences.
-        case unknown(String)
-    }
-
-    let passing: Timeline
-    let failing: Timeline
-    let differences: StoreDifferences
-
-    /// Compares the transactions one by one.
-    func result() throws -> Result {
-        let (first, own) = (passing.stateBeforeTest, failing.stateBeforeTest)
-        guard try areEqual(first, own) else {
-            // A checkpoint may have overwritten what the database held before the first transactions.
-            let reasons = [passing, failing].compactMap { $0.store.history?.reason }
-            return .unknown(
-                (["the histories don't begin with the same rows."] + reasons).joined(separator: " "))
-        }
-        for (count, index) in failing.steps.indices.dropFirst(own).enumerated() {
-            let step = failing.steps[index]
-            let other = passing.steps[safe: first + count]
-            guard step.isComplete, other?.isComplete ?? true else {
-                if let number = step.number, let otherNumber = other?.number,
-                    try areEqual(otherNumber, number)
-                {
-                    continue
-                }
-                return .unknown("a transaction changed too many rows.")
-            }
-            let new = differences.changes(of: step.tables)
-            let old = differences.changes(of: other?.tables ?? [])
-            let added = new.removing(old, by: \.identity)
-            let lacking = old.removing(new, by: \.identity)
-            let isEqual =
-                added.isEmpty && lacking.isEmpty
-                && step.changes.schema == other?.changes.schema ?? []
-            if isEqual { continue }
-            // An open transaction may lack only what the test didn't reach.
-            if step.number == nil, added.isEmpty { return .equal }
-            return .different(
-                Difference(step: index, own: added, passing: lacking, isFurther: other == nil))
-        }
-        return .equal
-    }
-
-    /// Returns true if both runs had the same rows after transactions of their histories.
-    private func areEqual(_ passingState: Int, _ failingState: Int) throws -> Bool {
-        try differences.areEqual(
-            passing.path(ofState: passingState), failing.path(ofState: failingState),
-            limits: failing.limits)
     }
 }
 

@@ -14,7 +14,6 @@ protocol FindingRule {
 
 /// The findings about a failure, best first.
 package struct Explanation: JSONDocument {
-    /// The path or file name of the bundle.
     package let bundle: String
     package let test: Test
     /// The way the test ended; not part of the JSON form.
@@ -62,7 +61,6 @@ package struct Explanation: JSONDocument {
         ]
     }
 
-    /// The default number of findings to show.
     package static let standardCount = 5
 
     static var rules: [any FindingRule.Type] {
@@ -120,16 +118,9 @@ package struct Explanation: JSONDocument {
         histories = evidence.stores.filter { $0.store.history?.entry != nil }.map(\.name)
         question = investigation.document
         if findings.isEmpty, !evidence.stores.isEmpty, histories.isEmpty, evidence.passing == nil {
-            // The stores with the same reason are named once, and only if others have another one.
-            let reasons = Dictionary(grouping: evidence.stores, by: \.store.missingHistory)
-            let sentences = reasons.compactMap { reason, stores in
-                reason.map { reason in
-                    let names = stores.map { "'\($0.name)'" }.joined(separator: ", ")
-                    return (reasons.count == 1 ? "" : "Of \(names): ") + reason
-                }
-            }
+            let reasons = Set(evidence.stores.compactMap(\.store.missingHistory)).sorted()
             hint =
-                (["No store has a history of its transactions."] + sentences.sorted() + [
+                (["No store has a history of its transactions."] + reasons + [
                     "With FAILURE_ARTIFACTS_PASSING=always, a run that passed leaves its stores for comparison."
                 ]).joined(separator: " ")
         }
@@ -148,7 +139,6 @@ package struct Explanation: JSONDocument {
         notes = []
     }
 
-    /// Removes all findings but the first ones.
     package mutating func keepFirst(_ count: Int) { findings = Array(findings.prefix(count)) }
 
     /// The place in which the failing query is listed, if there is no better one: it is always part of the answer.
@@ -156,16 +146,15 @@ package struct Explanation: JSONDocument {
 
     /// Orders findings by confidence, evidence and closeness to the failure, and keeps one for the same change.
     static func ordered(_ findings: [Finding]) -> [Finding] {
-        let sorted = findings.enumerated().sorted { first, second in
-            let (a, b) = (first.element, second.element)
+        let sorted = findings.sorted { a, b in
             if a.confidence != b.confidence { return a.confidence > b.confidence }
             if a.isArranged != b.isArranged, !a.isAboutQuery, !b.isAboutQuery { return b.isArranged }
             if a.evidence != b.evidence { return a.evidence < b.evidence }
             let (x, y) = (a.transaction ?? .max, b.transaction ?? .max)
-            return x != y ? x > y : first.offset < second.offset
+            return x > y
         }
         var kept: [Finding] = []
-        for finding in sorted.map(\.element) where !kept.contains(where: { $0.says(finding) }) {
+        for finding in sorted where !kept.contains(where: { $0.says(finding) }) {
             kept.append(finding)
         }
         if let query = kept.firstIndex(where: \.isAboutQuery), query > placeOfQuery {

@@ -72,7 +72,6 @@ enum Integrity: FindingRule {
         return dangerous.last { $0.outline.kind == .update } ?? dangerous.last
     }
 
-    /// The rows that violate a constraint.
     private struct Violation {
         /// SQLite's message, such as `CHECK constraint failed: amount >= 0`.
         let message: String

@@ -91,13 +91,12 @@ enum InvariantBroken: FindingRule {
     ) -> [Finding.Row] {
         let words = Set(SQLText(evidence.invariant.sql).words)
         let candidates = store.tables.filter { words.contains(folded($0.name)) }
-            .map { rows(of: $0, evidence, in: store) }.filter {
-                !$0.isEmpty && $0.count == evidence.rows.count
-            }
-        func size(_ rows: [Finding.Row]) -> Int { rows[0].key.count + rows[0].columns.count }
-        guard let best = candidates.map(size).max() else { return [] }
-        let largest = candidates.filter { size($0) == best }
-        return largest.count == 1 ? largest[0] : []
+            .map { rows(of: $0, evidence, in: store) }
+            .filter { !$0.isEmpty && $0.count == evidence.rows.count }
+            .sorted { $0[0].columns.count > $1[0].columns.count }
+        guard let first = candidates.first else { return [] }
+        let isOnly = candidates.dropFirst().allSatisfy { $0[0].columns.count < first[0].columns.count }
+        return isOnly ? first : []
     }
 
     /// Returns the query's rows as rows of a table; empty if the table doesn't have all of them.

@@ -8,11 +8,9 @@ enum StatementFailed: FindingRule {
 
     /// The reason to take an error for the one that failed the test.
     private enum Evidence {
-        /// The message has its text, or the text of the statement.
         case named
         /// The message has only what all errors of its kind have in common, or another statement may have failed with it.
         case similar
-        /// The message doesn't name it.
         case none
 
         var confidence: Finding.Confidence {
@@ -185,7 +183,6 @@ enum StatementFailed: FindingRule {
             evidence: evidence == .none ? .loss : .error)
     }
 
-    /// Returns a sentence about the migrations that the store has seen.
     private static func appliedMigrations(in store: Timeline) throws -> String {
         if store.schema.tables["grdb_migrations"] != nil {
             let rows = try store.rows(
@@ -203,7 +200,6 @@ private struct MissingName {
     enum Kind: String { case table, column }
     let kind: Kind
     let name: String
-    /// The column's table; nil if it is unknown.
     var table: String?
 
     init?(in text: String) {

@@ -12,8 +12,13 @@ struct StoreDifferences {
         fileprivate let content: String
         /// A text that is the same for the same change in another run.
         var identity: String { "\(finding.change) \(content)" }
-        /// The table and the key in this run.
         fileprivate var key: String { "\(folded(finding.table)) \(finding.key.map(\.value.content))" }
+
+        func changed(to change: Finding.Row.Change) -> Finding.Row {
+            var row = finding
+            row.change = change
+            return row
+        }
     }
 
     /// The rows that turn the passing run's store into the failing run's.
@@ -21,8 +26,7 @@ struct StoreDifferences {
     /// The columns that differ in all common rows, such as `item.cents`, which are left out.
     let wholeColumns: [String]
     private let varying: VaryingValues
-    /// The tables of which ``changes`` has only some rows, in lower case.
-    private let incompleteTables: Set<String>
+    let isComplete: Bool
 
     /// Compares the stores at the end of both runs, which were captured at certain times.
     init(from passing: Timeline, to failing: Timeline, at times: [String]) throws {
@@ -49,17 +53,7 @@ struct StoreDifferences {
         self.varying = varying
         self.wholeColumns = wholeColumns
         self.changes = Self.changes(of: tables, varying)
-        incompleteTables = Set(tables.filter { !$0.isComplete }.map { folded($0.table.name) })
-    }
-
-    /// True if ``changes`` has all rows.
-    var isComplete: Bool { incompleteTables.isEmpty }
-
-    /// Returns true if the stores at the end of both runs have the same values in these rows.
-    func haveSameRows(_ rows: [Row]) -> Bool {
-        let keys = Set(rows.map(\.key))
-        return rows.allSatisfy { !incompleteTables.contains(folded($0.finding.table)) }
-            && !changes.contains { keys.contains($0.key) }
+        isComplete = tables.allSatisfy(\.isComplete)
     }
 
     /// Returns true if only the passing run's store has a row with this key at the end, as far as known.

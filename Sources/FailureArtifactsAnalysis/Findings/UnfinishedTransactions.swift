@@ -12,7 +12,6 @@ enum OpenTransaction: FindingRule {
             .compactMap { finding($0.writes, begunBy: $0.start, in: store, failure) }
     }
 
-    /// Returns the finding about a transaction. Nil if the test wrote nothing.
     private static func finding(
         _ writes: [Timeline.Statement], begunBy start: Timeline.Statement,
         in store: Timeline, _ failure: FailureEvidence
@@ -61,7 +60,6 @@ enum OpenTransaction: FindingRule {
         return finding
     }
 
-    /// Returns a sentence about the start of the transaction; empty if its line is unknown.
     private static func beginning(_ start: Timeline.Statement) -> String {
         guard let source = start.record.source else { return "" }
         let word = start.outline.kind == .savepoint ? "SAVEPOINT" : "BEGIN"

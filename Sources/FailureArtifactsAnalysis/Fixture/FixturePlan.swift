@@ -16,36 +16,28 @@ package struct FixturePlan {
             case statement(after: Int)
         }
 
-        /// The maximum number of changes that are described.
-        private static let changeLimit = 12
-
         package let place: Place
         /// The transaction's statements that wrote, or the statement that failed or had no effect, oldest first.
-        package fileprivate(set) var statements: [StatementRecord]
-        /// Descriptions of the rows that the transaction changed, of which a limited number is kept.
-        package fileprivate(set) var changes: [String]
-        /// The number of all rows that the transaction changed.
-        package let changeCount: Int
+        package let statements: [StatementRecord]
         /// The transaction's changes; nil for a statement that changed nothing.
         let step: Timeline.Step?
+
+        /// Descriptions of the first rows that the transaction changed.
+        package var changes: [String] { step?.rows.prefix(12).map(\.text) ?? [] }
+        package var changeCount: Int {
+            step?.tables.reduce(0) { $0 + Int($1.counts.total) } ?? 0
+        }
 
         fileprivate init(_ place: Place, _ step: Timeline.Step) {
             self.place = place
             self.step = step
             statements = step.statements.filter { $0.writes && $0.record.error == nil }.map(\.record)
-            let changed = step.tables.lazy.flatMap { table in
-                table.rows.lazy.map { Timeline.row($0, in: table).text }
-            }
-            changes = Array(changed.prefix(Self.changeLimit))
-            changeCount = step.tables.reduce(0) { $0 + Int($1.counts.total) }
         }
 
         fileprivate init(_ statement: StatementRecord, after number: Int) {
             place = .statement(after: number)
             step = nil
             statements = [statement]
-            changes = []
-            changeCount = 0
         }
     }
 
@@ -80,7 +72,6 @@ package struct FixturePlan {
         return nil
     }
 
-    /// Returns the transaction or statement of a finding; nil if it is unknown.
     private static func culprit(of finding: Finding, in store: Timeline) -> Culprit? {
         if let number = finding.transaction {
             guard let index = store.steps.firstIndex(where: { $0.number == number }) else { return nil }
@@ -122,9 +113,8 @@ package struct FixturePlan {
         }
     }
 
-    /// Leaves out the rows of the state before the transaction that the transaction has nothing to do with.
-    ///
-    /// False if all rows stay, because the store is damaged, or nothing is known about the rows that matter.
+    /// Leaves out the rows of the state before the transaction that the transaction has nothing to do with. False if
+    /// all rows stay, because the store is damaged, or nothing is known about the rows that matter.
     package func slice(
         _ before: String, after: String, limits: UntrustedLimits
     ) throws -> Bool {
@@ -145,9 +135,7 @@ package struct FixturePlan {
 
 /// A query for the rows of a finding: it returns rows if the store has what the finding describes.
 private struct FixtureCheck {
-    /// The maximum number of rows that a query names.
     private static let rowLimit = 5
-    /// The maximum number of columns of a row that a query names.
     private static let columnLimit = 6
 
     let finding: Finding
@@ -164,7 +152,6 @@ private struct FixtureCheck {
         }
     }
 
-    /// Returns a query for the rows of the finding that were deleted.
     private func lostRows() throws -> String? {
         let deleted = finding.rows.filter { row in
             row.change == .deleted && store.schema.tables[folded(row.table)] != nil
@@ -181,7 +168,6 @@ private struct FixtureCheck {
         return queries.isEmpty ? nil : queries.joined(separator: "\nUNION ALL ")
     }
 
-    /// Returns a query for the rows of the finding with the values that they have now.
     private func wrongRows() throws -> String? {
         guard let table = finding.rows.first.flatMap({ store.schema.tables[folded($0.table)] }) else {
             return nil
@@ -256,7 +242,6 @@ private struct FixtureSlice {
         try connection.integer(of: "SELECT count(*) FROM pragma_foreign_key_check")
     }
 
-    /// Returns the rows that stay; nil if they are unknown.
     private func kept(
         among rows: ReducibleRows, _ connection: borrowing Connection, of before: String, after: String
     ) throws(SQLiteError) -> [Bool]? {

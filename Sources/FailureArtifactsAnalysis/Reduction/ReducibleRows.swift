@@ -4,7 +4,6 @@ internal import FailureArtifactsSQLite
 /// The rows that a reduction can remove from a store, with the references between them. Rows are numbered from 0. A
 /// set of rows is an array with one Boolean value for each row.
 struct ReducibleRows {
-    /// A table whose rows can be removed.
     struct Table {
         let shape: TableShape
         /// The columns that identify a row: the rowid, or the primary key of a table without rowids.
@@ -13,18 +12,15 @@ struct ReducibleRows {
         fileprivate(set) var rows: [[Value]: Int] = [:]
 
         var name: String { quotedIdentifier(shape.name) }
-        /// The key's columns, as a part of a query.
         var keyList: String { key.map(quotedIdentifier).joined(separator: ", ") }
         /// The condition that selects a row by the values of its key.
         var condition: String { key.map { "\(quotedIdentifier($0)) = ?" }.joined(separator: " AND ") }
     }
 
-    /// The tables, by folded name.
     private(set) var tables: [String: Table] = [:]
     /// The columns that references lead to, by folded table name.
     private(set) var referenced: [String: Set<String>] = [:]
     private(set) var keys: [[Value]] = []
-    /// The rows that each row refers to.
     private var parents: [[Int]] = []
 
     var count: Int { keys.count }
@@ -179,7 +175,6 @@ struct ReducibleRows {
 
 /// The full-text tables of a store: FTS3, FTS4 or FTS5 (<https://www.sqlite.org/fts5.html>).
 enum FullTextTables {
-    /// Returns the names of all full-text tables.
     private static func names(in schema: DatabaseSchema) -> [String] {
         schema.objects.filter { object in
             object.type == "table"

@@ -20,7 +20,6 @@ package final class StoreReduction {
         package init() {}
     }
 
-    /// The reason why the search ended.
     package enum End: String, Encodable, Sendable {
         /// The search tried everything.
         case complete
@@ -46,9 +45,7 @@ package final class StoreReduction {
     private let limits: UntrustedLimits
     /// The path of the smallest store so far for which the check holds.
     package private(set) var best: String
-    /// The number of times that the check was run.
     package private(set) var runs = 0
-    /// Returns true if the search has to end.
     package var isInterrupted: () -> Bool = { false }
     private let check: Check
     private let scratch: String
@@ -182,7 +179,6 @@ package final class StoreReduction {
         for suffix in ["", "-journal", "-wal", "-shm"] { try? FileSystem.remove(path + suffix) }
     }
 
-    /// Returns the size of a store that nothing else uses.
     package static func size(of path: String, limits: UntrustedLimits) throws -> Size {
         let connection = try Connection.untrusted(path, limits: limits)
         let schema = try DatabaseSchema("main", of: connection)
@@ -260,16 +256,12 @@ package final class StoreReduction {
     }
 }
 
-/// Returns a small part of a list that is still enough.
-///
-/// Finds one needed item after the other: the last item of the shortest prefix that is enough together with the needed
-/// items. With k needed items among n, the predicate is called about k · (1 + log₂ n) times. If adding items never makes
-/// a sufficient part insufficient, none of the returned items can be left out.
-///
-/// The algorithm is a simpler relative of delta debugging (Zeller and Hildebrandt, 2002) and of QuickXplain (Junker, 2004).
-///
-/// All items together are enough. Of several sufficient parts, one with early items is found. The items of the last call
-/// that returned true include those of all later calls, in no particular order.
+/// Returns a small part of a list that is still enough, as all items together are. It finds one needed item after the
+/// other: the last item of the shortest prefix that is enough together with the needed items. With k needed items among
+/// n, the predicate is called about k · (1 + log₂ n) times. If adding items never makes a sufficient part insufficient,
+/// none of the returned items can be left out. The algorithm is a simpler relative of delta debugging (Zeller and
+/// Hildebrandt, 2002) and of QuickXplain (Junker, 2004). Of several sufficient parts, one with early items is found.
+/// The items of the last call that returned true include those of all later calls, in no particular order.
 func minimized<Item>(_ items: [Item], by isEnough: ([Item]) throws -> Bool) rethrows -> [Item] {
     var needed: [Item] = []
     var rest = items[...]
@@ -301,11 +293,6 @@ package struct QueryCheck {
     /// isn't a query.
     package func holds(for path: String) throws -> Bool {
         let connection = try Connection.untrusted(path, limits: budget.remaining())
-        let statement = try connection.prepare(sql)
-        guard statement.isReadOnly else {
-            throw CommandError(
-                .usage, "'\(sql)' is not run: it changes the store. Pass a query, such as a SELECT.")
-        }
-        return try statement.step()
+        return try connection.query(sql).step()
     }
 }

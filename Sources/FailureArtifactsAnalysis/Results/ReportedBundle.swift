@@ -5,7 +5,6 @@ internal import FailureArtifactsSystem
 /// The part of a bundle that is needed for results and for the overview of a page. It is small, because there may be
 /// thousands.
 package struct ReportedBundle: Sendable {
-    /// The maximum number of failures kept.
     private static let failureLimit = 20
     private static let storeLimit = 6
 
@@ -15,7 +14,6 @@ package struct ReportedBundle: Sendable {
     /// The size of the bundle, in bytes; 0 if it is unknown.
     package let bytes: UInt64
     package let test: TestIdentity
-    /// The displayed name of the test.
     package let title: String
     package let arguments: [String]?
     package let outcome: BundleMetadata.Outcome
@@ -26,10 +24,8 @@ package struct ReportedBundle: Sendable {
     package let headline: String
     /// One line for each store: its name, and its tables with their row counts.
     package let stores: [String]
-    /// The time of the failure, in ISO 8601.
     package let at: String
     package let packageRoot: PackageRoot
-    /// The environment variables that identify the run.
     package let variables: [String: String]
     /// The place of the first failure, relative to the package; nil if it is unknown.
     package let place: String?
@@ -72,7 +68,6 @@ package struct ReportedBundle: Sendable {
     /// The path, in the form that the tool's arguments accept.
     package var path: String { location.description }
 
-    /// The displayed name of the test without arguments.
     package var testTitle: String {
         TextWidth.shortened(
             BundleMetadata.Test.title(suite: test.suite, name: test.name, arguments: nil), to: 300)
@@ -111,7 +106,6 @@ package struct ReportedFailure: Sendable {
     /// The bundles, in the order given; never empty.
     package let bundles: [ReportedBundle]
 
-    /// The bundle that represents the failure.
     package var first: ReportedBundle { bundles[0] }
 
     /// The arguments of a parameterised test that failed with several ones, as readable texts; otherwise empty.
@@ -120,7 +114,6 @@ package struct ReportedFailure: Sendable {
     /// The displayed name of the test: with its arguments, unless it failed with several ones.
     package var title: String { arguments.isEmpty ? first.title : first.testTitle }
 
-    /// The best finding of the bundles; nil without one.
     package var finding: Finding? {
         bundles.compactMap(\.finding).min { $0.confidence > $1.confidence }
     }
@@ -134,7 +127,7 @@ package struct ReportedFailure: Sendable {
 
     /// Groups the bundles of tests that didn't pass, the most frequent failure first.
     package static func mostFrequentFirst(of bundles: [ReportedBundle]) -> [ReportedFailure] {
-        all(of: bundles).sortedStably { $0.bundles.count > $1.bundles.count }
+        all(of: bundles).sorted { $0.bundles.count > $1.bundles.count }
     }
 
     /// True if it comes before another one: crashes and hangs, which end other tests, and then the best findings.
@@ -149,7 +142,6 @@ package struct BundleCause: Sendable {
     /// The failures, the one with the best finding first; never empty.
     package let failures: [ReportedFailure]
 
-    /// The bundle that represents the cause.
     package var first: ReportedBundle { failures[0].first }
     package var finding: Finding? { failures[0].finding }
     package var bundles: [ReportedBundle] { failures.flatMap(\.bundles) }
@@ -161,8 +153,8 @@ package struct BundleCause: Sendable {
             CauseReason(
                 failure.finding, place: failure.first.place, message: failure.first.headline)?.key
         }
-        return causes.map { BundleCause(failures: $0.sortedStably { $0.comes(before: $1) }) }
-            .sortedStably { $0.failures[0].comes(before: $1.failures[0]) }
+        return causes.map { BundleCause(failures: $0.sorted { $0.comes(before: $1) }) }
+            .sorted { $0.failures[0].comes(before: $1.failures[0]) }
     }
 }
 
@@ -170,12 +162,11 @@ package struct BundleCause: Sendable {
 package struct CauseReason {
     /// Equal for failures with one cause.
     package let key: String
-    /// The title of a group of such failures.
     package let heading: String
 
-    /// Takes the line that a finding blames, or else the line and message of the assertion, in which numbers may differ.
-    ///
-    /// It is nil if too little is known to compare the failure with others. A finding that is only possible isn't a reason.
+    /// Takes the line that a finding blames, or else the line and message of the assertion, in which numbers may
+    /// differ. It is nil if too little is known to compare the failure with others. A finding that is only possible
+    /// isn't a reason.
     package init?(_ finding: Finding?, place: String?, message: String) {
         func withoutNumbers(_ text: String) -> String { text.replacing(/[0-9]+/, with: "#") }
         if let finding, finding.confidence > .possible {
@@ -212,15 +203,5 @@ extension Sequence {
             }
         }
         return groups
-    }
-}
-
-extension Array {
-    /// Returns the elements in order, those of equal rank in the order that they had.
-    fileprivate func sortedStably(by comesBefore: (Element, Element) -> Bool) -> [Element] {
-        enumerated().sorted { first, second in
-            if comesBefore(first.element, second.element) { return true }
-            return !comesBefore(second.element, first.element) && first.offset < second.offset
-        }.map(\.element)
     }
 }

@@ -50,7 +50,6 @@ package struct TestResult: Sendable {
 
 /// All tests of a run, combined from logs, event streams and bundles.
 package struct TestResults: Sendable {
-    /// The tests, in the order of their first appearance.
     package private(set) var tests: [TestResult] = []
     /// The indices of the tests, by identity without the module.
     private var places: [TestIdentity: [Int]] = [:]
@@ -72,7 +71,6 @@ package struct TestResults: Sendable {
         }
     }
 
-    /// Returns the index of a test and adds the test if it is new.
     private mutating func place(of test: TestIdentity) -> Int {
         var key = test
         key.module = nil
@@ -85,7 +83,6 @@ package struct TestResults: Sendable {
         return tests.count - 1
     }
 
-    /// The tests by suite, in order.
     package var suites: [(name: String, tests: [TestResult])] {
         tests.grouped { $0.test.className }.map { (name: $0[0].test.className, tests: $0) }
     }
@@ -157,17 +154,14 @@ package struct TestAttempt: Equatable, Sendable {
         }
     }
 
-    /// The maximum number of failures kept for one run.
     package static let failureLimit = 100
     /// The maximum size of a message, in bytes of UTF-8. It bounds memory when a test prints without end.
     package static let messageLimit = 16 << 10
 
     package var test: TestIdentity
     package var outcome = Outcome.unfinished
-    /// The duration, in seconds; nil if it is unknown.
     package var seconds: Double?
     package var failures: [Failure] = []
-    /// The reason for skipping the test.
     package var reason: String?
 
     package init(
@@ -181,7 +175,6 @@ package struct TestAttempt: Equatable, Sendable {
         self.reason = reason
     }
 
-    /// True if the run failed or didn't finish.
     package var isFailure: Bool { outcome == .failed || outcome == .unfinished }
 
     package mutating func add(_ failure: Failure) {
@@ -194,7 +187,6 @@ package struct TestAttempt: Equatable, Sendable {
 package struct TestIdentity: Hashable, Sendable {
     /// The framework: `XCTest` or `Swift Testing`.
     package var framework: String
-    /// The module; nil if it is unknown.
     package var module: String?
     /// The suite, without the module.
     package var suite: String

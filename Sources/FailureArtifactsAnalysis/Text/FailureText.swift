@@ -69,8 +69,6 @@ package enum FailureText {
 
     /// Returns text such as `Tests/ShopTests.swift:42`, or `Cart.swift:42 in module Shop`; nil if the file is
     /// unknown. A crash tells the module and the file's name. That isn't a path to open.
-    ///
-    /// - `root`: the root of the package. The path of a file in the package is relative to it.
     package static func place(of failure: BundleMetadata.Failure, in root: PackageRoot) -> String? {
         guard let file = failure.sourceFile else { return nil }
         func text(_ file: String) -> String { failure.line.map { "\(file):\($0)" } ?? file }
@@ -89,7 +87,6 @@ package struct PackageRoot: Sendable {
     /// The path, with a slash at its end; nil if it is unknown.
     private let path: String?
 
-    /// Reads the root that a bundle records.
     package init(_ metadata: BundleMetadata) {
         path = metadata.packageRoot.flatMap { root in
             root.isEmpty ? nil : root.hasSuffix("/") ? root : root + "/"
@@ -113,7 +110,6 @@ extension BundleMetadata.Failure {
 }
 
 extension BundleMetadata.Test {
-    /// The title, such as `ShopTests.testCheckout`, with the arguments of a parameterised test.
     package var title: String { Self.title(suite: suite, name: name, arguments: arguments) }
 
     /// Returns the title of a test, with the arguments of a parameterised one.
@@ -136,7 +132,6 @@ extension Sequence<[String]?> {
 }
 
 extension BundleMetadata.Outcome {
-    /// The displayed outcome.
     package var label: String {
         switch self {
         case .failed: "failed"

@@ -1,11 +1,9 @@
-/// Parses and formats durations for the command line.
 package enum DurationText {
     /// The maximum duration, in seconds: one year.
     private static let limit = 366.0 * 86_400
 
-    /// Parses durations such as `90`, `90s`, `10m`, `1h30m` and `1.5h`. Nil for other text.
-    ///
-    /// - `text`: numbers with the units `h`, `m` and `s`, larger units first. A number without a unit is in seconds.
+    /// Parses durations such as `90`, `90s`, `10m`, `1h30m` and `1.5h`: larger units come first, and a number without a
+    /// unit is in seconds. Nil for other text.
     package static func seconds(_ text: String) -> Double? {
         if let seconds = number(text[...]) { return checked(seconds) }
         var rest = text[...]
@@ -19,10 +17,8 @@ package enum DurationText {
         return rest.isEmpty ? checked(total) : nil
     }
 
-    /// Parses ages such as `90m`, `12h`, `3d` and `1.5d`. The unit is required, because `90` alone would be
-    /// ambiguous. Nil for other text.
-    ///
-    /// - `text`: a number of days, or a duration as in ``seconds(_:)`` with a unit.
+    /// Parses ages such as `90m`, `12h`, `3d` and `1.5d`. The unit is required, because `90` alone would be ambiguous.
+    /// Nil for other text.
     package static func age(_ text: String) -> Double? {
         if text.hasSuffix("d") { return seconds(text.dropLast() + "h").map { $0 * 24 } }
         return text.last?.isLetter == true ? seconds(text) : nil
@@ -85,7 +81,6 @@ package enum Counted {
             ? "\(tenths / 10) \(units[unit])" : "\(tenths / 10).\(tenths % 10) \(units[unit])"
     }
 
-    /// Returns text such as `1 row` or `2 rows`.
     package static func items(_ count: Int64, _ singular: String, _ plural: String? = nil) -> String {
         "\(count) \(count == 1 ? singular : plural ?? singular + "s")"
     }
@@ -127,9 +122,8 @@ package enum MetadataTime {
     /// There may be any number of decimals.
     package static func microseconds(of text: String) -> Int64? {
         let bytes = Array(text.utf8)
-        guard bytes.count >= 20, bytes.count <= 40, bytes[4] == 0x2D, bytes[7] == 0x2D,
-            bytes[10] == 0x54,
-            bytes[13] == 0x3A, bytes[16] == 0x3A, bytes.last == 0x5A,
+        guard bytes.count >= 20, bytes.count <= 40, bytes.last == 0x5A,
+            [4, 7, 10, 13, 16].map({ bytes[$0] }) == Array("--T::".utf8),
             let year = number(bytes[0..<4]), let month = number(bytes[5..<7]),
             let day = number(bytes[8..<10]), let hour = number(bytes[11..<13]),
             let minute = number(bytes[14..<16]), let second = number(bytes[17..<19]),
@@ -160,18 +154,5 @@ package enum MetadataTime {
             result = result * 10 + Int64(digit - 0x30)
         }
         return result
-    }
-}
-
-enum Article {
-    /// Returns a name with `a` or `an` before it, by the sound that its letters suggest: `an email`, `a user`.
-    static func indefinite(_ name: String) -> String {
-        let start = name.lowercased().prefix(3)
-        // "euro", "one", "once", "unit", "user", "usage", "utility", "uuid", "url" and "uri" begin with consonants.
-        let isConsonant =
-            start.hasPrefix("eu")
-            || ["one", "onc", "uni", "use", "usa", "uti", "uui", "url", "uri"].contains(start)
-        let isVowel = start.first.map { "aeiou".contains($0) } == true || ["hou", "hon"].contains(start)
-        return (isVowel && !isConsonant ? "an " : "a ") + name
     }
 }

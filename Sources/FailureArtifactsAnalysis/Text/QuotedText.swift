@@ -10,12 +10,10 @@ internal import Foundation
 
 /// Encodes values as JSON with sorted keys and unescaped slashes.
 package enum JSONText {
-    /// Returns JSON on several lines, without a final line ending.
     package static func pretty(_ value: some Encodable) throws -> String {
         try text(of: value, [.sortedKeys, .withoutEscapingSlashes, .prettyPrinted])
     }
 
-    /// Returns JSON on one line, without a line ending.
     package static func line(_ value: some Encodable) throws -> String {
         try text(of: value, [.sortedKeys, .withoutEscapingSlashes])
     }
@@ -31,22 +29,20 @@ package enum JSONText {
     /// Returns JSON with escapes for the characters that a terminal or a CI service would interpret. They occur only
     /// in strings, so the values stay the same.
     private static func printable(_ json: String) -> String {
-        var result = json
-        if json.utf8.contains(where: { $0 >= 0x7F }) {
-            result = ""
-            result.reserveCapacity(json.utf8.count)
-            for scalar in json.unicodeScalars {
-                if scalar.value >= 0x7F, SafeText.isControl(scalar) {
-                    result += escape(scalar)
-                } else {
-                    result.unicodeScalars.append(scalar)
-                }
+        guard json.utf8.contains(where: { $0 >= 0x7F }) else {
+            return HostCommand.disarmed(json, escape: escape)
+        }
+        var result = ""
+        for scalar in json.unicodeScalars {
+            if scalar.value >= 0x7F, SafeText.isControl(scalar) {
+                result += escape(scalar)
+            } else {
+                result.unicodeScalars.append(scalar)
             }
         }
         return HostCommand.disarmed(result, escape: escape)
     }
 
-    /// Returns the escape of a character of the Basic Multilingual Plane.
     private static func escape(_ scalar: Unicode.Scalar) -> String {
         "\\u" + hexadecimalText([UInt8(scalar.value >> 8), UInt8(scalar.value & 0xFF)])
     }
@@ -61,7 +57,6 @@ package enum JSONText {
         number.isFinite ? number.description : (number < 0 ? "-1e999" : "1e999")
     }
 
-    /// Returns a string (RFC 8259, section 7).
     package static func string(_ text: String) -> String {
         var bytes: [UInt8] = [UInt8(ascii: "\"")]
         for byte in text.utf8 {
@@ -108,7 +103,6 @@ extension JSONDocument {
 }
 
 extension Array {
-    /// The array; nil if it is empty.
     package var nonEmpty: Self? { isEmpty ? nil : self }
 }
 
@@ -133,15 +127,14 @@ package enum URLText {
     }
 }
 
-/// Finds the name that was probably meant.
 package enum Spelling {
     /// Returns the name with the smallest edit distance, if it is close. Nil if none is close.
     package static func nearest(to name: String, among names: [String]) -> String? {
-        let word = Array(folded(name).unicodeScalars.prefix(64))
-        // One letter more or less makes another word of a short one.
-        let limit = word.count < 3 ? 0 : max(1, word.count / 3)
-        let ranked = names.prefix(1000).map {
-            ($0, distance(word, Array(folded($0).unicodeScalars.prefix(64))))
+        let word = folded(name).unicodeScalars.prefix(64)
+        // One letter more or less makes another word of a short one. Another letter counts twice.
+        let limit = word.count < 3 ? 0 : max(2, word.count / 2)
+        let ranked = names.prefix(1000).map { other in
+            (other, folded(other).unicodeScalars.prefix(64).difference(from: word).count)
         }
         return ranked.filter { $0.1 <= limit }.min { $0.1 < $1.1 }?.0
     }
@@ -158,27 +151,20 @@ package enum Spelling {
             let schema = try? DatabaseSchema("main", of: connection)
         else { return "" }
         guard error.message.hasPrefix("no such column") else {
-            return hint(
-                for: error,
-                among: schema.objects.filter { $0.type == "table" || $0.type == "view" }.map(\.name))
+            let objects = schema.objects.filter { $0.type == "table" || $0.type == "view" }
+            return hint(for: error, among: objects.map(\.name))
         }
-        let words = Set(
-            folded(sql).split { !$0.isLetter && !$0.isNumber && $0 != "_" }.map(String.init))
-        let tables = schema.tables.values.filter {
-            !$0.columns.isEmpty && words.contains(folded($0.name))
-        }.sorted { $0.name < $1.name }
-        let known = tables.isEmpty ? schema.tables.values.sorted { $0.name < $1.name } : tables
+        let words = Set(SQLText(sql).words)
+        let all = schema.tables.values.sorted { $0.name < $1.name }
+        let tables = all.filter { !$0.columns.isEmpty && words.contains(folded($0.name)) }
         let lists = tables.prefix(3).map { table in
-            let names = table.columns.prefix(maximumColumns).map(\.name).joined(separator: ", ")
-            let more = table.columns.count - maximumColumns
-            return " The columns of \(table.name) are \(names)" + (more > 0 ? " and \(more) more." : ".")
+            let names = table.columns.prefix(30).map(\.name) + (table.columns.count > 30 ? ["…"] : [])
+            return " The columns of \(table.name) are \(names.joined(separator: ", "))."
         }
-        return hint(for: error, among: known.flatMap { $0.columns.map(\.name) }) + lists.joined()
+        let names = (tables.isEmpty ? all : tables).flatMap { $0.columns.map(\.name) }
+        return hint(for: error, among: names) + lists.joined()
     }
 
-    private static let maximumColumns = 30
-
-    /// Returns the same sentence, for known names.
     static func hint(for error: SQLiteError, among names: [String]) -> String {
         guard error.isMissingName, let name = error.message.split(separator: " ").last,
             let last = name.split(separator: ".").last,
@@ -186,25 +172,9 @@ package enum Spelling {
         else { return "" }
         return " The nearest name is '\(nearest)'."
     }
-
-    /// Returns the number of insertions, deletions and replacements that turn one word into another.
-    private static func distance(_ a: [Unicode.Scalar], _ b: [Unicode.Scalar]) -> Int {
-        var row = Array(0...b.count)
-        for (i, first) in a.enumerated() {
-            var diagonal = row[0]
-            row[0] = i + 1
-            for (j, second) in b.enumerated() {
-                let above = row[j + 1]
-                row[j + 1] = min(above + 1, row[j] + 1, diagonal + (first == second ? 0 : 1))
-                diagonal = above
-            }
-        }
-        return row[b.count]
-    }
 }
 
 extension SQLiteError {
-    /// True if a table or a column doesn't exist.
     var isMissingName: Bool {
         message.hasPrefix("no such table: ") || message.hasPrefix("no such column: ")
     }

@@ -59,7 +59,6 @@ package enum SafeText {
     }
 }
 
-/// Measures text in columns of a terminal.
 package enum TextWidth {
     /// The scalars that take two columns (W and F in Unicode's East Asian Width), as inclusive ranges.
     private static let wide: [ClosedRange<UInt32>] = [
@@ -69,14 +68,12 @@ package enum TextWidth {
         0x16FE0...0x18DFF, 0x1AFF0...0x1B2FF, 0x1F200...0x1F2FF, 0x20000...0x2FFFD, 0x30000...0x3FFFD,
     ]
 
-    /// Returns the columns of a text without control characters.
     package static func columns(of text: String) -> Int {
         // Nearly all text is ASCII, where each byte takes one column.
         if text.utf8.allSatisfy({ $0 < 0x80 }) { return text.utf8.count }
         return text.reduce(0) { $0 + columns(of: $1) }
     }
 
-    /// Returns the columns of one user-perceived character.
     package static func columns(of character: Character) -> Int {
         var result = 0
         for scalar in character.unicodeScalars {
@@ -133,15 +130,12 @@ package enum TextWidth {
 /// - The agent of Azure Pipelines looks for `##vso[` anywhere in a line, in upper or lower case.
 /// - TeamCity looks for `##teamcity[` anywhere in a line.
 package enum HostCommand {
-    /// Returns text without commands: the second character of `::` and the last `#` before a name are escaped.
-    /// Calling the function again changes nothing.
-    ///
-    /// - `escape`: a function that returns the form of a character that the reader of the text understands. By
-    ///   default, it is `\u{…}`, as of control characters.
+    /// Returns text without commands: the second character of `::` and the last `#` before a name are escaped, by
+    /// default as control characters are. Calling the function again changes nothing.
     package static func disarmed(
         _ text: String, escape: (Unicode.Scalar) -> String = SafeText.escape
     ) -> String {
-        guard mayHaveCommand(text) else { return text }
+        guard ["::", "##"].contains(where: { text.utf8.contains($0.utf8) }) else { return text }
         let scalars = Array(text.unicodeScalars)
         var result = ""
         var isLineStart = true
@@ -166,22 +160,6 @@ package enum HostCommand {
 
     /// True if a name, which may be empty, and a bracket follow.
     private static func startsName(_ scalars: ArraySlice<Unicode.Scalar>) -> Bool {
-        let end = scalars.first { scalar in
-            switch scalar {
-            case "a"..."z", "A"..."Z": false
-            default: true
-            }
-        }
-        return end == "["
-    }
-
-    /// True if two colons or two number signs are next to each other.
-    private static func mayHaveCommand(_ text: String) -> Bool {
-        var previous: UInt8 = 0
-        for byte in text.utf8 {
-            if byte == previous, byte == UInt8(ascii: ":") || byte == UInt8(ascii: "#") { return true }
-            previous = byte
-        }
-        return false
+        scalars.first { !$0.properties.isAlphabetic || !$0.isASCII } == "["
     }
 }

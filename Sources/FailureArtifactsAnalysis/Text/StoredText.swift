@@ -4,10 +4,8 @@ internal import FailureArtifactsSQLite
 
 /// Values of a store as readable text.
 package enum StoredText {
-    /// Decodes UTF-8. Nil if the bytes are not UTF-8.
-    ///
-    /// - `bytes`: the bytes of a text or of its beginning.
-    /// - `isCut`: true if the bytes may end inside a character, which is then removed.
+    /// Decodes UTF-8. Nil if the bytes are not UTF-8. If they are cut, they may end inside a character, which is
+    /// removed.
     package static func valid(_ bytes: [UInt8], isCut: Bool) -> String? {
         var bytes = bytes
         if isCut {
@@ -23,7 +21,6 @@ package enum StoredText {
         return Array(text.utf8) == bytes ? text : nil
     }
 
-    /// Returns a value as an SQL literal, truncated to a width.
     package static func text(of value: StoredValue, width: Int) -> String {
         let literal = literal(value)
         // Counting bytes is fast, and text never takes more columns than bytes.
@@ -79,14 +76,12 @@ package enum StoredText {
     }
 }
 
-/// Formats values for several renderers.
 package enum ValueText {
     /// Returns a number as in SQLite's shell; infinities are `Inf` or `-Inf`.
     package static func real(_ number: Double) -> String {
         number.isFinite ? number.description : (number < 0 ? "-Inf" : "Inf")
     }
 
-    /// Returns a number without a fraction that is zero.
     package static func plain(_ number: Double) -> String {
         let text = real(number)
         return text.hasSuffix(".0") ? String(text.dropLast(2)) : text

@@ -14,9 +14,7 @@ package struct TextExcerpt: Equatable, Sendable {
     /// The size of the part that is left out, in bytes of UTF-8.
     package let omittedBytes: Int
 
-    /// Cuts a text; nil if it fits.
-    ///
-    /// - `rows`: the maximum number of rows of 80 columns. The end gets a third of them.
+    /// Cuts a text that takes more rows of 80 columns, of which the end gets a third; nil if it fits.
     package init?(of text: String, rows: Int) {
         guard Self.size(of: text, rows: rows) < text.count else { return nil }
         let start = text.prefix(Self.size(of: text, rows: rows - rows / 3))
@@ -70,14 +68,11 @@ package struct TextTail: Equatable, Encodable, Sendable {
     /// The maximum size of a text whose end is read, in bytes.
     package static let maximumSize = 4 << 20
 
-    /// The lines, without line endings; long ones are cut.
     package let lines: [String]
-    /// The number of lines before them.
     package let earlierLines: Int
 
-    /// Takes the last lines of a text; nil if the content is empty, or is no text in UTF-8.
-    ///
-    /// - `maximumBytes`: the maximum size of the lines together, in bytes. A last line that is longer is cut.
+    /// Takes the last lines of a text, up to a size of all together, to which a longer last line is cut. Nil if the
+    /// content is empty, or is no text in UTF-8.
     package init?(
         of content: [UInt8], lines count: Int, maximumBytes: Int = .max, maximumLength: Int = 200
     ) {

@@ -6,7 +6,6 @@ internal import FailureArtifactsSystem
 /// One of the two compared stores: a file that SQLite reads, and its description.
 package struct ComparedSide {
     package let file: StoreComparison.Side
-    /// The path of the bundle or the database.
     package let path: String
     /// The store of the bundle; nil if ``path`` is a database.
     package let store: String?
@@ -23,7 +22,6 @@ package enum ComparedSource {
     case bundle(BundleReader)
     case database(StoreComparison.Side)
 
-    /// Opens a database; nil without one at the path.
     package init?(databaseAt path: String) throws {
         guard let status = try FileSystem.status(of: path), status.kind == .regular,
             let side = try StoreComparison.Side(ofFile: path)
@@ -111,7 +109,6 @@ package struct StoreFile {
     }
 
     package let path: String
-    /// The state of the store's history; nil for a copy.
     package let state: State?
 
     package init(path: String, state: State?) {
@@ -122,8 +119,6 @@ package struct StoreFile {
 
 extension BundleReader {
     /// Extracts a store, or a state of its history, from the bundle.
-    ///
-    /// - `commit`: the state; nil for the copy itself.
     package func extract(
         _ choice: StoreChoice, at commit: CommitReference?, below directory: String
     ) throws(BundleError) -> StoreFile {

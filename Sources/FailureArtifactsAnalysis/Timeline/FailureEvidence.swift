@@ -13,7 +13,6 @@ package final class FailureEvidence {
     private(set) var invariants: [String: [InvariantEvidence]] = [:]
     /// A run of the same test that passed; nil if unknown.
     package var passing: FailureEvidence?
-    /// An existing directory for copies of stores.
     let scratch: String
     let effort: Effort
 
@@ -43,10 +42,7 @@ package final class FailureEvidence {
         notes += results.notes
     }
 
-    /// The root of the test's package, as far as the bundle tells it.
-    package var packageRoot: PackageRoot {
-        PackageRoot(metadata)
-    }
+    package var packageRoot: PackageRoot { PackageRoot(metadata) }
 }
 
 /// The limits of the work that findings may take. They are numbers and no times, so that the same bundle gives the

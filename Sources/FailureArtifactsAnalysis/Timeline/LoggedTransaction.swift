@@ -21,7 +21,6 @@ struct LoggedTransaction {
     private(set) var end = End.open
     /// False if it may have had other statements, or if an error may have ended it.
     private(set) var isKnown = true
-    /// The number of pages that it wrote; nil if unknown.
     private(set) var pages: Int? = 0
     /// The transaction's number in the history, if the recorder noted it.
     private(set) var number: Int?
@@ -60,7 +59,6 @@ struct LoggedTransaction {
 
     // MARK: - Reading a log
 
-    /// Finds the transactions of all connections.
     static func all(in log: [Timeline.Statement]) -> [LoggedTransaction] {
         var transactions: [LoggedTransaction] = []
         // The connections' open transactions, as indices.
@@ -279,7 +277,6 @@ extension LoggedTransaction {
         growth ?? 0 > 0 || kept.contains { log[$0].hasChangedRows && !log[$0].outline.mayHaveNoEffect }
     }
 
-    /// True if it can be a transaction of the history.
     fileprivate func fits(
         _ step: Timeline.Step, _ log: [Timeline.Statement], _ linked: Set<String>
     ) -> Bool {
@@ -311,10 +308,7 @@ extension LoggedTransaction {
 
 extension [LoggedTransaction] {
     /// Returns the statements whose changes only a store's copy has: those of a transaction that was open at the
-    /// failure, or that was rolled back before. Empty if they are uncertain.
-    ///
-    /// - `isBeforeRollback`: true if the copy has the content before the last rollback, or before a close that rolled
-    ///   back; false if it has the content at the end of the log.
+    /// failure, or that was rolled back before, also by a close. Empty if they are uncertain.
     func uncommittedStatements(
         beforeRollback isBeforeRollback: Bool, in log: [Timeline.Statement]
     ) -> [Int] {

@@ -63,7 +63,6 @@ extension Timeline {
     }
 }
 
-/// A transaction that runs again.
 final class Rerun {
     private let statements: [Timeline.Statement]
     private let connection: Connection
@@ -71,8 +70,6 @@ final class Rerun {
     private let budget: StepBudget
 
     /// Opens a copy of the state before the transaction.
-    ///
-    /// - `hasForeignKeys`: true to enforce foreign keys.
     init(
         _ statements: [Timeline.Statement], _ hasForeignKeys: Bool, on path: String,
         _ limits: UntrustedLimits, _ budget: StepBudget
@@ -92,16 +89,8 @@ final class Rerun {
     func writers(of rows: [Finding.Row]) throws -> [Timeline.Statement] {
         try connection.execute("BEGIN")
         defer { try? connection.execute("ROLLBACK") }
-        // A table that gets the name of another one later has its rows before.
-        let names = statements.map(\.outline).filter(\.alters).compactMap(\.table)
-        let watched = rows.map { row in
-            [row]
-                + Set(names).subtracting([folded(row.table)]).sorted().map { name in
-                    Finding.Row(table: name, key: row.key, change: row.change)
-                }
-        }
-        var cells = watched.map { $0.map { self.cells(of: $0) } }
-        var last = watched.map { $0.map { _ in Writers() } }
+        var cells = rows.map { self.cells(of: $0) }
+        var last = rows.map { _ in Writers() }
         var unknown: [Int] = []
         for (index, statement) in statements.enumerated() {
             do throws(SQLiteError) {
@@ -109,22 +98,15 @@ final class Rerun {
             } catch {
                 if statement.hasChangedRows { unknown.append(index) }
             }
-            for (row, tables) in watched.enumerated() {
-                let new = tables.map { self.cells(of: $0) }
+            for (row, watched) in rows.enumerated() {
+                let new = self.cells(of: watched)
                 guard new != cells[row] else { continue }
-                let before = (cells: cells[row], writers: last[row])
-                for table in tables.indices where new[table] != before.cells[table] {
-                    let source = statement.outline.alters ? before.cells.firstIndex(of: new[table]) : nil
-                    last[row][table] =
-                        source.map { before.writers[$0] }
-                        ?? Self.writers(
-                            index, of: new[table], before.cells[table], before.writers[table])
-                }
+                last[row] = Self.writers(index, of: new, cells[row], last[row])
                 cells[row] = new
             }
         }
         var found: Set<Int> = []
-        for (row, last) in zip(rows, last.map { $0[0] }) {
+        for (row, last) in zip(rows, last) {
             let named = Set(row.columns.map { folded($0.column) })
             let relevant = last.filter { named.isEmpty || named.contains($0.key) }
             guard let newest = (relevant.isEmpty ? last : relevant).values.max() else { return [] }
@@ -136,7 +118,6 @@ final class Rerun {
         return found.sorted().map { statements[$0] }
     }
 
-    /// Returns the writers of a row after a statement that changed it.
     private static func writers(
         _ index: Int, of new: [String: StoredValue]?, _ old: [String: StoredValue]?, _ last: Writers
     ) -> Writers {
@@ -193,7 +174,6 @@ final class Rerun {
         while try prepared.step() {}
     }
 
-    /// Returns the values of a row by the folded names of its columns; nil if it doesn't exist.
     private func cells(of row: Finding.Row) -> [String: StoredValue]? {
         let condition = row.key.map { "\(quotedIdentifier($0.column)) IS ?" }.joined(separator: " AND ")
         do throws(SQLiteError) {
@@ -243,7 +223,6 @@ extension Timeline {
             columns: zip(columns, values ?? []).map { .init(column: $0, old: nil, new: $1) })
     }
 
-    /// Names the statements that wrote the rows of findings.
     func addStatements(to findings: inout [Finding], _ budget: StepBudget) {
         var indices: [Int] = []
         var changes: [ChangedRows] = []
@@ -335,8 +314,6 @@ extension Timeline {
 
     /// Returns the origin of a change in a step. The statement is nil unless exactly one statement, which may have
     /// run several times, can have made the change.
-    ///
-    /// - `step`: the step's index; nil if it is unknown.
     func origin(
         inStep step: Int?, of table: String, by kinds: Set<StatementOutline.Kind>
     ) -> Origin {

@@ -13,7 +13,6 @@ struct SQLText {
         /// A name or a keyword in lower case and without quotes, or the token itself.
         let text: String
         let range: Range<Int>
-        /// The number of parentheses around it.
         let depth: Int
 
         func isWord(_ word: String) -> Bool { kind == .name && !isQuoted && text == word }
@@ -67,7 +66,6 @@ struct SQLText {
         "right", "full", "inner", "cross", "natural", "returning",
     ]
 
-    /// The conditions of the query and its subqueries.
     var conditions: [Condition] {
         tokens.indices.compactMap { index in
             guard tokens[index].isWord(in: ["where", "on", "having"]) else { return nil }
@@ -131,46 +129,24 @@ struct SQLText {
 
     // MARK: - Tables
 
-    /// A table of a `FROM` clause, with the name by which its columns are qualified.
-    struct Source {
-        let table: String
-        let name: String
-        let depth: Int
-        let index: Int
-    }
-
-    /// The tables of the query and its subqueries.
-    var sources: [Source] {
-        var sources: [Source] = []
+    /// The tables of the `FROM` clauses of the query and its subqueries.
+    var tables: [String] {
         var isList: [Int: Bool] = [:]
-        for (index, token) in tokens.enumerated() {
+        return tokens.indices.dropLast().compactMap { index in
+            let token = tokens[index]
             if token.isWord(in: ["from", "join"]) {
                 isList[token.depth] = true
-            } else if token.isWord(in: Self.ends.union(["on", "using", "set", "select"])),
-                !token.isWord("join")
-            {
+            } else if token.isWord(in: Self.ends.union(["on", "using", "set", "select"])) {
                 isList[token.depth] = false
             }
             let isStart =
                 token.isWord(in: ["from", "join"]) || token.text == "," && isList[token.depth] == true
-            guard isStart, let table = tokens[safe: index + 1], table.kind == .name else { continue }
-            var next = index + 2
-            if tokens[safe: next]?.isWord("as") == true { next += 1 }
-            let alias = tokens[safe: next]
-            let isAlias =
-                alias?.kind == .name
-                && !(alias?.isWord(in: Self.ends.union(["on", "using", "indexed"])) ?? true)
-            sources.append(
-                Source(
-                    table: table.text, name: isAlias ? alias?.text ?? table.text : table.text,
-                    depth: token.depth, index: index + 1))
+            return isStart && tokens[index + 1].kind == .name ? tokens[index + 1].text : nil
         }
-        return sources
     }
 
     // MARK: - Tokens
 
-    /// The operators of two characters.
     private static let operators: Set = ["<=", "<>", "<<", ">=", ">>", "!=", "==", "||"]
 
     private static func tokens(of sql: String, _ limit: Int) -> [Token] {

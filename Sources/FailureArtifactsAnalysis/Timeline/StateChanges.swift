@@ -4,7 +4,6 @@ internal import FailureArtifactsSystem
 
 /// The differences between a state of a store and an earlier one.
 package struct StateChanges: Encodable, Equatable, Sendable {
-    /// The changed rows of one table.
     package struct Table: Encodable, Equatable, Sendable {
         package var name: String
         package var inserted: Int64 = 0
@@ -34,28 +33,15 @@ package struct StateChanges: Encodable, Equatable, Sendable {
     /// The new `PRAGMA user_version`; nil if it wasn't changed.
     package var userVersion: Int64?
 
-    /// True if neither rows nor the schema nor the version differ.
     package var isEmpty: Bool { tables.isEmpty && schema.isEmpty && userVersion == nil }
-
-    private enum CodingKeys: String, CodingKey {
-        case tables, schema, userVersion
-    }
 
     /// The changes of the schema, such as `table account changed`, and the new version.
     package var schemaTexts: [String] {
-        schema.map { object in
-            let change =
-                switch object.change {
-                case .created: "added"
-                case .changed: "changed"
-                case .dropped: "removed"
-                }
-            return "\(object.type) \(object.name) \(change)"
-        } + (userVersion.map { ["user_version is \($0)"] } ?? [])
+        schema.map { "\($0.type) \($0.name) \($0.change.rawValue)" }
+            + (userVersion.map { ["user_version is \($0)"] } ?? [])
     }
 }
 
-/// The rows of a table that differ between two states.
 package struct ChangedTable: Sendable {
     package let table: ComparedTable
     /// The rows, of which a limited number is kept.
@@ -68,9 +54,6 @@ package struct ChangedTable: Sendable {
 
 extension StoreComparison {
     /// Returns the changes of the schema and of rows.
-    ///
-    /// - `changed`: the rows that may differ; nil if all may.
-    /// - `rowLimit`: the maximum number of changed rows to return for a table; 0 to count them only.
     borrowing func changes(
         _ changed: ChangedRows? = nil, rowLimit: Int64
     ) throws -> (changes: StateChanges, tables: [ChangedTable]) {
@@ -119,11 +102,8 @@ extension StateChanges {
 }
 
 extension ExtractedHistory {
-    /// Visits the transactions with the changes that each one made. Two files follow the history, one of them a
-    /// transaction behind the other.
-    ///
-    /// - `rowLimit`: the maximum number of changed rows to keep for a table; 0 to count them only.
-    /// - `body`: receives the transaction. It returns false to stop.
+    /// Visits the transactions with the changes that each one made, until `body` returns false. Two files follow the
+    /// history, one of them a transaction behind the other.
     package borrowing func forEachTransaction(
         after first: Int = 0, rowLimit: Int64 = 0,
         limits: UntrustedLimits = .standard,
@@ -152,10 +132,8 @@ extension ExtractedHistory {
         }
     }
 
-    /// Visits the states, oldest first. False if `body` stopped.
-    ///
-    /// - `body`: receives the state's number and the path of a file with its content, which the next state
-    ///   overwrites. It returns false to stop.
+    /// Visits the states, oldest first, until `body` returns false: the number, and the path of a file with the
+    /// content, which the next state overwrites. False if `body` stopped.
     @discardableResult
     borrowing func forEachState(
         _ body: (_ state: Int, _ path: String) throws -> Bool

@@ -126,7 +126,6 @@ package struct StatementLines {
 }
 
 extension StatementRecord {
-    /// The lines that were running, the innermost first.
     var frames: [Source] { (source.map { [$0] } ?? []) + (callers ?? []) }
 }
 
@@ -142,8 +141,6 @@ package enum QueryPlan {
     private static let maximumNames = 10_000
 
     /// Adds the plans of the costliest statements of a store, from its copy in a bundle.
-    ///
-    /// - `directory`: an existing directory for temporary files.
     package static func add(
         to records: inout [StatementRecord], of store: BundleMetadata.Store, in bundle: BundleReader,
         below directory: String
@@ -159,11 +156,9 @@ package enum QueryPlan {
         record.cut != true && record.queryPlan == nil && record.fullScanSteps ?? 0 > threshold
     }
 
-    /// Adds the plans of the costliest statements, which are not run: lines that are indented by two spaces per
-    /// level. A statement gets none if SQLite can't compile it on the copy, for example because it calls a function
-    /// of the application or uses an attached database.
-    ///
-    /// - `connection`: a connection to a copy of the store. It has no authorizer.
+    /// Adds the plans of the costliest statements, which are not run: lines that are indented by two spaces per level.
+    /// A statement gets none if SQLite can't compile it on the copy, for example because it calls a function of the
+    /// application or uses an attached database. The connection to the copy has no authorizer.
     static func add(to records: inout [StatementRecord], from connection: borrowing Connection) {
         var steps: [String: Int] = [:]
         for record in records where needsPlan(record) {

@@ -7,7 +7,6 @@ struct StatementOutline: Equatable {
     enum Kind: Equatable {
         case begin, commit, rollback, rollbackTo, savepoint, release
         case insert, update, delete
-        /// A statement that changes the schema.
         case definition
         /// A statement that sets a value in the header, such as `PRAGMA user_version = 3`.
         case setting
@@ -31,24 +30,18 @@ struct StatementOutline: Equatable {
     /// The names, keywords, numbers and signs, in lower case and without quotes; empty strings for texts.
     let words: [String]
 
-    /// True if the statement creates ``table``; otherwise false.
     var creates: Bool { kind == .definition && words.first == "create" }
-    /// True if the statement drops ``table``; otherwise false.
     var drops: Bool { kind == .definition && words.first == "drop" }
-    /// True if the statement changes or renames ``table``; otherwise false.
     var alters: Bool { kind == .definition && words.first == "alter" }
-    /// True if the statement writes to another database of the connection.
     var isElsewhere: Bool { schema.map { $0 != "main" } ?? false }
     /// True if the statement begins a transaction that writes, so that it waits for other writers.
     var beginsWriting: Bool { kind == .begin && ["immediate", "exclusive"].contains(word(1)) }
-    /// True if the statement is a plain query or a comment.
     var isQuery: Bool { ["select", "explain", "values", ""].contains(word(0)) }
     /// True if the statement is a query that common table expressions may precede.
     var isSelect: Bool {
         word(0) == "select"
             || word(0) == "with" && Set(words).isDisjoint(with: ["insert", "update", "delete"])
     }
-    /// True if the statement inserts, updates or deletes rows.
     var isWrite: Bool { [.insert, .update, .delete].contains(kind) }
 
     init(_ sql: String) {
@@ -152,7 +145,6 @@ extension StatementRecord {
         return outline.isWrite && !outline.isElsewhere ? outline.table : nil
     }
 
-    /// True if the statement is known to have failed.
     package var hasFailed: Bool { error != nil || leftOpen == true }
 
     /// The error's message and code, or a note on a `COMMIT` that failed for an unknown reason. Nil if the statement

@@ -20,7 +20,6 @@ extension Timeline {
     /// The application's tables that have rows of their own.
     var tables: [TableShape] { schema.applicationTables }
 
-    /// Runs a query and returns its rows.
     func rows(
         _ sql: String, _ values: [Value] = [], limit: Int = 100
     ) throws(SQLiteError) -> [[StoredValue]] {
@@ -33,7 +32,6 @@ extension Timeline {
         return rows
     }
 
-    /// Returns the number in the only row of a query.
     func count(_ sql: String) throws(SQLiteError) -> Int64 { try connection.integer(of: sql) }
 }
 
@@ -67,13 +65,11 @@ extension StoredValue {
 
     var isNull: Bool { content == .null }
 
-    /// The text; nil if the value isn't one.
     var string: String? {
         guard case .text(let bytes) = content else { return nil }
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The value as a number; nil if it isn't one.
     var number: Double? {
         switch content {
         case .integer(let number): Double(number)
@@ -89,9 +85,7 @@ extension Timeline {
     package struct RolledBackTransaction {
         /// The statements, from the one that began it to the one that ended it.
         package let statements: [Statement]
-        /// The statement that rolled it back.
         var end: Statement { statements[statements.count - 1] }
-        /// True if the whole transaction was rolled back.
         package var isWhole: Bool { end.outline.kind != .rollbackTo }
         var writes: [Statement] { statements.filter(\.hasChangedRows) }
         var error: Statement? { statements.last { $0.record.hasFailed && $0.order != end.order } }
@@ -134,7 +128,6 @@ extension Timeline {
             }
     }
 
-    /// True if a transaction is known to have been open at the failure.
     var isKnownToBeOpen: Bool {
         store.transactionOpen == true || store.committedEntry != nil || bundle.hasOtherWriter(of: store)
     }

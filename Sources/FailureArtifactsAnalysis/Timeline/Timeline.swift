@@ -5,7 +5,6 @@ internal import FailureArtifactsSystem
 
 /// A store of a bundle with all that happened to it: its statements, its transactions and its states.
 package final class Timeline {
-    /// A transaction that changed the store.
     package struct Step {
         /// The transaction's number in the history; nil for the one whose changes only the copy has, because it was open
         /// at the failure, or was rolled back by the error that failed the test.
@@ -20,7 +19,6 @@ package final class Timeline {
         /// The statements that changed something or may have; empty if they are unknown.
         package fileprivate(set) var statements: [Statement] = []
 
-        /// True if it ran before the test.
         var isEarlier: Bool {
             !statements.isEmpty && statements.allSatisfy { $0.record.phase == .earlier }
         }
@@ -30,7 +28,6 @@ package final class Timeline {
             tables.allSatisfy(\.isComplete) && changes.tables.allSatisfy { $0.problem == nil }
         }
 
-        /// The changed rows, as findings show them.
         package var rows: [Finding.Row] {
             tables.flatMap { table in table.rows.map { Timeline.row($0, in: table) } }
         }
@@ -54,7 +51,6 @@ package final class Timeline {
         }
 
         var order: UInt64 { record.order }
-        /// True if it inserts, updates or deletes rows.
         var writes: Bool { outline.isWrite }
         /// True if it inserted, updated or deleted rows, as far as known.
         var hasChangedRows: Bool { writes && record.error == nil && record.changes != 0 }
@@ -68,12 +64,10 @@ package final class Timeline {
         var columns: [String: Set<String>] = [:]
         /// The folded names of those of which they need no row, because they read them with `LEFT JOIN`.
         var optionalTables: Set<String> = []
-        /// True if a query has the expected result.
         var isAnswered = false
     }
 
     package let store: BundleMetadata.Store
-    /// The questions about the store.
     var asked = Asked()
     /// The path of the copy with the content that the test saw.
     package let path: String
@@ -86,14 +80,11 @@ package final class Timeline {
     package let statements: [Statement]
     let limits: UntrustedLimits
     let bundle: BundleReader
-    /// True if the log could be read.
     let hasLog: Bool
     /// The reason why the store has no history; nil if it has one.
     package let historyError: BundleError?
-    /// The history; nil without one.
     private let history: SharedHistory?
     private let choice: StoreChoice
-    /// An existing directory for temporary files.
     let scratch: String
     /// The maximum number of transactions that ``steps`` has, the last ones.
     private let maximumSteps: Int
@@ -105,24 +96,16 @@ package final class Timeline {
     private let rowLimit: Int64
     package static let rowLimit: Int64 = 2000
 
-    /// The statements that ran during the test.
     private(set) lazy var testStatements = statements.filter { $0.record.phase == .test }
     /// The transactions of all connections, as indices of ``statements``.
     private(set) lazy var transactions = LoggedTransaction.all(in: statements)
-    private lazy var transactionsOfStatements: [UInt64: Int] = {
-        var found: [UInt64: Int] = [:]
-        for (index, transaction) in transactions.enumerated() {
-            for statement in transaction.statements { found[statements[statement].order] = index }
-        }
-        return found
-    }()
-    private lazy var stepsOfStatements: [UInt64: Int] = {
-        var found: [UInt64: Int] = [:]
-        for (index, step) in steps.enumerated() {
-            for statement in step.statements { found[statement.order] = index }
-        }
-        return found
-    }()
+    private lazy var transactionsOfStatements = Dictionary(
+        transactions.enumerated().flatMap { index, transaction in
+            transaction.statements.map { (statements[$0].order, index) }
+        }, uniquingKeysWith: { $1 })
+    private lazy var stepsOfStatements = Dictionary(
+        steps.enumerated().flatMap { index, step in step.statements.map { ($0.order, index) } },
+        uniquingKeysWith: { $1 })
     /// The changes since the test's last snapshot, if there are no ``steps``; nil without a snapshot. The statements
     /// of the step are those of the test since then.
     private(set) lazy var sinceSnapshot: (label: String, step: Step)? =
@@ -131,9 +114,7 @@ package final class Timeline {
     private(set) lazy var references = (try? Reference.all(in: schema, of: connection)) ?? []
     package var name: String { store.name }
 
-    /// Reads a store.
-    ///
-    /// - `choice`: a copy of the store. The one with the content that the test saw includes an open transaction.
+    /// Reads a store from one of its copies. The one with the content that the test saw includes an open transaction.
     package init(
         _ choice: StoreChoice, of bundle: BundleReader, scratch: String, limits: UntrustedLimits,
         transactions: Int = .max, rowLimit: Int64 = Timeline.rowLimit
@@ -221,7 +202,6 @@ package final class Timeline {
             .map { statements[$0] }
     }
 
-    /// Returns the changes between another copy and this one; nil without any.
     private func step(from other: String) throws -> Step? {
         let comparison = try StoreComparison(
             a: .init(path: other, isPrivate: true), b: .init(path: path, isPrivate: true),
@@ -248,17 +228,14 @@ package final class Timeline {
         return (snapshot.label, step)
     }
 
-    /// Returns the step of a transaction of the history; nil if it isn't known.
     func step(ofTransaction number: Int) -> Step? {
         steps[safe: number - 1 - max(0, transactionCount - maximumSteps)]
     }
 
-    /// Returns the name of a step's transaction, for the start of a sentence.
     func title(of step: Step) -> String { title(ofTransaction: step.number) }
 
-    /// Returns the name of a transaction, for the start of a sentence.
-    ///
-    /// - `number`: the number in the history; nil for the one whose changes only the copy has.
+    /// Returns the name of a transaction, for the start of a sentence. The one whose changes only the copy has has no
+    /// number.
     func title(ofTransaction number: Int?) -> String {
         if let number { return "Transaction \(number)" }
         return store.isBeforeRollback ? "The transaction that was rolled back" : "The open transaction"
@@ -270,15 +247,12 @@ package final class Timeline {
             ? "The store has no history" : "The history can't be read"
     }
 
-    /// Returns the index of the step that a statement was part of; nil if it is unknown.
     func step(of statement: Statement) -> Int? { stepsOfStatements[statement.order] }
 
-    /// Returns the transaction that a statement was part of; nil if it was outside of any.
     func transaction(of statement: Statement) -> LoggedTransaction? {
         transactionsOfStatements[statement.order].map { transactions[$0] }
     }
 
-    /// True if the transaction of a statement ended with a rollback.
     func isRolledBack(_ statement: Statement) -> Bool {
         transaction(of: statement)?.end == .rolledBack
     }
@@ -309,10 +283,8 @@ package final class Timeline {
     /// True if the last state has changes that no transaction of the history has.
     package var hasUncommittedState: Bool { committedPath != nil }
 
-    /// Visits the states, oldest first. One file follows the history.
-    ///
-    /// - `body`: receives the number of the transaction before the state, which is 0 for the first state and nil for
-    ///   the one that only the copy has, and the path of the state. It returns false to stop.
+    /// Visits the states, oldest first, until `body` returns false. The number is that of the transaction before the
+    /// state: 0 for the first state, and nil for the one that only the copy has. One file follows the history.
     func forEachState(_ body: (_ number: Int?, _ path: String) throws -> Bool) throws {
         if let historyError { throw historyError }
         if try history?.value.forEachState(body) ?? true, committedPath != nil {
@@ -328,7 +300,6 @@ package final class Timeline {
         return (try? self.path(ofState: next - 1)) ?? path
     }
 
-    /// Returns the path of a file with the state after a number of transactions of the history.
     func path(ofState number: Int) throws -> String {
         if let known = rebuilt[number] { return known }
         guard let history else { return path }
@@ -337,39 +308,19 @@ package final class Timeline {
         return state
     }
 
-    /// Visits the states before some steps, oldest first.
-    ///
-    /// - `body`: receives the index in `steps` and the path of a file, which it must leave as it is.
+    /// Visits the states before some steps, each in a file of its own.
     func forEachState(before steps: [Step], _ body: (_ index: Int, _ path: String) -> Void) {
-        var file: (path: String, state: Int)?
-        defer { if let file { try? FileSystem.remove(file.path) } }
-        let order = steps.indices.sorted { (steps[$0].number ?? .max) < (steps[$1].number ?? .max) }
-        for index in order {
-            guard let number = steps[index].number else {
-                let other = committedPath ?? snapshot?.path
-                let copy = Path.join(scratch, "before-last.sqlite")
-                guard let other, (try? FileSystem.copy(other, toNewFile: copy)) != nil else { continue }
-                body(index, copy)
-                try? FileSystem.remove(copy)
-                continue
+        let copy = Path.join(scratch, "before.sqlite")
+        for (index, step) in steps.enumerated() {
+            defer { try? FileSystem.remove(copy) }
+            if let number = step.number {
+                guard (try? history?.value.rebuild(number - 1, to: copy)) != nil else { continue }
+            } else {
+                guard let other = committedPath ?? snapshot?.path,
+                    (try? FileSystem.copy(other, toNewFile: copy)) != nil
+                else { continue }
             }
-            do {
-                guard let history else { continue }
-                var current =
-                    try file ?? (
-                        history.value.rebuild(number - 1, to: Path.join(scratch, "before.sqlite")),
-                        number - 1
-                    )
-                while current.state < number - 1 {
-                    try history.value.advance(current.path, from: current.state)
-                    current.state += 1
-                }
-                file = current
-                body(index, current.path)
-            } catch {
-                // The remaining states can't be rebuilt, either.
-                return
-            }
+            body(index, copy)
         }
     }
 
@@ -383,7 +334,6 @@ package final class Timeline {
     }
 }
 
-/// A history that several methods use.
 private final class SharedHistory {
     let value: ExtractedHistory
 

@@ -7,12 +7,9 @@ internal import FailureArtifactsZip
 package struct BundleCheck: Encodable, Equatable {
     package var bundle: String
     package var ok = true
-    /// The problems, as full sentences.
     package var problems: [String] = []
-    /// The checks that couldn't be done, as full sentences.
     package var notes: [String] = []
 
-    /// Creates the result for a bundle that can't be opened.
     package init(_ location: BundleLocation, problem: String) {
         bundle = location.description
         ok = false
@@ -123,12 +120,9 @@ package struct BundleCheck: Encodable, Equatable {
     }
 }
 
-/// The result of SQLite's integrity check.
 enum StoreIntegrity: Equatable {
     case good
-    /// The problem, as a clause.
     case bad(String)
-    /// The reason why the check couldn't be done, as a clause.
     case unknown(String)
 
     /// Checks a copy that no other code uses, with `PRAGMA integrity_check`, or with `PRAGMA quick_check` if the

@@ -74,9 +74,9 @@ struct BlameText {
                 lines.append("at the failure: no row \(key)")
                 continue
             }
-            let rest = values.filter { value in !row.key.contains { $0.column == value.name } }
+            let rest = values.filter { value in !row.key.contains { $0.column == value.column } }
             let cells = rest.prefix(Self.maximumColumns).map {
-                "\(SafeText.line($0.name)) \(StoredText.text(of: $0.value, width: Self.valueWidth))"
+                "\(SafeText.line($0.column)) \(StoredText.text(of: $0.value, width: Self.valueWidth))"
             }
             lines += TextWrap.message(
                 "at the failure: \(key)" + (cells.isEmpty ? "" : ": " + cells.joined(separator: ", ")),

@@ -45,7 +45,7 @@ struct DiffJSON {
     ) throws -> Bool {
         var start =
             separator
-            + "{\"name\":\(JSONText.string(table.name)),\"presence\":\"\(presence(of: table))\","
+            + "{\"name\":\(JSONText.string(table.name)),\"presence\":\"\(table.presence.rawValue)\","
         if let problem = table.problem {
             try output.write(start + "\"problem\":\(JSONText.string(problem))}")
             return true
@@ -69,15 +69,6 @@ struct DiffJSON {
         return true
     }
 
-    private func presence(of table: ComparedTable) -> String {
-        switch table.presence {
-        case .both: "both"
-        case .onlyInA: "onlyInA"
-        case .onlyInB: "onlyInB"
-        case .replaced: "replaced"
-        }
-    }
-
     private static func text(of change: RowChange, key: [String]) -> String {
         let keys = zip(key, change.key).map { "\(JSONText.string($0)):\(text(of: $1))" }
         let cells = change.cells.map { cell in
@@ -89,13 +80,7 @@ struct DiffJSON {
                 }
             return "\(JSONText.string(cell.column)):\(value)"
         }
-        let kind =
-            switch change.kind {
-            case .inserted: "inserted"
-            case .updated: "updated"
-            case .deleted: "deleted"
-            }
-        return "{\"change\":\"\(kind)\",\"key\":{\(keys.joined(separator: ","))},"
+        return "{\"change\":\"\(change.kind.rawValue)\",\"key\":{\(keys.joined(separator: ","))},"
             + "\"\(change.kind == .updated ? "columns" : "row")\":{\(cells.joined(separator: ","))}}"
     }
 

@@ -4,7 +4,7 @@ package import FailureArtifactsSQLite
 /// A table that is in one or both stores.
 package struct ComparedTable: Sendable {
     /// The stores that have the table.
-    package enum Presence: Equatable, Sendable {
+    package enum Presence: String, Sendable {
         case both, onlyInA, onlyInB
         /// Both stores have the table, but with different keys, so that rows can't be matched. All rows of A count as
         /// deleted, and all rows of B as inserted.
@@ -53,7 +53,7 @@ extension TableShape {
 
 /// A row that differs between the stores.
 package struct RowChange: Sendable {
-    package enum Kind: Equatable, Sendable {
+    package enum Kind: String, Sendable {
         case inserted, updated, deleted
     }
 

@@ -2,7 +2,8 @@ package import FailureArtifactsSQLite
 
 /// The SQL that creates a store: its schema and its rows.
 package enum StoreScript {
-    private struct TooLong: Error {}
+    /// The reason for no script: its size, or a number that SQLite reads in a slightly different way than it is written.
+    private struct Unsuitable: Error {}
 
     /// Returns the script of a stand-alone database that nothing else uses. Nil if it is larger than the maximum, in
     /// bytes, or if a script can't give all of the store: for example, because of a virtual table, or of a definition
@@ -29,7 +30,7 @@ package enum StoreScript {
             ? "BEGIN;\nPRAGMA defer_foreign_keys = ON;\n" : "PRAGMA foreign_keys = OFF;\nBEGIN;\n"
         func add(_ line: String) throws {
             script += line + "\n"
-            if script.utf8.count > maximum { throw TooLong() }
+            if script.utf8.count > maximum { throw Unsuitable() }
         }
         do {
             for (object, definition) in zip(objects, definitions) where object.type == "table" {
@@ -49,7 +50,7 @@ package enum StoreScript {
             if schema.userVersion != 0 { try add("PRAGMA user_version = \(schema.userVersion);") }
             if schema.applicationID != 0 { try add("PRAGMA application_id = \(schema.applicationID);") }
             try add("COMMIT;")
-        } catch is TooLong {
+        } catch is Unsuitable {
             return nil
         }
         return Array(script.utf8)
@@ -66,15 +67,22 @@ package enum StoreScript {
         let literals = try SQLLiterals(connection)
         let rows = try connection.prepare("SELECT \(columns) FROM \(name) NOT INDEXED")
         while try rows.step() {
-            let values = try (0..<rows.columnCount).map { (index) throws(SQLiteError) in
-                try literals.literal(rows.storedValue(at: index, limit: .max))
+            let values = try (0..<rows.columnCount).map { index in
+                let value = rows.storedValue(at: index, limit: .max)
+                let literal = try literals.literal(value)
+                if case .real(let number) = value.content,
+                    try connection.value(of: "SELECT \(literal)") != .real(number)
+                {
+                    throw Unsuitable()
+                }
+                return literal
             }
             try add("INSERT INTO \(name)(\(columns)) VALUES(\(values.joined(separator: ", ")));")
         }
     }
 }
 
-/// Formats values as SQL literals that reproduce them exactly.
+/// Formats values as SQL literals.
 package struct SQLLiterals: ~Copyable {
     private let quoting: Statement
 
@@ -90,7 +98,7 @@ package struct SQLLiterals: ~Copyable {
         case .integer(let number): return String(number)
         case .real(let number):
             guard number.isFinite else { return number < 0 ? "-9e999" : "9e999" }
-            // SQLite chooses digits that it reads as the same number.
+            // SQLite reads nearly all numbers as the same ones again.
             quoting.reset()
             try quoting.bind([.real(number)])
             _ = try quoting.step()

@@ -235,7 +235,8 @@ extension HistoryReader {
         }
         guard found == size else {
             throw source.error(
-                "belongs to another copy of the store: it is for one of \(size) bytes, and '\(copy)' has \(found)")
+                "belongs to another copy of the store: it is for one of \(size) bytes, and '\(copy)' has \(found)"
+            )
         }
     }
 

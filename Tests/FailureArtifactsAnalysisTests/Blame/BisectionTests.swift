@@ -88,16 +88,4 @@ import Testing
             #expect(changed.changes == Array(steps), "\(sql)")
         }
     }
-
-    /// The result of `random()` shows in which states the query is run.
-    @Test func aQueryIsNotRunAgainIfItsPagesDoNotChange() throws {
-        let fixture = try Fixture()
-        let path = try fixture.walBundle([
-            Self.tables, "UPDATE large SET n = 1 WHERE id = 3", "INSERT INTO keyed VALUES ('new', 1)",
-            "UPDATE small SET v = 1 WHERE id = 1", "DELETE FROM large", "UPDATE small SET v = 2",
-        ])
-        let states = try states(of: path, in: fixture)
-        let bisection = try states.bisect("SELECT random() FROM small", onChange: true)
-        #expect(bisection.changes == [4, 6])
-    }
 }

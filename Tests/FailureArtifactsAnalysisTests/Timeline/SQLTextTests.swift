@@ -28,11 +28,11 @@ import Testing
     }
 
     @Test(arguments: [
-        ("SELECT * FROM task AS t, \"Row\" JOIN other o ON 1", ["task t", "row row", "other o"]),
-        ("SELECT * FROM (SELECT * FROM inner1) x LEFT JOIN b USING (id)", ["inner1 inner1", "b b"]),
+        ("SELECT * FROM task AS t, \"Row\" JOIN other o ON 1", ["task", "row", "other"]),
+        ("SELECT * FROM (SELECT * FROM inner1) x LEFT JOIN b USING (id)", ["inner1", "b"]),
     ])
-    func sources(sql: String, sources: [String]) {
-        #expect(SQLText(sql).sources.map { "\($0.table) \($0.name)" } == sources)
+    func tables(sql: String, tables: [String]) {
+        #expect(SQLText(sql).tables == tables)
     }
 
     @Test func theNameOfARowIsNotRelaxed() {

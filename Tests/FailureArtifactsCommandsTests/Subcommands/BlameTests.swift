@@ -234,7 +234,7 @@ import Testing
         (["zzz", "1"], "The store has no table 'zzz'. Its tables are account, entry."),
         (
             ["account", "nam=a"],
-            "The table account has no column 'nam'; the nearest name is 'name'."
+            "The table has no column 'nam'; the nearest name is 'name'."
         ),
         (
             ["account", "WHERE nam = 1"],

@@ -121,36 +121,6 @@ import Testing
         #expect(read == "{'textBase64': '/w=='} inf 4095 x 4099 5464 5000\n")
     }
 
-    @Test func sqlTurnsAIntoB() throws {
-        let fixture = try Fixture()
-        let (a, b) = try stores(fixture, Self.old, Self.new)
-        let outcome = run("diff", "--sql", a, b)
-        #expect(outcome.status == 1)
-        #expect(outcome.error.isEmpty)
-        try fixture.write(Array(outcome.output.utf8), to: "script.sql")
-        let applied = try Program.run(
-            "/usr/bin/env", ["sqlite3", "-bail", a, ".read '\(fixture.path("script.sql"))'"])
-        #expect(applied == Outcome(status: 0, output: "", error: ""))
-        #expect(run("diff", a, b).output.hasSuffix("+++ \(b)\nThe schemas and all rows are the same.\n"))
-        #expect(run("diff", "--sql", a, b).status == 0)
-    }
-
-    @Test func whatTheScriptLeavesOutIsSaid() throws {
-        let fixture = try Fixture()
-        let (a, b) = try stores(
-            fixture, "CREATE TABLE t(a)",
-            """
-            CREATE TABLE t(a); CREATE VIEW v AS SELECT 1; PRAGMA writable_schema = 1;
-            UPDATE sqlite_master SET sql = sql || '; .quit' WHERE name = 'v';
-            """)
-        let outcome = run("diff", "--sql", a, b)
-        #expect(outcome.status == 1)
-        #expect(
-            outcome.error
-                == "warning: The script does not give all of B: view v is left out: its definition is not "
-                + "one plain statement.\n")
-    }
-
     @Test func manyRowsAreCountedAndNotShown() throws {
         let fixture = try Fixture()
         let rows = "WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < 250)"
@@ -284,48 +254,6 @@ import Testing
         #expect(run("diff", bundle, "--json").output.contains("\"equal\":false"))
     }
 
-    /// A test that creates its store begins with an empty one.
-    @Test(arguments: [true, false]) func anEmptyStartIsNotCompared(_ isEmpty: Bool) throws {
-        let fixture = try Fixture()
-        let tables = isEmpty ? "" : #"{"name": "t", "rows": 1, "exact": true}"#
-        let snapshot = """
-            "snapshots": [{"label": "start", "at": "2026-11-21T07:08:09.100Z", "stores": [{"name": "s",
-            "entry": "snapshots/start/s.sqlite", "storage": "memory", "tables": [\(tables)],
-            "capture": {"method": "atStart", "consistent": true, "duration": 0, "checkpoint": "none"},
-            "bytes": {}}]}], "attachments"
-            """
-        let bundle = try fixture.zip(
-            "a.zip",
-            [
-                (
-                    "metadata.json",
-                    Array(Metadata.store("s").replacing("\"attachments\"", with: snapshot).utf8)
-                ),
-                (
-                    "stores/s.sqlite",
-                    try fixture.store("CREATE TABLE t(a); INSERT INTO t VALUES (1), (2)")
-                ),
-                (
-                    "snapshots/start/s.sqlite",
-                    try fixture.store(
-                        isEmpty
-                            ? "PRAGMA user_version = 1" : "CREATE TABLE t(a); INSERT INTO t VALUES (1)")
-                ),
-            ])
-        let stores = "--store start/s --store s"
-        for options in [[], ["--store", "s"], ["--json"]] {
-            let found = run(["diff", bundle] + options)
-            #expect(found.status == (isEmpty ? 64 : 1))
-            let message =
-                "error: '\(bundle)' has nothing to compare: the store 's' was empty when the test began to use it, "
-                + "so all of its content is new. To list that, add \(stores)."
-            #expect(found.error.hasPrefix(message) == isEmpty, "\(found)")
-        }
-        let all = run(["diff", bundle] + stores.split(separator: " ").map(String.init))
-        #expect(
-            all.output.contains("+ rowid 2: a 2") && all.output.contains("rowid 1") == isEmpty, "\(all)")
-    }
-
     @Test func whatCannotBeComparedIsSaid() throws {
         let fixture = try Fixture()
         let bundle = try fixture.ledger()
@@ -342,11 +270,11 @@ import Testing
             ([plain], 64, "error: '\(plain)' is a database: B is missing. See"),
             (
                 [alone], 64,
-                "error: '\(alone)' has nothing to compare: no transaction was open in any store, what it held at the start was not kept, and there is no history."
+                "error: '\(alone)' has nothing to compare: no transaction was open in any store, the test asked for no snapshot, and there is no history."
             ),
             (
                 [alone, "--store", "s"], 64,
-                "error: '\(alone)' has nothing to compare: no transaction was open in the store 's', what it held at the start was not kept, and there is no history."
+                "error: '\(alone)' has nothing to compare: no transaction was open in the store 's', the test asked for no snapshot, and there is no history."
             ),
             ([bundle, "--store", "nope"], 66, "error: '\(bundle)' has no store 'nope'"),
             (
@@ -364,7 +292,6 @@ import Testing
             ),
             ([plain, broken], 65, "error: Cannot read '\(broken)': file is not a database"),
             ([broken, plain], 65, "error: Cannot read '\(broken)': file is not a database"),
-            ([plain, plain, "--json", "--sql"], 64, "error: '--json' and '--sql' exclude each other."),
         ]
         for (arguments, status, error) in cases {
             let outcome = run(["diff"] + arguments)
@@ -396,6 +323,5 @@ import Testing
         #expect(outcome.status == 1)
         #expect(outcome.output.contains("\nt: the rows are not compared, its rows cannot be identified"))
         #expect(run("diff", a, b, "--json").output.contains("\"problem\":\"its rows cannot"))
-        #expect(run("diff", a, b, "--sql").error.contains("the rows of t are left out"))
     }
 }

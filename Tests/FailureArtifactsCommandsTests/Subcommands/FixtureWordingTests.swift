@@ -96,8 +96,8 @@ import Testing
         #expect(try store.value("SELECT count(*) FROM (\(query))") == "1")
     }
 
-    @Test(arguments: [150, 350])
-    func changedRowsAreKept(_ deleted: Int) throws {
+    @Test func changedRowsAreKept() throws {
+        let deleted = 350
         let fixture = try Fixture()
         let delete = "DELETE FROM account WHERE id <= \(deleted)"
         let bundle = try fixture.walBundle(
@@ -112,16 +112,7 @@ import Testing
         let (source, store, messages) = try extract(bundle, fixture)
         #expect(messages.hasPrefix("The store is the one before transaction 2 of this finding: "))
         #expect(source.contains("before transaction 2, which broke it.\n"))
-        let count = try Int(store.value("SELECT count(*) FROM account"))
-        if deleted <= 200 {
-            #expect(count == deleted)
-            #expect(source.contains(" of 800 rows: those that the transaction changed or refers to."))
-        } else {
-            #expect(count ?? 0 < deleted)
-            #expect(
-                source.contains(
-                    " of 800 rows: some of those that the transaction changed or refers to, because these are more "
-                        + "than 200."))
-        }
+        #expect(try store.value("SELECT count(*) FROM account") == "\(deleted)")
+        #expect(source.contains(" of 800 rows: those that the transaction changed or refers to."))
     }
 }

@@ -163,24 +163,13 @@ import Testing
         #expect(try compared([path]) == ("after/ledger", 1))
     }
 
-    @Test func aSnapshotComesBeforeTheCommittedStateAndTheStart() throws {
+    @Test func aSnapshotComesBeforeTheCommittedState() throws {
         let fixture = try Fixture()
         let path = try bundle(
             fixture, labels: [("start", "01.000"), ("mine", "02.000")],
             final: "INSERT INTO entry VALUES (9, 1, 'n');", committed: true)
         #expect(try compared([path]) == ("mine/ledger", 1))
         #expect(run("diff", path).error.contains("'mine'"))
-    }
-
-    @Test func withoutASnapshotTheCommittedStateAndTheStartAreTaken() throws {
-        let fixture = try Fixture()
-        let start = try bundle(
-            fixture, labels: [("start", "01.000")], final: "INSERT INTO entry VALUES (9, 1, 'n');")
-        #expect(try compared([start]) == ("start/ledger", 1))
-        #expect(run("diff", start).error.isEmpty)
-        try FileSystem.remove(start)
-        let committed = try bundle(fixture, labels: [("start", "01.000")], committed: true)
-        #expect(try compared([committed]) == ("ledger.committed", 1))
     }
 
     private static let update = "UPDATE link SET entry = ? WHERE id = ?"

@@ -65,7 +65,7 @@ import Testing
                     #expect(try HistoryReader(path: path).databaseSize(of: state) == size)
                     continue
                 }
-                let error = #expect(throws: HistoryError.self) { _ = try HistoryReader(path: path) }
+                let error = #expect(throws: BundleError.self) { _ = try HistoryReader(path: path) }
                 #expect(error?.description.contains("state \(state) has \(size) pages") == true)
             }
         }
