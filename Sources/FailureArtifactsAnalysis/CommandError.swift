@@ -69,15 +69,13 @@ extension ZipError {
 extension ZipError {
     /// True if the archive exceeds a limit but is otherwise valid.
     var isOverLimit: Bool {
-        if case .overLimit = reason { return true }
-        return false
+        if case .overLimit = reason { true } else { false }
     }
 }
 
 extension BundleError {
     var isOverLimit: Bool {
-        if case .archive(let error) = reason { return error.isOverLimit }
-        return false
+        if case .archive(let error) = reason { error.isOverLimit } else { false }
     }
 }
 
@@ -86,7 +84,7 @@ extension SQLiteError {
     package var isOverLimit: Bool { isInterrupted || isTooMuch }
 }
 
-/// The exit statuses of the tool. Numbers from 64 on are those of `sysexits.h`.
+/// The exit statuses of the tool; numbers from 64 on are those of `sysexits.h`.
 package struct ExitCode: Equatable, Sendable {
     package let rawValue: Int32
 

@@ -4,7 +4,6 @@ internal import FailureArtifactsBundle
 
 /// The command-line tool, from its arguments to its exit status.
 package enum CommandLineTool {
-    /// The commands, in the order of `--help`.
     static var commands: [any Command.Type] {
         [
             RunCommand.self, ListCommand.self, ExplainCommand.self, ShowCommand.self, OpenCommand.self,
@@ -16,7 +15,6 @@ package enum CommandLineTool {
         ]
     }
 
-    /// Runs the command that the arguments name.
     package static func run(_ arguments: [String], console: Console) -> ExitCode {
         do {
             let code = try dispatch(arguments, console: console)
@@ -57,7 +55,6 @@ package enum CommandLineTool {
         return try value.run(console.limited(to: ReadingLimits(parsed, command.syntax)))
     }
 
-    /// Writes the text of `help` or `help COMMAND`.
     private static func help(_ arguments: [String], console: Console) throws -> ExitCode {
         if let name = arguments.first {
             try console.output.write(HelpText.text(for: command(named: name).syntax))
@@ -79,10 +76,8 @@ package enum CommandLineTool {
 
 /// A subcommand, initialised from its parsed arguments and then run.
 package protocol Command {
-    /// The declaration of the command's arguments.
     static var syntax: Syntax { get }
 
-    /// Creates a command from its arguments.
     init(_ arguments: ParsedArguments) throws
 
     func run(_ console: Console) throws -> ExitCode

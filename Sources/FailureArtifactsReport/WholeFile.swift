@@ -11,16 +11,18 @@ extension String: WrittenText {
     package func write(_ write: (String) throws -> Void) throws { try write(self) }
 }
 
-/// Files that are written under a temporary name and then renamed, so that no reader sees half of one. Missing
-/// directories of a file's path are created.
+/// Files that are written under a temporary name and then renamed, so that no reader sees half of one.
+///
+/// Missing directories of a file's path are created.
 package enum WholeFile {
     /// Writes a file, and replaces an existing one.
     package static func write(_ text: some WrittenText, to path: String) throws {
         try replace(place(of: path), by: text)
     }
 
-    /// Writes a file of fixed name in a directory that others may write to, and replaces an existing one. A link of
-    /// that name is replaced, and its target stays unchanged.
+    /// Writes a file of fixed name in a directory that others may write to, and replaces an existing one.
+    ///
+    /// A link of that name is replaced, and its target stays unchanged.
     ///
     /// - `permissions`: the permissions of the file; nil for those of a new file of this process.
     package static func write(
@@ -56,7 +58,7 @@ package enum WholeFile {
         try publish(path, rename: FileSystem.renameExclusively, make)
     }
 
-    /// Checks that a new file can be made, before the work that produces its content. It creates nothing.
+    /// Checks that a new file can be made, before the work that produces its content; it creates nothing.
     package static func checkNew(_ path: String, choice: String = "file") throws {
         guard try FileSystem.status(of: path) == nil else {
             throw CommandError(
@@ -74,8 +76,7 @@ package enum WholeFile {
         try FileSystem.createDirectory(directory, permissions: 0o777)
     }
 
-    /// Checks that a directory for output exists or can be created, and that it can be written to. It creates
-    /// nothing.
+    /// Checks that a directory for output exists or can be created, and that it can be written to; it creates nothing.
     package static func checkDirectory(_ directory: String, for path: String? = nil) throws {
         guard let error = FileSystem.obstacle(toWritingInto: directory) else { return }
         guard error.isAlreadyExists else { throw error }
@@ -135,7 +136,7 @@ package enum WholeFile {
         return place
     }
 
-    /// Appends text to a file. Creates the file if it does not exist.
+    /// Appends text to a file; creates the file if it does not exist.
     package static func append(_ text: String, to path: String) throws(SystemError) {
         if try FileSystem.status(of: path) == nil {
             let file = try File(creating: path, permissions: 0o644)

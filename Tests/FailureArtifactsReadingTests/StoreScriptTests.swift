@@ -79,7 +79,8 @@ import Testing
         try withTemporaryDirectory { directory in
             let numbers = "0.1, -1.0 / 3, 1e22, 1.7976931348623157e308, 5e-324, 3.0, 1795.2"
             let store = directory + "/a.sqlite"
-            try makeStore(store, ["CREATE TABLE t(a, b, c, d, e, f, g)", "INSERT INTO t VALUES(\(numbers))"])
+            try makeStore(
+                store, ["CREATE TABLE t(a, b, c, d, e, f, g)", "INSERT INTO t VALUES(\(numbers))"])
             let sql = try #require(try Self.script(store))
             #expect(try Self.applied(sql, to: directory + "/b.sqlite") == contents(ofStore: store))
         }

@@ -19,7 +19,6 @@ package struct Bisection: Sendable {
         case openTransaction
     }
 
-    /// The maximum number of rows that ``Result`` keeps.
     static let rowLimit = 5
 
     package let transactions: Int
@@ -53,9 +52,9 @@ package struct Bisection: Sendable {
 }
 
 extension Timeline {
-    /// Finds the states in which a query returns a row or, if `onChange` is true, another result than in the first
-    /// state. Every state is tested, because a violation can heal. In a state without a table or column that the
-    /// query names, the query returns no row, and such states have no result to compare with.
+    /// Finds the states in which a query returns a row, or another result than in the first state that has its names.
+    ///
+    /// Every state is tested, because a violation can heal.
     package func bisect(_ sql: String, onChange: Bool) throws -> Bisection {
         var bisection = Bisection(
             transactions: transactionCount, hasOpenTransaction: hasUncommittedState)
@@ -124,7 +123,7 @@ struct TimeBudget {
 }
 
 extension Bisection.Result {
-    /// Runs a query in a state. Returns its result with a hash of all rows, if they are requested, which is 0 if there
+    /// Runs a query in a state; returns its result with a hash of all rows, if they are requested, which is 0 if there
     /// are none.
     fileprivate static func of(
         _ sql: String, in path: String, limits: UntrustedLimits, countsRows: Bool, hashesRows: Bool

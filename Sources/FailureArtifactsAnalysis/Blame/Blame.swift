@@ -1,5 +1,5 @@
 package import FailureArtifactsBundle
-package import FailureArtifactsReading
+internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
@@ -21,13 +21,10 @@ package struct Blame: Sendable {
         package var statements: [StatementRecord]
     }
 
-    /// The maximum number of rows that are followed.
     static let rowLimit = 1000
-    /// The steps that SQLite may use to run transactions again.
     private static let steps = 1_000_000_000
     /// The maximum number of bytes of a key's values, as in the rows of a transaction.
     static let valueLimit = 256
-    /// The maximum number of changed rows of a transaction that are searched.
     package static let changeLimit: Int64 = 100_000
 
     package let store: String
@@ -48,8 +45,7 @@ package struct Blame: Sendable {
 }
 
 extension Blame {
-    /// Follows rows through the states of a store. A row is followed by its key if it matches the address in any
-    /// state. Without a history, only the changes that were not committed are known.
+    /// Follows rows by their keys through the states of a store, if they match the address in any of them.
     package init(_ address: RowAddress, in store: Timeline, isOver: () -> Bool) throws {
         let steps = try store.readSteps(isOver: isOver)
         var search = RowSearch(address, in: store)

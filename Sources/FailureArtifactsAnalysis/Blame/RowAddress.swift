@@ -92,7 +92,7 @@ extension RowAddress {
         return filter
     }
 
-    /// Splits `column=value`. A text whose beginning isn't a column is a value.
+    /// Splits `column=value`; a text whose beginning isn't a column is a value.
     private static func pair(
         _ text: String, _ names: [String]
     ) throws -> (column: String?, value: String) {
@@ -107,8 +107,8 @@ extension RowAddress {
             sentence: "The table has no column '\(name)'; the nearest name is '\(nearest)'.")
     }
 
-    /// Returns the values that a text may stand for; empty for NULL. A number is also a text, because a column
-    /// without a type can hold both.
+    /// Returns the values that a text may stand for; empty for NULL, and several for a number, which may be a text,
+    /// too.
     private static func values(_ text: String) -> [Value] {
         if folded(text) == "null" { return [] }
         if text.count >= 2, text.first == "'", text.last == "'" {

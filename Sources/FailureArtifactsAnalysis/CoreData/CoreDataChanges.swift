@@ -9,8 +9,7 @@ package struct CoreDataChanges {
     /// The shown columns by table and name.
     private let columns: [String: [String: CoreDataStore.Column]]
 
-    /// Creates a description from two compared stores. The result is nil if neither store can be read as a Core Data
-    /// store. Read failures are reported by the comparison itself.
+    /// Creates a description from two compared stores; nil if neither can be read as a Core Data store.
     package init?(
         from a: StoreComparison.Side, to b: StoreComparison.Side, limits: UntrustedLimits = .standard
     ) {
@@ -24,7 +23,7 @@ package struct CoreDataChanges {
         self.init(store)
     }
 
-    /// Creates a description from a store's description. It shows a reference as `Basket/p3`, or as the number that
+    /// Creates a description from a store's description; it shows a reference as `Basket/p3`, or as the number that
     /// ``CoreDataViews`` have.
     package init(_ store: CoreDataStore, namesReferences: Bool = true) {
         self.store = store
@@ -42,8 +41,7 @@ package struct CoreDataChanges {
         columns[table.name].map { _ in store.title(ofTable: table.name) }
     }
 
-    /// Returns a change with readable names and values, without `Z_PK` and columns that only Core Data uses. Such a
-    /// column is shown if no other one has changed.
+    /// Returns a change with readable names and values; columns that only Core Data uses are left out beside others.
     package func change(_ change: RowChange, in table: ComparedTable) -> RowChange {
         guard let columns = columns[table.name] else { return change }
         let cells = change.cells.compactMap { cell -> RowChange.Cell? in

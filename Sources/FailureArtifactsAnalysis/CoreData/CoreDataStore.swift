@@ -1,8 +1,9 @@
 internal import FailureArtifactsReading
 package import FailureArtifactsSQLite
 
-/// The description of a Core Data store, derived from its tables. The names of entities are exact. The names of
-/// attributes and relationships are known from columns, whose names are in capitals, so they are in lower case here.
+/// The description of a Core Data store, derived from its tables.
+///
+/// Columns have capital names, so the names of attributes and relationships are in lower case here.
 package struct CoreDataStore: Encodable, Equatable {
     package struct Attribute: Encodable, Equatable {
         package var name: String
@@ -28,8 +29,7 @@ package struct CoreDataStore: Encodable, Equatable {
         package var table: String?
         /// The number of objects, without those of subentities; nil if they weren't counted.
         package var rows: Int64?
-        /// The attributes of the table. Entities that inherit from one another share a table. The attributes are
-        /// listed only for the root entity.
+        /// The attributes of the table, only for the root of the entities that share it.
         package var attributes: [Attribute] = []
         package var toOne: [ToOne] = []
     }
@@ -43,7 +43,6 @@ package struct CoreDataStore: Encodable, Equatable {
 
         package struct End: Encodable, Equatable {
             package var entity: String
-            /// The name of the relationship that leads to this end.
             package var name: String
             package var column: String
         }
@@ -108,7 +107,7 @@ extension CoreDataStore {
     private static let maximumEntities = 500
 
     /// Reads the description of a Core Data store, and counts the objects on request, which takes as long as reading
-    /// the entities' tables. Nil if Core Data didn't create the store.
+    /// the entities' tables; nil if Core Data didn't create the store.
     package static func read(
         _ connection: borrowing Connection, counts: Bool = false
     ) throws(SQLiteError) -> CoreDataStore? {
@@ -272,15 +271,16 @@ extension CoreDataStore {
     }
 }
 
-/// Views that show a Core Data store's entities as the application sees them. `Fruit` has one row for each object.
-/// Its columns are `_id`, `_entity` in a hierarchy, the attributes, and the `_id` of each to-one relationship's
-/// object. `Album.assets` has the pairs of a many-to-many relationship.
+/// Views that show a Core Data store's entities as the application sees them.
+///
+/// `Fruit` has one row for each object. Its columns are `_id`, `_entity` in a hierarchy, the attributes, and the `_id`
+/// of each to-one relationship's object. `Album.assets` has the pairs of a many-to-many relationship.
 package struct CoreDataViews {
     /// The names of the views, by the names of the tables that they show in full.
     package private(set) var names: [String: String] = [:]
     private var statements: [(name: String, sql: String)] = []
 
-    /// Creates the statements for the views. An entity with the name of an existing table or view has no view.
+    /// Creates the statements for the views; an entity with the name of an existing table or view has no view.
     package init(_ store: CoreDataStore) {
         var taken = store.objectNames
         let entities = Dictionary(
@@ -319,8 +319,7 @@ package struct CoreDataViews {
         for link in store.links { add(link.name, of: link.table) }
     }
 
-    /// Creates the views, visible only to this connection. A view that SQLite refuses is left out, also from
-    /// ``names``.
+    /// Creates the views, visible only to this connection; a view that SQLite refuses is left out, also from ``names``.
     package mutating func create(
         on connection: borrowing Connection
     ) throws(SQLiteError) -> [String] {
@@ -339,7 +338,7 @@ package struct CoreDataViews {
         return refused
     }
 
-    /// Returns an expression for a column's value. Dates are in ISO 8601, and values that aren't dates stay unchanged.
+    /// Returns an expression for a column's value; dates are in ISO 8601, and values that aren't dates stay unchanged.
     private static func value(of column: CoreDataStore.Column) -> String {
         let value = "e." + quotedIdentifier(column.column)
         return switch column.content {

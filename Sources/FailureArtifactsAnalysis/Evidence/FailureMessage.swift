@@ -6,8 +6,7 @@ internal import Foundation
 internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 
-/// The values in the message of a failed assertion. The messages of XCTest name both operands: `("44") is not equal
-/// to ("49")`. Those of Swift Testing show the value of each expression: `(balance → 44) == 49`.
+/// The values in the message of a failed assertion: `("44") is not equal to ("49")`, or `(balance → 44) == 49`.
 package struct FailureMessage: Sendable {
     struct Value: Hashable, Sendable {
         /// The text without quotes and `Optional(…)`.
@@ -49,7 +48,7 @@ package struct FailureMessage: Sendable {
 
     // MARK: - Errors
 
-    /// True if the message has the text of one of SQLite's errors. A description of a structure that has the text
+    /// True if the message has the text of one of SQLite's errors; a description of a structure that has the text
     /// escapes its quotes.
     func names(_ error: StatementRecord.Failure) -> Bool {
         let error = Self.plain(error.message)
@@ -222,8 +221,7 @@ package struct FailureMessage: Sendable {
 }
 
 extension FailureMessage.Value {
-    /// True if a store's value is the same. A date matches the forms in which Foundation, GRDB and Core Data store
-    /// it.
+    /// True if a store's value is the same; a date matches the forms in which Foundation, GRDB and Core Data store it.
     func matches(_ value: StoredValue) -> Bool {
         switch value.content {
         case .null: return text == "nil"

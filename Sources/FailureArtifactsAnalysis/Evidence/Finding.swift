@@ -90,7 +90,6 @@ package struct Finding: Equatable, Sendable {
     /// The changes that an experiment undid, and the result of the query without them.
     package struct Undone: Equatable, Sendable {
         package var transactions: [Int]
-        /// The rows; empty if all changes of the transactions were undone.
         package var rows: [Row]
         package var result: String
         /// True if it is the value that the assertion expected.
@@ -293,7 +292,7 @@ extension Finding {
         return place.isEmpty ? title : title + ", " + TextWidth.abridged(place, to: 300)
     }
 
-    /// The words before ``line`` where it stands beside a failure. Weak evidence is said to be weak.
+    /// The words before ``line`` where it stands beside a failure; weak evidence is said to be weak.
     package var label: String {
         confidence == .possible ? "Weak hint (possible)" : "Cause (\(confidence.rawValue))"
     }

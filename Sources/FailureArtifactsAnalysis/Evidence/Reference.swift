@@ -15,8 +15,8 @@ struct Reference: Hashable {
             .map { "p.\(quotedIdentifier($0)) = c.\(quotedIdentifier($1))" }.joined(separator: " AND ")
     }
 
-    /// The condition under which the row `c` refers to a row. Without a declaration, 0, -1 and an empty text may
-    /// stand for none.
+    /// The condition under which the row `c` refers to a row; without a declaration, 0, -1 and an empty text may stand
+    /// for none.
     var presence: String {
         columns.map {
             let column = "c." + quotedIdentifier($0)
@@ -73,7 +73,7 @@ struct Reference: Hashable {
         }
     }
 
-    /// Returns the reference that a column's name suggests, such as `transferID` → `transfer.id`. If several tables'
+    /// Returns the reference that a column's name suggests, such as `transferID` → `transfer.id`; if several tables'
     /// names fit, it leads to the longest one.
     private static func suggested(
         by column: TableShape.Column, of table: TableShape, in schema: DatabaseSchema
@@ -139,8 +139,8 @@ extension DatabaseSchema {
     }
 }
 
-/// The tables in which libraries and frameworks keep their own state, such as migrations. Without their rows, a
-/// library would create the application's tables again.
+/// The tables in which libraries and frameworks keep their own state, such as migrations; without their rows, a library
+/// would create the application's tables again.
 package enum LibraryTables {
     private static let names: Set = [
         "_fluent_enums", "android_metadata", "room_master_table", "schema_version", "z_metadata",

@@ -18,10 +18,7 @@ struct Claim {
     let condition: Condition
 
     var expected: FailureMessage.Operand? {
-        switch condition {
-        case .equals(let operand): operand
-        case .differs, .exists, .ordered, .contains, .lacks, .unknown: nil
-        }
+        if case .equals(let operand) = condition { operand } else { nil }
     }
 
     /// True if many queries have the expected value as their result: a small number, a truth value, or no row.

@@ -82,7 +82,15 @@ struct Experiment {
             step.tables.contains { question.reads[folded($0.table.name)] != nil }
                 || step.changes.schema.contains { question.reads[folded($0.name)] != nil }
         }
-        for step in related.prefix(effort.transactions) {
+        // Of older transactions, those that wrote a value that the assertion compared.
+        let compared = question.claim.tested?.telling ?? []
+        let older = compared.isEmpty ? [] : related.dropFirst(effort.transactions)
+        let earlier = older.filter { step in
+            step.tables.filter { question.reads[folded($0.table.name)] != nil }.flatMap(\.rows)
+                .flatMap(\.cells).compactMap(\.new)
+                .contains { new in compared.contains { $0.matches(new) } }
+        }
+        for step in related.prefix(effort.transactions) + earlier.prefix(effort.transactions / 2) {
             guard !budget.isUsedUp else { break }
             var trial = trial(of: step, canAsk ? relaxed : nil, in: scratch)
             // A change of the schema can't be undone, but the states before and after it can be compared.
@@ -290,8 +298,9 @@ final class ScratchStore {
         self.budget = budget
     }
 
-    /// Runs `body` while changes are undone. A column is restored only if it still has the value that the change gave
-    /// it. Otherwise, a later write would be undone as well. Triggers and foreign keys have no effect.
+    /// Runs `body` while changes are undone, without triggers and foreign keys.
+    ///
+    /// A column that has got another value since stays, because that write would be undone as well.
     func undoing<Result>(
         _ changes: [Change], _ body: () throws -> Result
     ) throws -> Result {

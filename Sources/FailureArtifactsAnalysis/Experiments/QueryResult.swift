@@ -9,7 +9,7 @@ struct QueryResult: Equatable {
 
     static let rowLimit = 1000
 
-    /// Runs a query. Nil if the statement writes, has other parameters, or returns too many rows.
+    /// Runs a query; nil if the statement writes, has other parameters, or returns too many rows.
     static func of(
         _ sql: String, _ values: [Value], on connection: borrowing Connection
     ) throws(SQLiteError) -> QueryResult? {
@@ -39,8 +39,7 @@ enum ResultPart: Equatable {
     /// All rows, if it isn't known which of their values the assertion compares.
     case all
 
-    /// Returns the ways in which an operand can be a query's result. A value in a longer text must be in a part that
-    /// the other operand doesn't have.
+    /// Returns the ways in which an operand can be a query's result, and in a longer text, unlike the other operand.
     static func all(
         giving operand: FailureMessage.Operand, in result: QueryResult,
         unlike other: FailureMessage.Operand? = nil
@@ -102,8 +101,11 @@ enum ResultPart: Equatable {
     }
 
     var isEmbedded: Bool {
-        if case .cell(_, let prefix, let suffix) = self { return !prefix.isEmpty || !suffix.isEmpty }
-        return false
+        if case .cell(_, let prefix, let suffix) = self {
+            !prefix.isEmpty || !suffix.isEmpty
+        } else {
+            false
+        }
     }
 
     func gives(_ operand: FailureMessage.Operand, in result: QueryResult) -> Bool {

@@ -1,6 +1,6 @@
-/// Queries that differ from a query in one of the ways in which queries are usually wrong. Negated terms, further
-/// terms, other columns and another order are none of them, because these give an expected result by chance too
-/// often.
+/// Queries that differ from a query in one of the ways in which queries are usually wrong.
+///
+/// Others, such as with negated terms or another order, give an expected result by chance too often.
 struct QueryVariants {
     struct Variant {
         let sql: String

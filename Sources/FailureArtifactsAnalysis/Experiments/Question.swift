@@ -76,7 +76,7 @@ struct Question {
         parts.contains { $0.texts(of: first) != $0.texts(of: second) }
     }
 
-    /// Asks the question, or a variant with the same parameters. Nil if the query fails or is too expensive.
+    /// Asks the question, or a variant with the same parameters; nil if the query fails or is too expensive.
     func ask(_ connection: borrowing Connection, _ sql: String? = nil) -> QueryResult? {
         (try? QueryResult.of(sql ?? record.sql, values, on: connection)) ?? nil
     }
@@ -100,9 +100,9 @@ struct Question {
         let distance: Int?
     }
 
-    /// Finds the questions of a failure, the likeliest one first. There are two if both operands of the assertion may
-    /// be results of queries. Without a query that has one of the operands as its result, these are the queries
-    /// nearest to the assertion. Empty without a query.
+    /// Finds the questions of a failure, the likeliest one first; two if both operands may be results of queries.
+    ///
+    /// Without a query that has one of the operands as its result, these are the queries nearest to the assertion.
     static func all(of failure: FailureEvidence, budget: StepBudget) -> [Question] {
         let candidates = candidates(of: failure, budget)
         let claims = Claim.all(in: failure.message)
@@ -261,8 +261,7 @@ struct Question {
 }
 
 extension ResultPart {
-    /// Returns the part that an assertion compares if the message has only the expected value; nil if that is
-    /// uncertain. It is the only value of the result, or the only column for a list.
+    /// Returns the only value of a result, or the only column for a list; nil if it is uncertain what is compared.
     fileprivate static func likely(for claim: Claim, in result: QueryResult) -> ResultPart? {
         guard claim.tested == nil, let expected = claim.expected, result.columns.count == 1 else {
             return nil
@@ -334,7 +333,7 @@ package struct QuestionDocument: JSONDocument, Sendable {
 }
 
 extension Question {
-    /// Asks the question in all states of the history. Empty if a state can't be read.
+    /// Asks the question in all states of the history; empty if a state can't be read.
     func periods() -> [QuestionDocument.Period] {
         (try? states()) ?? []
     }

@@ -65,8 +65,7 @@ enum BrokenReference: FindingRule {
         let isParentRemoved: Bool
         var rows: [Finding.Row] = []
         var parents: [Finding.Row] = []
-        /// True if a row has a text of the removed row in a column of the same name. Such a row, as of a receipt, is
-        /// there to outlive the other one.
+        /// True if a row copied a text of the removed one, as a receipt does, and so is there to outlive it.
         var isCopy = false
     }
 

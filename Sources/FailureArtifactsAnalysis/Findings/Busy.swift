@@ -2,7 +2,7 @@ internal import FailureArtifactsReading
 internal import FailureArtifactsBundle
 internal import FailureArtifactsSQLite
 
-/// A statement that waited in vain for another connection's lock. Where the log lacks the error, the message has it.
+/// A statement that waited in vain for another connection's lock; where the log lacks the error, the message has it.
 enum Busy: FindingRule {
     static let code = Finding.Code.busy
 

@@ -2,8 +2,7 @@ internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 
-/// The first transaction that a passing run of the same test did differently. If the transactions of a run are
-/// unknown, or the runs began with different rows, the stores are compared.
+/// The first transaction that a passing run of the same test did differently, or else the rows that differ.
 struct DifferenceFromPass: FindingRule {
     static let code = Finding.Code.differenceFromPass
     private static let maximumRows = 20

@@ -46,7 +46,7 @@ package struct Explanation: JSONDocument {
         package let file: String?
         package let line: Int?
 
-        /// The place as text; nil if the file is unknown. It isn't part of the JSON form.
+        /// The place as text, not part of the JSON form; nil if the file is unknown.
         package let place: String?
 
         private enum CodingKeys: String, CodingKey {

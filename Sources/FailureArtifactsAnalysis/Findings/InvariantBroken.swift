@@ -84,8 +84,7 @@ enum InvariantBroken: FindingRule {
             ? "" : ": " + rows.joined(separator: "; ") + (evidence.count > rows.count ? "; …" : "")
     }
 
-    /// Returns the rows of a table that the query names by their key; empty if its rows are others. Several tables
-    /// may have a key with the same name. The rows are those of the table that has most of the columns.
+    /// Returns the rows that the query names by their key, of the table with most of the columns; empty without one.
     private static func keyedRows(
         _ evidence: InvariantEvidence, in store: Timeline
     ) -> [Finding.Row] {

@@ -7,9 +7,7 @@ enum Outlier: FindingRule {
 
     /// The maximum number of rows of a table that is searched; in larger ones, single values say little.
     private static let rowLimit = 2000
-    /// The minimum number of other rows.
     private static let leastOthers = 4
-    /// The factor by which a number differs from all others.
     private static let factor = 50.0
 
     static func findings(in store: Timeline, of failure: FailureEvidence) throws -> [Finding] {

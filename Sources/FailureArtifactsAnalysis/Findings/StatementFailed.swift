@@ -2,7 +2,7 @@ internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 
-/// A statement that failed with an error of SQLite. ``Busy`` finds those that found the store locked.
+/// A statement that failed with an error of SQLite; ``Busy`` finds those that found the store locked.
 enum StatementFailed: FindingRule {
     static let code = Finding.Code.statementFailed
 
@@ -58,8 +58,7 @@ enum StatementFailed: FindingRule {
             + others.map { try finding($0.error, $0.statement, .none, in: store, failure) }
     }
 
-    /// Returns the finding for an error that only the message names. Code that isn't in the test's image may have run
-    /// the statement, or SQLite didn't compile it.
+    /// Returns the finding for an error that only the message names, because other code ran the statement, for example.
     private static func unlogged(
         _ quoted: Timeline.Statement?, in store: Timeline, _ failure: FailureEvidence
     ) throws -> Finding? {

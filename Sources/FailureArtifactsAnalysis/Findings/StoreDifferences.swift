@@ -61,7 +61,7 @@ struct StoreDifferences {
         changes.contains { $0.finding.change == .deleted && $0.key == row.key }
     }
 
-    /// The maximum number of differing rows of a table in a comparison of two states. The rows of a table with
+    /// The maximum number of differing rows of a table in a comparison of two states; the rows of a table with
     /// generated keys all differ.
     private static let stateRowLimit: Int64 = 5000
 

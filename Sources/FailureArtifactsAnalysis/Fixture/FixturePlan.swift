@@ -50,8 +50,8 @@ package struct FixturePlan {
     /// The queries that may tell, the best one first.
     private var queries: [String]
 
-    /// Finds the transaction that broke the store with a name, or else the store of the best finding. The plan is nil
-    /// if none of the findings with the highest confidence names a transaction of the store that had an effect.
+    /// Finds the transaction that broke the store with a name, or else the store of the best finding; nil if none of
+    /// the findings with the highest confidence names one that had an effect.
     package init?(_ evidence: FailureEvidence, _ explanation: Explanation, store name: String?) {
         let findings = explanation.findings.filter { name == nil || $0.store == name }
         for finding in findings
@@ -113,7 +113,7 @@ package struct FixturePlan {
         }
     }
 
-    /// Leaves out the rows of the state before the transaction that the transaction has nothing to do with. False if
+    /// Leaves out the rows of the state before the transaction that the transaction has nothing to do with; false if
     /// all rows stay, because the store is damaged, or nothing is known about the rows that matter.
     package func slice(
         _ before: String, after: String, limits: UntrustedLimits
@@ -260,7 +260,7 @@ private struct FixtureSlice {
     }
 
     /// Returns the rows without which the query returns no row once the transaction has run again: a statement can read
-    /// rows that it doesn't change. Nil if the query returns none anyway.
+    /// rows that it doesn't change; nil if the query returns none anyway.
     private func needed(
         among rows: ReducibleRows, beside wanted: [Int], in path: String, foreignKeys: Bool
     ) -> [Int]? {

@@ -1,8 +1,9 @@
 internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 
-/// The rows that a reduction can remove from a store, with the references between them. Rows are numbered from 0. A
-/// set of rows is an array with one Boolean value for each row.
+/// The rows that a reduction can remove from a store, numbered from 0, with the references between them.
+///
+/// A set of rows is an array with one Boolean value for each row.
 struct ReducibleRows {
     struct Table {
         let shape: TableShape
@@ -196,8 +197,8 @@ enum FullTextTables {
         }
     }
 
-    /// Builds the indexes again from their texts, without traces of texts that were removed. False if an index was
-    /// left as it was, because its texts aren't stored or can't be read.
+    /// Builds the indexes again from their texts, without traces of texts that were removed; false if an index was left
+    /// as it was, because its texts aren't stored or can't be read.
     @discardableResult
     static func rebuild(in connection: borrowing Connection) throws(SQLiteError) -> Bool {
         var isWhole = true

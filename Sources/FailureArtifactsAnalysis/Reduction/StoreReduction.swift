@@ -8,7 +8,7 @@ internal import FailureArtifactsSystem
 /// Each candidate is a copy of the smallest store so far with one change, and satisfies the constraints that the store
 /// satisfies: rows that are referred to stay, and SQLite enforces the other constraints.
 package final class StoreReduction {
-    /// Returns true if the check holds for the store at a path. It may change the store.
+    /// Returns true if the check holds for the store at a path; it may change the store.
     package typealias Check = (_ path: String) throws -> Bool
 
     package struct Options {
@@ -53,7 +53,7 @@ package final class StoreReduction {
     private var copies = 0
     private let original: String
 
-    /// Creates a reduction of a stand-alone database that nothing else uses, and that stays unchanged. The time limit
+    /// Creates a reduction of a stand-alone database that nothing else uses, and that stays unchanged; the time limit
     /// applies to the whole reduction, without commands.
     package init(
         of path: String, scratch: String, limits: UntrustedLimits, options: Options = Options(),
@@ -80,7 +80,7 @@ package final class StoreReduction {
         return count
     }
 
-    /// Reduces the store, for which the check must hold. ``best`` is the smallest store.
+    /// Reduces the store, for which the check must hold; ``best`` is the smallest store.
     package func run() throws -> End {
         var end = End.complete
         do {
@@ -256,12 +256,14 @@ package final class StoreReduction {
     }
 }
 
-/// Returns a small part of a list that is still enough, as all items together are. It finds one needed item after the
-/// other: the last item of the shortest prefix that is enough together with the needed items. With k needed items among
-/// n, the predicate is called about k · (1 + log₂ n) times. If adding items never makes a sufficient part insufficient,
-/// none of the returned items can be left out. The algorithm is a simpler relative of delta debugging (Zeller and
-/// Hildebrandt, 2002) and of QuickXplain (Junker, 2004). Of several sufficient parts, one with early items is found.
-/// The items of the last call that returned true include those of all later calls, in no particular order.
+/// Returns a small part of a list that is still enough, as all items together are.
+///
+/// It finds one needed item after the other: the last item of the shortest prefix that is enough together with the
+/// needed items. With k needed items among n, the predicate is called about k · (1 + log₂ n) times. If adding items
+/// never makes a sufficient part insufficient, none of the returned items can be left out. The algorithm is a simpler
+/// relative of delta debugging (Zeller and Hildebrandt, 2002) and of QuickXplain (Junker, 2004). Of several sufficient
+/// parts, one with early items is found. The items of the last call that returned true include those of all later
+/// calls, in no particular order.
 func minimized<Item>(_ items: [Item], by isEnough: ([Item]) throws -> Bool) rethrows -> [Item] {
     var needed: [Item] = []
     var rest = items[...]
@@ -289,7 +291,7 @@ package struct QueryCheck {
         budget = TimeBudget(limits)
     }
 
-    /// Returns true if the query returns a row in a store that nothing else uses. It throws a ``CommandError`` if it
+    /// Returns true if the query returns a row in a store that nothing else uses; it throws a ``CommandError`` if it
     /// isn't a query.
     package func holds(for path: String) throws -> Bool {
         let connection = try Connection.untrusted(path, limits: budget.remaining())

@@ -2,7 +2,7 @@ package import FailureArtifactsBundle
 package import FailureArtifactsReading
 internal import FailureArtifactsSystem
 
-/// The part of a bundle that is needed for results and for the overview of a page. It is small, because there may be
+/// The part of a bundle that is needed for results and for the overview of a page; it is small, because there may be
 /// thousands.
 package struct ReportedBundle: Sendable {
     private static let failureLimit = 20
@@ -80,8 +80,8 @@ package struct ReportedBundle: Sendable {
         names.lazy.compactMap { variables[$0] }.first
     }
 
-    /// Returns the displayed name of the part of the run that the bundle comes from. If the bundles come from several
-    /// places, the places distinguish the parts, because the jobs of a matrix usually share one name.
+    /// Returns the displayed name of the part of the run: the place if there are several, because the jobs of a matrix
+    /// usually share one name.
     package func shard(areSeveral: Bool) -> String {
         let job = variable(
             "BUILDKITE_PARALLEL_JOB", "CIRCLE_NODE_INDEX", "GITHUB_JOB", "CI_JOB_NAME", "CI_JOB_ID",
@@ -146,8 +146,7 @@ package struct BundleCause: Sendable {
     package var finding: Finding? { failures[0].finding }
     package var bundles: [ReportedBundle] { failures.flatMap(\.bundles) }
 
-    /// Groups bundles by cause: crashes and hangs first, and then the causes with the best findings. Causes of equal
-    /// rank are in the order of their first bundles.
+    /// Groups bundles by cause: crashes and hangs first, and then the causes with the best findings.
     package static func causes(of bundles: [ReportedBundle]) -> [BundleCause] {
         let causes = ReportedFailure.all(of: bundles).grouped { failure in
             CauseReason(
@@ -165,8 +164,7 @@ package struct CauseReason {
     package let heading: String
 
     /// Takes the line that a finding blames, or else the line and message of the assertion, in which numbers may
-    /// differ. It is nil if too little is known to compare the failure with others. A finding that is only possible
-    /// isn't a reason.
+    /// differ; nil if too little is known to compare the failure with others.
     package init?(_ finding: Finding?, place: String?, message: String) {
         func withoutNumbers(_ text: String) -> String { text.replacing(/[0-9]+/, with: "#") }
         if let finding, finding.confidence > .possible {

@@ -1,11 +1,11 @@
 internal import FailureArtifactsBundle
 internal import FailureArtifactsSystem
 
-/// A test with all its runs. A test may be repeated.
+/// A test with all its runs; a test may be repeated.
 package struct TestResult: Sendable {
     package struct Run: Sendable {
         package var attempt: TestAttempt
-        /// The bundles. A parameterised test has one for each argument that failed.
+        /// The bundles; a parameterised test has one for each argument that failed.
         package var bundles: [ReportedBundle] = []
 
         /// True if the run crashed, hung or was told to stop.
@@ -54,8 +54,7 @@ package struct TestResults: Sendable {
     /// The indices of the tests, by identity without the module.
     private var places: [TestIdentity: [Int]] = [:]
 
-    /// Combines the attempts from logs and event streams, in order, with the bundles of failed tests. SwiftPM's
-    /// report on tests that ran in parallel is used only for tests without other attempts.
+    /// Combines attempts, in order, with the bundles of failed tests; `report` tells only about tests without others.
     package init(
         attempts: [TestAttempt], report: [TestAttempt] = [], bundles: [ReportedBundle]
     ) {
@@ -89,8 +88,7 @@ package struct TestResults: Sendable {
 }
 
 extension TestResult {
-    /// Assigns a bundle to a failed run that has no bundle for the same arguments yet. Prefers a run with the same
-    /// message over the first run.
+    /// Assigns a bundle to a failed run without one for its arguments, preferably one with the same message.
     fileprivate mutating func add(_ bundle: ReportedBundle) {
         let arguments = bundle.arguments
         let free = runs.indices.filter { index in
@@ -155,7 +153,7 @@ package struct TestAttempt: Equatable, Sendable {
     }
 
     package static let failureLimit = 100
-    /// The maximum size of a message, in bytes of UTF-8. It bounds memory when a test prints without end.
+    /// The maximum size of a message, in bytes of UTF-8; it bounds memory when a test prints without end.
     package static let messageLimit = 16 << 10
 
     package var test: TestIdentity
@@ -207,7 +205,7 @@ package struct TestIdentity: Hashable, Sendable {
 
     package var isWholeSuite: Bool { name == Self.wholeSuite }
 
-    /// True if both are the same test. Unknown modules match any module.
+    /// True if both are the same test; unknown modules match any module.
     package func isSame(as other: TestIdentity) -> Bool {
         framework == other.framework && suite == other.suite && name == other.name
             && (module == nil || other.module == nil || module == other.module)

@@ -3,8 +3,7 @@ internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 package enum FailureText {
-    /// Removes text that says nothing beside the values of an assertion, such as `XCTAssertEqual failed: `. The name
-    /// of an assertion remains if its values don't tell what it expected.
+    /// Removes text that says nothing beside the values of an assertion, such as `XCTAssertEqual failed: `.
     package static func essence(of message: String) -> String {
         let caught = "failed: caught error: "
         if message.hasPrefix(caught) { return String(message.dropFirst("failed: ".count)) }
@@ -17,9 +16,10 @@ package enum FailureText {
         return String(text[start.lowerBound...].dropFirst(" failed: ".count))
     }
 
-    /// Returns a failure on one line, whose start tells most. The outcome isn't repeated. An example is `Index out of
-    /// range, Cart.swift:42`. If several tests were running in a process that crashed, the line begins with the one
-    /// that crashed, or with their number.
+    /// Returns a failure on one line without its outcome, such as `Index out of range, Cart.swift:42`.
+    ///
+    /// If several tests were running in a process that crashed, the line begins with the one that crashed, or with
+    /// their number.
     package static func headline(of failure: BundleMetadata.Failure?) -> String {
         guard let failure else { return "" }
         guard failure.kind == .termination else {
@@ -67,8 +67,8 @@ package enum FailureText {
         return line
     }
 
-    /// Returns text such as `Tests/ShopTests.swift:42`, or `Cart.swift:42 in module Shop`; nil if the file is
-    /// unknown. A crash tells the module and the file's name. That isn't a path to open.
+    /// Returns text such as `Tests/ShopTests.swift:42`; of a crash, which tells no path, `Cart.swift:42 in module
+    /// Shop`.
     package static func place(of failure: BundleMetadata.Failure, in root: PackageRoot) -> String? {
         guard let file = failure.sourceFile else { return nil }
         func text(_ file: String) -> String { failure.line.map { "\(file):\($0)" } ?? file }
@@ -82,7 +82,7 @@ package enum FailureText {
     }
 }
 
-/// The root directory of the package that a test belongs to. Paths below it are shown relative to it.
+/// The root directory of the package that a test belongs to; paths below it are shown relative to it.
 package struct PackageRoot: Sendable {
     /// The path, with a slash at its end; nil if it is unknown.
     private let path: String?
@@ -164,7 +164,7 @@ extension BundleMetadata.Store {
                 ? "" : isBeforeRollback ? ", before a rollback" : ", in an open transaction")
     }
 
-    /// The description of the connection whose view the copy shows. It is certain to be the test's connection only if
+    /// The description of the connection whose view the copy shows; it is certain to be the test's connection only if
     /// the store is the test's own.
     package var connection: String {
         shared == true || openedBy != nil ? "its connection" : "the test's connection"

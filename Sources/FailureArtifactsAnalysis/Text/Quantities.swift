@@ -3,7 +3,7 @@ package enum DurationText {
     private static let limit = 366.0 * 86_400
 
     /// Parses durations such as `90`, `90s`, `10m`, `1h30m` and `1.5h`: larger units come first, and a number without a
-    /// unit is in seconds. Nil for other text.
+    /// unit is in seconds; nil for other text.
     package static func seconds(_ text: String) -> Double? {
         if let seconds = number(text[...]) { return checked(seconds) }
         var rest = text[...]
@@ -17,8 +17,7 @@ package enum DurationText {
         return rest.isEmpty ? checked(total) : nil
     }
 
-    /// Parses ages such as `90m`, `12h`, `3d` and `1.5d`. The unit is required, because `90` alone would be ambiguous.
-    /// Nil for other text.
+    /// Parses ages such as `90m`, `12h`, `3d` and `1.5d`; nil for other text, such as an ambiguous `90`.
     package static func age(_ text: String) -> Double? {
         if text.hasSuffix("d") { return seconds(text.dropLast() + "h").map { $0 * 24 } }
         return text.last?.isLetter == true ? seconds(text) : nil
@@ -37,7 +36,7 @@ package enum DurationText {
         return text
     }
 
-    /// Returns a short duration such as `850 µs`, `4 ms` or `1.25 s`. Nil for a negative duration and for more than
+    /// Returns a short duration such as `850 µs`, `4 ms` or `1.25 s`; nil for a negative duration and for more than
     /// eleven days, which only damaged data has.
     package static func short(_ seconds: Double) -> String? {
         guard (0..<1e6).contains(seconds) else { return nil }
@@ -53,7 +52,7 @@ package enum DurationText {
         seconds > 0 && seconds <= limit ? seconds : nil
     }
 
-    /// Parses digits with at most one decimal point. Other formats that `Double` accepts are rejected.
+    /// Parses digits with at most one decimal point; other formats that `Double` accepts are rejected.
     private static func number(_ text: Substring) -> Double? {
         let parts = text.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy { (0x30...0x39).contains($0) } })
@@ -66,7 +65,7 @@ package enum DurationText {
 
 /// Formats numbers with units.
 package enum Counted {
-    /// Returns text such as `512 B`, `16 KB` or `1.5 MB`. Units are multiples of 1,024, as in `ls -h`.
+    /// Returns text such as `512 B`, `16 KB` or `1.5 MB`; units are multiples of 1,024, as in `ls -h`.
     package static func bytes(_ count: UInt64) -> String {
         let units = ["B", "KB", "MB", "GB", "TB", "PB", "EB"]
         var value = Double(count)
@@ -118,8 +117,7 @@ package enum MetadataTime {
         return time.dropLast().replacing("T", with: " ") + " UTC"
     }
 
-    /// Returns the microseconds since 1970 of a time such as `2026-11-21T07:08:09.123456Z`; nil for other formats.
-    /// There may be any number of decimals.
+    /// Returns the microseconds since 1970 of a time with any number of decimals; nil for other formats.
     package static func microseconds(of text: String) -> Int64? {
         let bytes = Array(text.utf8)
         guard bytes.count >= 20, bytes.count <= 40, bytes.last == 0x5A,

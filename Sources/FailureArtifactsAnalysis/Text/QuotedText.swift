@@ -26,8 +26,7 @@ package enum JSONText {
         return printable(String(decoding: try encoder.encode(value), as: UTF8.self))
     }
 
-    /// Returns JSON with escapes for the characters that a terminal or a CI service would interpret. They occur only
-    /// in strings, so the values stay the same.
+    /// Returns JSON with escapes for characters of strings that a terminal or a CI service would interpret.
     private static func printable(_ json: String) -> String {
         guard json.utf8.contains(where: { $0 >= 0x7F }) else {
             return HostCommand.disarmed(json, escape: escape)
@@ -52,7 +51,7 @@ package enum JSONText {
         Data(bytes).base64EncodedString()
     }
 
-    /// Returns a number. JSON has no infinity, but parsers read a number that is too large as infinity.
+    /// Returns a number; JSON has no infinity, but parsers read a number that is too large as infinity.
     package static func number(_ number: Double) -> String {
         number.isFinite ? number.description : (number < 0 ? "-1e999" : "1e999")
     }
@@ -128,7 +127,7 @@ package enum URLText {
 }
 
 package enum Spelling {
-    /// Returns the name with the smallest edit distance, if it is close. Nil if none is close.
+    /// Returns the name with the smallest edit distance, if it is close; nil if none is close.
     package static func nearest(to name: String, among names: [String]) -> String? {
         let word = folded(name).unicodeScalars.prefix(64)
         // One letter more or less makes another word of a short one. Another letter counts twice.
@@ -144,8 +143,8 @@ package enum Spelling {
         nearest(to: name, among: names).map { "; the nearest name is '\($0)'" } ?? ""
     }
 
-    /// Returns sentences with the nearest name and the existing columns, for SQLite's message about a missing table
-    /// or column. Empty if no name is near and the statement names no table.
+    /// Returns sentences with the nearest name and the existing columns, for SQLite's message about a missing table or
+    /// column; empty if no name is near and the statement names no table.
     package static func hint(for error: SQLiteError, in sql: String, ofStore path: String) -> String {
         guard error.isMissingName, let connection = try? Connection.untrusted(path),
             let schema = try? DatabaseSchema("main", of: connection)
@@ -154,7 +153,7 @@ package enum Spelling {
             let objects = schema.objects.filter { $0.type == "table" || $0.type == "view" }
             return hint(for: error, among: objects.map(\.name))
         }
-        let words = Set(SQLText(sql).words)
+        let words = Set(folded(sql).split { !$0.isLetter && !$0.isNumber && $0 != "_" }.map(String.init))
         let all = schema.tables.values.sorted { $0.name < $1.name }
         let tables = all.filter { !$0.columns.isEmpty && words.contains(folded($0.name)) }
         let lists = tables.prefix(3).map { table in

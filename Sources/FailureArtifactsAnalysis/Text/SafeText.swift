@@ -1,7 +1,7 @@
-/// Escapes text from a bundle for a terminal. Recorded text may contain control sequences, by accident or not, and a
+/// Escapes text from a bundle for a terminal; recorded text may contain control sequences, by accident or not, and a
 /// terminal would interpret them.
 package enum SafeText {
-    /// Returns `text` on one line. Line endings and tabs become a space; other control characters become `\u{…}`.
+    /// Returns `text` on one line; line endings and tabs become a space; other control characters become `\u{…}`.
     package static func line(_ text: String) -> String {
         escaped(text) { scalar, result in
             guard scalar == "\n" || scalar == "\r" || scalar == "\t" else { return nil }
@@ -9,14 +9,14 @@ package enum SafeText {
         }
     }
 
-    /// Returns the lines of `text`. Control characters become `\u{…}`, and a tab becomes two spaces.
+    /// Returns the lines of `text`; control characters become `\u{…}`, and a tab becomes two spaces.
     package static func lines(_ text: String) -> [String] {
         text.split(omittingEmptySubsequences: false) { $0.isNewline }.map { line in
             escaped(String(line)) { scalar, _ in scalar == "\t" ? "  " : nil }
         }
     }
 
-    /// Returns `text` as a table cell without loss. A line ending becomes `\n`.
+    /// Returns `text` as a table cell without loss; a line ending becomes `\n`.
     package static func cell(_ text: String) -> String {
         escaped(text) { scalar, _ in
             switch scalar {
@@ -45,7 +45,6 @@ package enum SafeText {
         return result
     }
 
-    /// Returns the displayed form of a character that must not be printed: `\u{…}`.
     package static func escape(_ scalar: Unicode.Scalar) -> String {
         "\\u{" + String(scalar.value, radix: 16) + "}"
     }
@@ -131,7 +130,7 @@ package enum TextWidth {
 /// - TeamCity looks for `##teamcity[` anywhere in a line.
 package enum HostCommand {
     /// Returns text without commands: the second character of `::` and the last `#` before a name are escaped, by
-    /// default as control characters are. Calling the function again changes nothing.
+    /// default as control characters are.
     package static func disarmed(
         _ text: String, escape: (Unicode.Scalar) -> String = SafeText.escape
     ) -> String {

@@ -4,8 +4,7 @@ internal import FailureArtifactsSQLite
 
 /// Values of a store as readable text.
 package enum StoredText {
-    /// Decodes UTF-8. Nil if the bytes are not UTF-8. If they are cut, they may end inside a character, which is
-    /// removed.
+    /// Decodes UTF-8, if cut without an incomplete character at the end; nil if the bytes are not UTF-8.
     package static func valid(_ bytes: [UInt8], isCut: Bool) -> String? {
         var bytes = bytes
         if isCut {
@@ -28,8 +27,7 @@ package enum StoredText {
         return shortened(value, Array(literal), from: 0, width: width)
     }
 
-    /// Returns two different values as text. Values that are too long start shortly before the first difference. To
-    /// show the last one, too, they may take up to four times the width.
+    /// Returns two different values as text, which show the differences also if it takes up to four times the width.
     package static func text(of old: StoredValue, _ new: StoredValue, width: Int) -> (
         old: String, new: String
     ) {

@@ -1,15 +1,13 @@
 package import FailureArtifactsBundle
 package import FailureArtifactsReading
 
-/// The beginning and the end of a text that is too long for a screen. The values that an assertion compared are often
-/// at the end of its message.
+/// The beginning and the end of a long text: an assertion often has its values at the end.
 package struct TextExcerpt: Equatable, Sendable {
     /// The number of columns after which a line counts as two rows.
     private static let columns = 80
 
     /// The text up to the part that is left out; an ellipsis stands for the rest of its last line.
     package let start: String
-    /// The text after the part that is left out.
     package let end: String
     /// The size of the part that is left out, in bytes of UTF-8.
     package let omittedBytes: Int
@@ -71,7 +69,7 @@ package struct TextTail: Equatable, Encodable, Sendable {
     package let lines: [String]
     package let earlierLines: Int
 
-    /// Takes the last lines of a text, up to a size of all together, to which a longer last line is cut. Nil if the
+    /// Takes the last lines of a text, up to a size of all together, to which a longer last line is cut; nil if the
     /// content is empty, or is no text in UTF-8.
     package init?(
         of content: [UInt8], lines count: Int, maximumBytes: Int = .max, maximumLength: Int = 200

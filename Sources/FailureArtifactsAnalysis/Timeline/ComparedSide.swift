@@ -37,8 +37,7 @@ package enum ComparedSource {
     }
 
     package var isBundle: Bool {
-        if case .bundle = self { return true }
-        return false
+        if case .bundle = self { true } else { false }
     }
 
     /// Returns the name of the store that corresponds to a store of another source; nil if no store does.
@@ -74,8 +73,8 @@ extension StoreChoice {
         return choices.first { $0.isCommitted && $0.entry == entry }
     }
 
-    /// Returns the store at the last snapshot that the test asked for, if this is the store at the failure. Nil if
-    /// the test asked for none before it failed or ended.
+    /// Returns the store at the last snapshot that the test asked for, if this is the store at the failure; nil if the
+    /// test asked for none before it failed or ended.
     package func snapshot(
         in metadata: BundleMetadata
     ) -> (snapshot: BundleMetadata.Snapshot, choice: StoreChoice)? {
@@ -135,9 +134,8 @@ extension BundleReader {
 
 /// The pairing of the stores of two runs by their names.
 package enum StoreCounterpart {
-    /// Returns the name of the store of another run that corresponds to a store. Stores have the same name in each
-    /// run, or names that differ only in UUIDs and numbers, such as the identifier of the process. Such a store needs
-    /// to be the only one with a name of that form in both runs. Nil if no store corresponds.
+    /// Returns the name of the corresponding store of another run: the same, or the only one that differs only in UUIDs
+    /// and numbers, such as the identifier of the process; nil without one.
     package static func name(of name: String, among own: [String], in others: [String]) -> String? {
         if others.contains(name) { return name }
         let digit = "[0-9A-Fa-f]"

@@ -45,8 +45,7 @@ package final class FailureEvidence {
     package var packageRoot: PackageRoot { PackageRoot(metadata) }
 }
 
-/// The limits of the work that findings may take. They are numbers and no times, so that the same bundle gives the
-/// same findings on every machine.
+/// The limits of the work that findings may take: no times, so that results are the same on every machine.
 package struct Effort: Sendable {
     /// The maximum number of transactions of a history that are read, the last ones.
     var history: Int
@@ -71,8 +70,7 @@ struct InvariantEvidence {
     private(set) var rows: [[StoredValue]] = []
     /// The number of all rows that the query returns at the failure, up to ``countLimit``.
     private(set) var count = 0
-    /// The states of the history in which the invariant is broken, from the one before the first transaction. It is
-    /// empty if there is no history or if the query needs too many steps.
+    /// The states in which the invariant is broken, from the first one; empty if they are unknown.
     private(set) var history: [Bool] = []
 
     /// The number of rows after which a query is ended.

@@ -1,8 +1,8 @@
 internal import FailureArtifactsBundle
 internal import FailureArtifactsSQLite
 
-/// A transaction of one connection, as the statements of a log tell. A writing statement outside of a transaction is
-/// a transaction of its own.
+/// A transaction of one connection, as the statements of a log tell; a writing statement outside of a transaction is a
+/// transaction of its own.
 struct LoggedTransaction {
     enum End {
         /// The log ends before the transaction does.
@@ -219,9 +219,10 @@ extension Timeline.Statement {
 // MARK: - Transactions of the history
 
 extension [LoggedTransaction] {
-    /// Finds the transactions of a history. A history that was recorded page by page tells which statement ended a
-    /// transaction. With a history from a WAL, the transactions are compared from the last one on. If one doesn't
-    /// fit, for example because another process has written, nothing is certain. None if they are uncertain.
+    /// Finds the transactions of a history; none if they are uncertain.
+    ///
+    /// One that was recorded page by page tells which statement ended a transaction. With one from a WAL, the
+    /// transactions are compared from the last one on, until one doesn't fit: another process may have written.
     func statements(
         of steps: [Timeline.Step], in log: [Timeline.Statement], linked: Set<String> = []
     ) -> [[Int]] {
@@ -268,8 +269,9 @@ extension [LoggedTransaction] {
 
 extension LoggedTransaction {
     /// True if the connection's previous transaction directly precedes it in the history, false if another connection
-    /// committed in between; nil if unknown. Seeing for the first time that others have committed adds 1 to the data
-    /// version, as an own commit does.
+    /// committed in between; nil if unknown.
+    ///
+    /// Seeing for the first time that others have committed adds 1 to the data version, as an own commit does.
     fileprivate var followsOwn: Bool? { growth.flatMap { $0 == 1 ? true : $0 > 2 ? false : nil } }
 
     /// True unless it may have written no page, as an `UPDATE` to the same values.
@@ -308,7 +310,7 @@ extension LoggedTransaction {
 
 extension [LoggedTransaction] {
     /// Returns the statements whose changes only a store's copy has: those of a transaction that was open at the
-    /// failure, or that was rolled back before, also by a close. Empty if they are uncertain.
+    /// failure, or that was rolled back before, also by a close; empty if they are uncertain.
     func uncommittedStatements(
         beforeRollback isBeforeRollback: Bool, in log: [Timeline.Statement]
     ) -> [Int] {

@@ -8,16 +8,13 @@ internal import FailureArtifactsSystem
 extension Timeline {
     struct ChangedRows {
         let step: Step
-        /// The rows, with the columns that matter; no columns for all.
         let rows: [Finding.Row]
     }
 
     static let maximumCandidates = 5
-    /// The maximum number of rows of a transaction that are watched while it runs again.
     private static let watchedRows = 20
 
-    /// Returns the statements that wrote rows. If it is unknown which one wrote a row, they are those that can have
-    /// done so.
+    /// Returns the statements that wrote rows, or that can have done so.
     func writers(of changes: [ChangedRows], _ budget: StepBudget) -> [[StatementRecord]] {
         var found = changes.map { Self.candidates(for: $0.rows, in: $0.step) }
         let doubtful = changes.indices.filter { found[$0].count > 1 }
@@ -33,7 +30,6 @@ extension Timeline {
         return found.map(Self.distinct)
     }
 
-    /// True if the log shows that foreign keys were enforced.
     var hasForeignKeys: Bool {
         let last = statements.last {
             $0.outline.words.starts(with: ["pragma", "foreign_keys"]) && $0.outline.words.count > 3
@@ -81,11 +77,10 @@ final class Rerun {
         budget.limit(connection)
     }
 
-    /// The last statements that changed the columns of a row, as indices.
+    /// The indices of the last statements that changed columns.
     private typealias Writers = [String: Int]
 
-    /// Returns the statements after which the rows differ, without those whose changes a later one replaced. Empty if
-    /// a row isn't changed.
+    /// Returns the last statements after which the rows differ; empty if a row isn't changed.
     func writers(of rows: [Finding.Row]) throws -> [Timeline.Statement] {
         try connection.execute("BEGIN")
         defer { try? connection.execute("ROLLBACK") }
@@ -115,7 +110,14 @@ final class Rerun {
         let tables = Set(rows.map { folded($0.table) })
         found.formUnion(
             unknown.filter { statements[$0].outline.table.map(tables.contains) ?? true })
-        return found.sorted().map { statements[$0] }
+        return found.sorted().map { index in
+            let statement = statements[index]
+            // A table that gets the name of another one has had its rows before.
+            let earlier = statements[..<index].last {
+                $0.hasChangedRows && $0.outline.table == statement.outline.table
+            }
+            return statement.outline.alters ? earlier ?? statement : statement
+        }
     }
 
     private static func writers(
@@ -127,8 +129,7 @@ final class Rerun {
         return new.reduce(into: last) { if old[$1.key] != $1.value { $0[$1.key] = index } }
     }
 
-    /// Runs the statements, and returns true if a query returns a row then. Throws an error if a statement can't run,
-    /// for example because its values are unknown.
+    /// Runs the statements, and returns true if a query returns a row then; throws if a statement can't run.
     func givesRow(to query: String) throws(SQLiteError) -> Bool {
         try connection.execute("BEGIN; PRAGMA defer_foreign_keys = ON")
         for statement in statements where statement.record.error == nil { try run(statement) }
@@ -136,8 +137,7 @@ final class Rerun {
         return found.isReadOnly ? try found.step() : false
     }
 
-    /// Returns the key of the row because of which a statement broke a constraint: the one that it replaces if it
-    /// may. Nil if the statement replaces no row or several ones.
+    /// Returns the key of the only row that a statement replaces if it may, which breaks a constraint otherwise.
     func rowInTheWay(
         of statement: Timeline.Statement, table: TableShape, key: [String]
     ) throws -> [StoredValue]? {
@@ -161,7 +161,6 @@ final class Rerun {
         return try query.step() ? nil : values
     }
 
-    /// Runs a statement that changes rows or the schema; does nothing for others.
     private func run(_ statement: Timeline.Statement) throws(SQLiteError) {
         let record = statement.record
         let isWith = statement.outline.words.first == "with"
@@ -194,7 +193,7 @@ final class Rerun {
 }
 
 extension Timeline {
-    /// Returns the row because of which a statement broke a `UNIQUE` constraint. Nil if it is unknown.
+    /// Returns the row because of which a statement broke a `UNIQUE` constraint; nil if it is unknown.
     func rowInTheWay(
         of statement: Statement, showing columns: [String], _ budget: StepBudget
     ) -> Finding.Row? {
@@ -312,8 +311,7 @@ extension Timeline {
         var statement: Statement?
     }
 
-    /// Returns the origin of a change in a step. The statement is nil unless exactly one statement, which may have
-    /// run several times, can have made the change.
+    /// Returns the origin of a change in a step, with the statement if only one can have made it.
     func origin(
         inStep step: Int?, of table: String, by kinds: Set<StatementOutline.Kind>
     ) -> Origin {

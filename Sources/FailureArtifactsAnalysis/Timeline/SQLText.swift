@@ -100,8 +100,9 @@ struct SQLText {
     }
 
     /// The query with one term of a condition always true, for each term, and with each inner join as an outer one.
-    /// The parameters stay the same. Terms that name a row by its key stay: all other rows would count as left out.
-    /// An identity compares a column with a parameter.
+    ///
+    /// The parameters stay the same. Terms that name a row by its key stay: all other rows would count as left out. An
+    /// identity compares a column with a parameter.
     func relaxed(keys: Set<String>) -> [(term: String, sql: String, isIdentity: Bool)] {
         let joins = tokens.indices.compactMap { index -> (String, String, Bool)? in
             guard tokens[index].isWord("join") else { return nil }

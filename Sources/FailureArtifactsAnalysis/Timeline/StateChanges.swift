@@ -27,7 +27,7 @@ package struct StateChanges: Encodable, Equatable, Sendable {
         package var name: String
     }
 
-    /// The changed tables, by name. For a created or dropped table, all rows are inserted or deleted.
+    /// The changed tables, by name; for a created or dropped table, all rows are inserted or deleted.
     package var tables: [Table] = []
     package var schema: [Object] = []
     /// The new `PRAGMA user_version`; nil if it wasn't changed.
@@ -38,7 +38,7 @@ package struct StateChanges: Encodable, Equatable, Sendable {
     /// The changes of the schema, such as `table account changed`, and the new version.
     package var schemaTexts: [String] {
         schema.map { "\($0.type) \($0.name) \($0.change.rawValue)" }
-            + (userVersion.map { ["user_version is \($0)"] } ?? [])
+            + (userVersion.map { ["user_version \($0)"] } ?? [])
     }
 }
 
@@ -102,8 +102,7 @@ extension StateChanges {
 }
 
 extension ExtractedHistory {
-    /// Visits the transactions with the changes that each one made, until `body` returns false. Two files follow the
-    /// history, one of them a transaction behind the other.
+    /// Visits the transactions with their changes, until `body` returns false; two files follow the history.
     package borrowing func forEachTransaction(
         after first: Int = 0, rowLimit: Int64 = 0,
         limits: UntrustedLimits = .standard,
@@ -133,7 +132,7 @@ extension ExtractedHistory {
     }
 
     /// Visits the states, oldest first, until `body` returns false: the number, and the path of a file with the
-    /// content, which the next state overwrites. False if `body` stopped.
+    /// content, which the next state overwrites; false if `body` stopped.
     @discardableResult
     borrowing func forEachState(
         _ body: (_ state: Int, _ path: String) throws -> Bool

@@ -4,8 +4,7 @@ package import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
-/// The lines that tell most about each statement of a log. In a package that wraps SQLite, the same few lines of the
-/// wrapper run all statements. Then the line that called the wrapper is the one that a reader looks for.
+/// The lines that tell most about statements: in a wrapper of SQLite, the same few lines run all of them.
 package struct StatementLines {
     /// A statement's effect, as far as its text tells.
     private struct Effect: Hashable {
@@ -69,9 +68,10 @@ package struct StatementLines {
         }
     }
 
-    /// Returns the innermost line outside of the wrapper, or else the innermost line. A file with a wrapper's line
-    /// contains the wrapper, so its other lines are passed over, too, where they run a statement themselves or
-    /// another file of the same folder called them.
+    /// Returns the innermost line outside of the wrapper, or else the innermost line.
+    ///
+    /// Other lines of a wrapper's file are passed over where they run a statement themselves, or are called from their
+    /// folder.
     package func line(of record: StatementRecord) -> StatementRecord.Source? {
         let frames = record.frames
         guard let index = frames.firstIndex(where: { !wrappers.contains(Line($0)) }) else {
@@ -104,8 +104,8 @@ package struct StatementLines {
         source.file.prefix { $0 != "/" }
     }
 
-    /// Returns the statements with these lines as their sources, and without callers in the wrapper. In a loop, not
-    /// every execution has a line. If all that have one are from one place, the others are, too.
+    /// Returns the statements with these lines as their sources; lines that all executions share also for those
+    /// without.
     package static func applied(to records: [StatementRecord]) -> [StatementRecord] {
         let lines = StatementLines(records)
         let places = Dictionary(grouping: records.filter { $0.source != nil }, by: \.sql)
@@ -156,9 +156,9 @@ package enum QueryPlan {
         record.cut != true && record.queryPlan == nil && record.fullScanSteps ?? 0 > threshold
     }
 
-    /// Adds the plans of the costliest statements, which are not run: lines that are indented by two spaces per level.
-    /// A statement gets none if SQLite can't compile it on the copy, for example because it calls a function of the
-    /// application or uses an attached database. The connection to the copy has no authorizer.
+    /// Adds the plans of the costliest statements, which are not run, if SQLite can compile them on the copy.
+    ///
+    /// The lines are indented by two spaces per level. The connection has no authorizer.
     static func add(to records: inout [StatementRecord], from connection: borrowing Connection) {
         var steps: [String: Int] = [:]
         for record in records where needsPlan(record) {

@@ -1,8 +1,8 @@
 package import FailureArtifactsBundle
 internal import FailureArtifactsSQLite
 
-/// The kind and target of a statement, found without an SQL parser. Uncertain properties are nil, and callers must
-/// not guess them.
+/// The kind and target of a statement, found without an SQL parser; uncertain properties are nil, and callers must not
+/// guess them.
 struct StatementOutline: Equatable {
     enum Kind: Equatable {
         case begin, commit, rollback, rollbackTo, savepoint, release
@@ -24,7 +24,7 @@ struct StatementOutline: Equatable {
     private(set) var table: String?
     /// The schema before the table's name; nil without one.
     private var schema: String?
-    /// True if the statement may have had no effect. SQLite may count rows that didn't change, and an `EXISTS` clause
+    /// True if the statement may have had no effect; SQLite may count rows that didn't change, and an `EXISTS` clause
     /// may skip the statement.
     private(set) var mayHaveNoEffect = false
     /// The names, keywords, numbers and signs, in lower case and without quotes; empty strings for texts.
@@ -121,9 +121,10 @@ struct StatementOutline: Equatable {
 }
 
 extension StatementRecord {
-    /// The number of rows that the statement itself inserted, updated or deleted; nil if unknown. SQLite doesn't
-    /// count the rows of a query, so for other statements the number is nil, not 0. A bundle of an earlier version
-    /// counts the rows of triggers, foreign keys and virtual tables, too.
+    /// The number of rows that the statement itself inserted, updated or deleted; nil if unknown.
+    ///
+    /// SQLite doesn't count the rows of a query, so for other statements the number is nil, not 0. A bundle of an
+    /// earlier version counts the rows of triggers, foreign keys and virtual tables, too.
     package var changedRows: Int? {
         let rows = ownChanges ?? changes
         return switch StatementOutline(sql).kind {
@@ -147,7 +148,7 @@ extension StatementRecord {
 
     package var hasFailed: Bool { error != nil || leftOpen == true }
 
-    /// The error's message and code, or a note on a `COMMIT` that failed for an unknown reason. Nil if the statement
+    /// The error's message and code, or a note on a `COMMIT` that failed for an unknown reason; nil if the statement
     /// isn't known to have failed.
     package var failureText: String? {
         error.map { "\($0.message) (\($0.code))" }
@@ -155,6 +156,7 @@ extension StatementRecord {
     }
 
     /// The minimum number of rows that the statement read in scans; nil without a scan that went past its first row.
+    ///
     /// SQLite counts the steps from one row to the next, so each scan has read one row more than it counted. A nested
     /// scan that runs several times reads one more each time, and rows count again.
     var leastScannedRows: Int? {

@@ -112,8 +112,10 @@ extension Timeline {
         return found.sorted { $0.end.order < $1.end.order }
     }
 
-    /// The transactions with changes that were open at the failure, each from the statement that began it. Closing a
-    /// connection ends its transaction, too, which the log doesn't show. But only one connection can write at a time.
+    /// The transactions with changes that were open at the failure, each from the statement that began it.
+    ///
+    /// Closing a connection ends its transaction, too, which the log doesn't show. But only one connection can write at
+    /// a time.
     var openTransactions: [[Statement]] {
         guard store.transactionOpen != false || bundle.hasOtherWriter(of: store),
             store.statements?.reason == nil || store.transactionOpen == true

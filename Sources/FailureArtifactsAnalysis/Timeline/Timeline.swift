@@ -106,15 +106,14 @@ package final class Timeline {
     private lazy var stepsOfStatements = Dictionary(
         steps.enumerated().flatMap { index, step in step.statements.map { ($0.order, index) } },
         uniquingKeysWith: { $1 })
-    /// The changes since the test's last snapshot, if there are no ``steps``; nil without a snapshot. The statements
-    /// of the step are those of the test since then.
+    /// The changes and the statements since the test's last snapshot, if there are no ``steps``; nil without one.
     private(set) lazy var sinceSnapshot: (label: String, step: Step)? =
         steps.isEmpty ? try? changesSinceSnapshot() : nil
     /// The references between the tables; empty if a table's definition can't be read.
     private(set) lazy var references = (try? Reference.all(in: schema, of: connection)) ?? []
     package var name: String { store.name }
 
-    /// Reads a store from one of its copies. The one with the content that the test saw includes an open transaction.
+    /// Reads a store from one of its copies; the one with the content that the test saw includes an open transaction.
     package init(
         _ choice: StoreChoice, of bundle: BundleReader, scratch: String, limits: UntrustedLimits,
         transactions: Int = .max, rowLimit: Int64 = Timeline.rowLimit
@@ -150,8 +149,7 @@ package final class Timeline {
 
     package var transactionCount: Int { history?.value.reader.transactions.count ?? 0 }
 
-    /// The last transactions of the history, oldest first, and the one whose changes only the copy has. If the
-    /// history or the open transaction can't be read, none are there.
+    /// The last transactions of the history, oldest first, and the one whose changes only the copy has; or none.
     package var steps: [Step] { (try? readSteps()) ?? [] }
 
     /// Returns ``steps``, which takes time only once.
@@ -234,7 +232,7 @@ package final class Timeline {
 
     func title(of step: Step) -> String { title(ofTransaction: step.number) }
 
-    /// Returns the name of a transaction, for the start of a sentence. The one whose changes only the copy has has no
+    /// Returns the name of a transaction, for the start of a sentence; the one whose changes only the copy has has no
     /// number.
     func title(ofTransaction number: Int?) -> String {
         if let number { return "Transaction \(number)" }
@@ -283,8 +281,10 @@ package final class Timeline {
     /// True if the last state has changes that no transaction of the history has.
     package var hasUncommittedState: Bool { committedPath != nil }
 
-    /// Visits the states, oldest first, until `body` returns false. The number is that of the transaction before the
-    /// state: 0 for the first state, and nil for the one that only the copy has. One file follows the history.
+    /// Visits the states, oldest first, until `body` returns false.
+    ///
+    /// The transaction before the state has the number: 0 for the first state, and nil for the one that only the
+    /// copy has. One file follows the history.
     func forEachState(_ body: (_ number: Int?, _ path: String) throws -> Bool) throws {
         if let historyError { throw historyError }
         if try history?.value.forEachState(body) ?? true, committedPath != nil {
@@ -325,7 +325,7 @@ package final class Timeline {
     }
 
     /// Returns the last statement of the test whose text is in a message, as in GRDB's errors, which takes time only
-    /// once. Nil for other messages.
+    /// once; nil for other messages.
     func statement(namedIn message: FailureMessage) -> Statement? {
         if let knownQuotation { return knownQuotation }
         let found = testStatements.last { message.quotes($0.record.sql) }

@@ -16,8 +16,7 @@ package struct BundleCheck: Encodable, Equatable {
         problems = [problem]
     }
 
-    /// Checks all content of a bundle. The stores are extracted one at a time. It throws errors that aren't caused by
-    /// the bundle.
+    /// Checks all content of a bundle, one store at a time; throws errors that aren't caused by the bundle.
     package init(
         _ location: BundleLocation, archive: ZipArchive, scratch: String,
         limits: UntrustedLimits = .standard
@@ -125,8 +124,7 @@ enum StoreIntegrity: Equatable {
     case bad(String)
     case unknown(String)
 
-    /// Checks a copy that no other code uses, with `PRAGMA integrity_check`, or with `PRAGMA quick_check` if the
-    /// first can't run. If it is redacted, its values may violate the store's `CHECK` constraints.
+    /// Checks a copy that no other code uses, as far as SQLite can; redacted values may violate `CHECK` constraints.
     static func check(
         storeAt path: String, isRedacted: Bool = false, limits: UntrustedLimits = .standard
     ) -> StoreIntegrity {

@@ -4,7 +4,7 @@ internal import FailureArtifactsSQLite
 
 /// Values of options: each function returns nil if the option wasn't given, and throws a usage error for another value.
 extension ParsedArguments {
-    /// Returns the whole number that an option gives. Nil if the option wasn't given.
+    /// Returns the whole number that an option gives; nil if the option wasn't given.
     func number(
         of option: String, in range: ClosedRange<Int>, _ syntax: Syntax
     ) throws(CommandError) -> Int? {
@@ -33,7 +33,7 @@ extension ParsedArguments {
         try converted(option, syntax, "a size such as 500000, 64KB or 20MB", SizeText.bytes)
     }
 
-    /// Returns the commit that `--at` names. Nil if the option wasn't given.
+    /// Returns the commit that `--at` names; nil if the option wasn't given.
     func commit(_ syntax: Syntax) throws(CommandError) -> CommitReference? {
         try commits(syntax).last
     }
@@ -67,7 +67,6 @@ extension Syntax {
 }
 
 extension ReadingLimits {
-    /// Creates the limits that a command's options set.
     init(_ arguments: ParsedArguments, _ syntax: Syntax) throws(CommandError) {
         self = arguments.has("--no-limits") ? .none : .standard
         guard let seconds = try arguments.number(of: "--time-limit", in: 1...Int(Int32.max), syntax)
@@ -78,9 +77,8 @@ extension ReadingLimits {
     }
 }
 
-/// Parses sizes from the command line.
 enum SizeText {
-    /// Parses a size such as `500000000`, `64KB`, `500 MB`, `1.5GB`, `2G` or `2GiB`. Nil for other text and for sizes
+    /// Parses a size such as `500000000`, `64KB`, `500 MB`, `1.5GB`, `2G` or `2GiB`; nil for other text and for sizes
     /// beyond 64 bits.
     ///
     /// - `text`: a number, optionally followed by `B`, `KB`, `MB`, `GB` or `TB`; `K` and `KiB` also work. A number

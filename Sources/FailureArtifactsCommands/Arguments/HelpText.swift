@@ -4,7 +4,6 @@ enum HelpText {
     /// The line width, in columns.
     private static let width = 79
 
-    /// Returns the help of one command.
     static func text(for syntax: Syntax) -> String {
         var parts = ["Usage: failure-artifacts \(syntax.command)"]
         for positional in syntax.positionals {
@@ -32,7 +31,6 @@ enum HelpText {
         return sections.joined(separator: "\n\n") + "\n"
     }
 
-    /// Returns the help of the tool itself.
     static func text(for commands: [Syntax]) -> String {
         let list = definitions(commands.map { ($0.command, $0.summary + ".") })
         return """
@@ -82,12 +80,10 @@ enum HelpText {
         }.joined(separator: "\n")
     }
 
-    /// Breaks a paragraph into lines.
     private static func wrapped(_ text: String, indent: Int) -> String {
         TextWrap.lines(of: text, width: width, indent: indent).joined(separator: "\n")
     }
 
-    /// Breaks a usage line between its parts.
     private static func usage(_ parts: [String]) -> String {
         // A no-break space keeps the words of a part together.
         let text = parts.map { $0.replacing(" ", with: "\u{A0}") }.joined(separator: " ")

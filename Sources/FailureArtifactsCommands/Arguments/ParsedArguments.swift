@@ -2,7 +2,7 @@ package import FailureArtifactsAnalysis
 
 /// The arguments of a command, grouped according to its ``Syntax``.
 package struct ParsedArguments: Equatable, Sendable {
-    /// The values of each option, by the option's long name and in the order given. An option that takes no value has
+    /// The values of each option, by the option's long name and in the order given; an option that takes no value has
     /// an empty string.
     package var values: [String: [String]] = [:]
     package var positionals: [String] = []

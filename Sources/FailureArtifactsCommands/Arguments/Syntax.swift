@@ -1,6 +1,5 @@
-/// The declaration of a command's arguments. The parser and `--help` use it.
+/// The declaration of a command's arguments; the parser and `--help` use it.
 package struct Syntax: Sendable {
-    /// An option: `--json`, `--store NAME`.
     package struct Option: Sendable {
         /// The name, with two dashes.
         package let name: String
@@ -8,7 +7,7 @@ package struct Syntax: Sendable {
         package let short: String?
         /// The value's placeholder in `--help`; nil for an option that takes no value.
         package let value: String?
-        /// True if the command can't do without the option. The command itself checks it; usage lines show it without
+        /// True if the command can't do without the option; the command itself checks it; usage lines show it without
         /// brackets.
         package let isRequired: Bool
         package let help: String
@@ -30,12 +29,13 @@ package struct Syntax: Sendable {
 
     package struct Positional: Sendable {
         package let name: String
-        /// True if the argument can be repeated. Only the last positional can be.
+        /// True if the argument can be repeated; only the last positional can be.
         package let isRepeated: Bool
-        /// True if the argument can be omitted. Only the last positionals can be, and one that ``isArtifacts``.
+        /// True if the argument can be omitted; only the last positionals can be, and one that ``isArtifacts``.
         package let isOptional: Bool
-        /// True if the artifacts directory is meant if the argument is omitted. Only the first positional can be so.
-        /// It is omitted if the others that are needed take all arguments.
+        /// True if the artifacts directory is meant if the argument is omitted.
+        ///
+        /// Only the first positional can be so. It is omitted if the others that are needed take all arguments.
         package let isArtifacts: Bool
         package let help: String
 
@@ -56,8 +56,9 @@ package struct Syntax: Sendable {
     package let summary: String
     package let positionals: [Positional]
     package let options: [Option]
-    /// The long names of options that exclude each other, in lists. `--` stands for the arguments after it. If a
-    /// command needs them, another option of their list replaces them.
+    /// The long names of options that exclude each other, in lists.
+    ///
+    /// `--` stands for the arguments after it. If a command needs them, another option of their list replaces them.
     package let alternatives: [[String]]
     /// The arguments after `--`; nil if `--` only ends the options.
     package let rest: Positional?
@@ -106,7 +107,6 @@ package struct Syntax: Sendable {
     }
 }
 
-/// Options that several commands take.
 extension Syntax.Option {
     static func json(_ help: String) -> Syntax.Option { Syntax.Option("--json", help: help) }
 
@@ -136,7 +136,6 @@ extension Syntax.Option {
             + "default, 60.")
 }
 
-/// Positional arguments that several commands take.
 extension Syntax.Positional {
     private static let bundleHelp =
         "A bundle, or a directory or zip of bundles. Of several bundles, the newest failure whose test has not passed "

@@ -21,8 +21,10 @@ extension Console {
         return given.isEmpty ? "failure-artifacts" : given
     }
 
-    /// Chooses one of the bundles at a path, and says which one if there is a choice. The newest failure of a test
-    /// that has not passed since is chosen; otherwise, the newest failure or the newest passing run.
+    /// Chooses one of the bundles at a path, and says which one if there is a choice.
+    ///
+    /// The newest failure of a test that has not passed since is chosen; otherwise, the newest failure or the newest
+    /// passing run.
     ///
     /// - `test`: the test of which a passing run is preferred; nil to prefer a failure.
     func choose(
@@ -86,7 +88,6 @@ extension Console {
             : "The test has passed since, in a later run."
     }
 
-    /// The maximum number of other failures that are listed.
     private static let listedOthers = 5
 
     /// Lists the failures that were not chosen, each with the command to type for it.

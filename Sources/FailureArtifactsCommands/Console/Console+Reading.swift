@@ -9,9 +9,10 @@ extension Console {
     /// The number of bundles that are read at a time: enough to keep all cores busy, and few enough to bound memory.
     private static let batch = 64 * Threads.cores
 
-    /// Reads a small value from each bundle at `paths`, on all cores, and passes it to `body`. A problem with one
-    /// path or bundle is reported, and the other bundles are still read. An error of `body`, such as a full disk,
-    /// ends the work.
+    /// Reads a small value from each bundle at `paths`, on all cores, and passes it to `body`.
+    ///
+    /// A problem with one path or bundle is reported, and the other bundles are still read. An error of `body`, such as
+    /// a full disk, ends the work.
     ///
     /// - `read`: called for each bundle on any thread, with the bundle's size in bytes.
     func readBundles<Value: Sendable>(
@@ -61,7 +62,7 @@ extension Console {
 }
 
 extension Console {
-    /// Reads the failure results of all bundles at `paths`. Without failures, the code is ``ExitCode/done``.
+    /// Reads the failure results of all bundles at `paths`; without failures, the code is ``ExitCode/done``.
     func resultBundles(at paths: [String]) throws -> (bundles: [ReportedBundle], code: ExitCode) {
         var (bundles, code) = try reportedBundles(at: paths)
         bundles.removeAll { $0.outcome == .passed }
@@ -158,16 +159,14 @@ extension Console {
 
 /// Limits of the search for findings in commands that read many bundles.
 enum FindingSearch {
-    /// The maximum number of bundles that are searched.
     static let bundles = 20
-    /// The maximum number of stores of a bundle.
     static let stores = 8
     /// The maximum size of a bundle's stores, in bytes.
     static let storeBytes: UInt64 = 16 << 20
 }
 
 extension Console {
-    /// Returns the best finding of each of the first bundles. A bundle that can't be read, or that exceeds the limits
+    /// Returns the best finding of each of the first bundles; a bundle that can't be read, or that exceeds the limits
     /// of ``FindingSearch``, has none.
     func bestFindings(of paths: [String]) -> [String: Finding] {
         var findings: [String: Finding] = [:]
@@ -191,8 +190,8 @@ extension Console {
         }
     }
 
-    /// Returns the newest bundle of the same test that passed and lies beside a bundle. Nil if the test has not
-    /// passed with the same arguments.
+    /// Returns the newest bundle of the same test that passed and lies beside a bundle; nil if the test has not passed
+    /// with the same arguments.
     func passingBundle(besides bundle: BundleReader, scratch: String) -> BundleReader? {
         guard bundle.location.inner == nil else { return nil }
         let test = bundle.metadata.test
@@ -211,7 +210,7 @@ extension Console {
 }
 
 extension CommandError {
-    /// Creates the error for a user's statement that fails. Usually the statement is wrong; sometimes the store is
+    /// Creates the error for a user's statement that fails; usually the statement is wrong; sometimes the store is
     /// damaged.
     ///
     /// - `isLast`: true if the file has the last state of the store.

@@ -18,8 +18,9 @@ extension Console {
             redactions: try redactions())
     }
 
-    /// Makes the bundles of tests whose process died, in the directory that a path names, or that it names a bundle
-    /// of. It leaves a directory alone that can't be written, or that wasn't written on this machine, and warns.
+    /// Makes the bundles of tests whose process died, in the directory that a path names, or that it names a bundle of.
+    ///
+    /// It leaves a directory alone that can't be written, or that wasn't written on this machine, and warns.
     func recoverTests(at path: String) throws {
         let isThere = (try? FileSystem.status(of: path)) ?? nil
         let directory = isThere == nil ? Path.directory(of: path) : path
@@ -62,7 +63,6 @@ extension Console {
         return file.isEmpty ? nil : Path.join(Path.currentDirectory, file)
     }
 
-    /// Reads the redaction rules of the environment.
     func redactions() throws -> RedactionRules {
         try redactionFile.map { try RedactionRules(file: $0) } ?? RedactionRules()
     }

@@ -7,14 +7,12 @@ package import FailureArtifactsTestRun
 /// A command's access to outputs, environment and scratch space.
 package struct Console {
     let output: TextOutput
-    /// The output for errors, warnings and headers.
     let error: TextOutput
     let environment: [String: String]
     /// The clean-up that runs when a signal ends the tool.
     package let interruption: Interruption
     /// The limits on resources that a bundle can use.
     private(set) var limits = ReadingLimits.standard
-    /// The time spent on reading the current bundle.
     let time = ReadingTime()
     /// True if the tool owns the process and may set process-wide limits.
     private let ownsProcess: Bool
@@ -50,7 +48,6 @@ package struct Console {
         return console
     }
 
-    /// Restarts the timer for another bundle.
     func startReading() { time.start(seconds: limits.seconds) }
 
     /// Ends the process with a message and a clean-up when reading a bundle greatly exceeds its time limit.
@@ -73,8 +70,8 @@ package struct Console {
         say("warning:", .yellow, sentence)
     }
 
-    /// Returns the error that is reported for an error of any subsystem. If the artifacts directory is missing, it
-    /// says what creates it.
+    /// Returns the error that is reported for an error of any subsystem; if the artifacts directory is missing, it says
+    /// what creates it.
     func failure(_ error: any Error) -> CommandError {
         guard let error = error as? BundleError, error.reason == .notFound, error.path == artifactsPath
         else { return CommandError(error) }
@@ -98,13 +95,13 @@ package struct Console {
         }
     }
 
-    /// Writes a line to standard error. Failures are ignored because they can't be reported.
+    /// Writes a line to standard error; failures are ignored because they can't be reported.
     func say(_ line: String) {
         try? error.writeLine(line)
         try? error.flush()
     }
 
-    /// Writes a line to standard error that the CI service executes as a command. Failures are ignored because they
+    /// Writes a line to standard error that the CI service executes as a command; failures are ignored because they
     /// can't be reported.
     func command(_ line: String) {
         try? error.write(line + "\n")
@@ -136,7 +133,6 @@ extension Console: SupervisorMessages {}
 
 /// Checks of paths from the command line, before a command does its work.
 enum PathCheck {
-    /// Checks that a directory of bundles exists and can be listed.
     static func directory(_ path: String) throws {
         guard let status = try FileSystem.status(of: path) else {
             throw CommandError(
@@ -150,10 +146,9 @@ enum PathCheck {
     }
 }
 
-/// The limits on resources that reading a bundle can use. `--no-limits` lifts all of them.
+/// The limits on resources that reading a bundle can use; `--no-limits` lifts all of them.
 struct ReadingLimits: Sendable {
     var archive: ZipLimits
-    /// The limits on SQLite's work with one store.
     var store: UntrustedLimits
     /// The maximum memory for SQLite, in bytes; nil for no limit.
     var memoryBytes: Int64?
@@ -174,8 +169,10 @@ struct ReadingLimits: Sendable {
     static let none = ReadingLimits(archive: .none, store: .none, memoryBytes: nil, seconds: nil)
 }
 
-/// The time spent so far on reading a bundle. Most long operations have their own time limit and end with an error
-/// that explains it. This timer covers the others: after the second deadline, the process ends.
+/// The time spent so far on reading a bundle.
+///
+/// Most long operations have their own time limit and end with an error that explains it. This timer covers the others:
+/// after the second deadline, the process ends.
 final class ReadingTime: Sendable {
     private struct State {
         /// The deadline for operations and the later deadline for the process.
@@ -185,7 +182,6 @@ final class ReadingTime: Sendable {
 
     private let state = Lock(State())
 
-    /// True if the first deadline has passed.
     var isOver: Bool {
         state.withLock { state in state.ends.map { Instant.processorTime > $0.first } ?? false }
     }

@@ -54,7 +54,7 @@ struct KnownBundle: Sendable {
     }
 }
 
-/// The records of passes in the directories of bundles, each of which is read once. It can be used from any thread.
+/// The records of passes in the directories of bundles, each of which is read once; it can be used from any thread.
 final class PassRecords: Sendable {
     private let directories = Lock<[String: Set<String>]>([:])
 
@@ -71,7 +71,6 @@ final class PassRecords: Sendable {
     }
 }
 
-/// Formats times of the metadata for people.
 enum LocalTime {
     /// Returns a time in the local time zone, such as `Nov 21 07:08:09`; the unchanged text for an invalid one.
     static func text(_ time: String) -> String {

@@ -16,7 +16,6 @@ package final class TextOutput {
     /// A function that writes the bytes.
     typealias Sink = (UnsafeRawBufferPointer) throws(SystemError) -> Void
 
-    /// The terminal; nil if the output is not a terminal.
     let terminal: Terminal?
     private let sink: Sink
     private var buffer: [UInt8] = []
@@ -27,22 +26,22 @@ package final class TextOutput {
         self.sink = sink
     }
 
-    /// Creates an output of this process.
     convenience init(descriptor: CInt, name: String, environment: [String: String]) {
         self.init(terminal: Terminal(descriptor: descriptor, environment: environment)) {
             (bytes) throws(SystemError) in try writeAll(bytes, to: descriptor, name: name)
         }
     }
 
-    /// Buffers text until the buffer is full or ``flush()`` is called. The text is written unchanged, so it is a
-    /// format for programs, or has no text from a bundle.
+    /// Buffers text until the buffer is full or ``flush()`` is called.
+    ///
+    /// The text is written unchanged, so it is a format for programs, or has no text from a bundle.
     func write(_ text: String) throws(OutputError) {
         buffer.append(contentsOf: text.utf8)
         if buffer.count >= Self.bufferSize { try flush() }
     }
 
-    /// Writes text and a line ending. The text may come from a bundle, so what a CI service would execute as a
-    /// command is disarmed.
+    /// Writes text and a line ending; the text may come from a bundle, so what a CI service would execute as a command
+    /// is disarmed.
     func writeLine(_ text: String = "") throws(OutputError) {
         try writeLines(text + "\n")
     }
@@ -52,7 +51,7 @@ package final class TextOutput {
         try write(HostCommand.disarmed(text))
     }
 
-    /// Writes the buffered text. After a failure, the buffered text is discarded.
+    /// Writes the buffered text; after a failure, the buffered text is discarded.
     func flush() throws(OutputError) {
         guard !buffer.isEmpty else { return }
         defer { buffer.removeAll(keepingCapacity: true) }
@@ -82,7 +81,6 @@ package final class TextOutput {
 
 /// The properties of the terminal that an output is connected to.
 package struct Terminal: Equatable, Sendable {
-    /// The width, in columns.
     package let width: Int
     package let hasColour: Bool
 
@@ -104,7 +102,7 @@ package struct Terminal: Equatable, Sendable {
     }
 }
 
-/// Writes all bytes to a descriptor of this process. Throws the failure of `write`; `EPIPE` if the reader has closed
+/// Writes all bytes to a descriptor of this process; throws the failure of `write`; `EPIPE` if the reader has closed
 /// the pipe.
 func writeAll(_ bytes: UnsafeRawBufferPointer, to descriptor: CInt, name: String) throws(SystemError) {
     var done = 0
@@ -120,11 +118,9 @@ func writeAll(_ bytes: UnsafeRawBufferPointer, to descriptor: CInt, name: String
 }
 
 extension SystemError {
-    /// True if the other end of a pipe is closed.
     var isBrokenPipe: Bool { code == EPIPE }
 }
 
-/// Breaks text into lines between words.
 enum TextWrap {
     /// Returns the lines of a paragraph.
     ///

@@ -13,11 +13,10 @@ struct FixtureFiles {
         var commit: CommitReference?
         var framework: FixtureTest.Framework?
         var storeType: FixtureStoreType?
-        /// True to keep all rows.
         var isWhole = false
     }
 
-    /// The maximum size of a script, in bytes. A larger store is written as a database.
+    /// The maximum size of a script, in bytes; a larger store is written as a database.
     private static let scriptLimit = 64 << 10
 
     let options: Options
@@ -75,7 +74,6 @@ struct FixtureFiles {
         explain(plan)
     }
 
-    /// Finds the transaction that broke the store.
     private func plan(_ bundle: BundleReader, scratch: String) throws -> FixturePlan? {
         let invariants = try console.invariants(in: nil)
         let evidence = FailureEvidence(
@@ -107,7 +105,6 @@ struct FixtureFiles {
         return (before, notes, plan.state)
     }
 
-    /// Tells the user the next steps.
     private func explain(_ plan: FixturePlan?) {
         if let plan {
             console.say(plan.summary)

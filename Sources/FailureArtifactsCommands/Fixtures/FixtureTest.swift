@@ -5,7 +5,6 @@ internal import FailureArtifactsSystem
 
 /// The source of a test that starts with a captured store.
 struct FixtureTest {
-    /// The test framework it is written for.
     enum Framework: String, CaseIterable {
         case xctest
         case testing
@@ -15,7 +14,6 @@ struct FixtureTest {
     var storeType = FixtureStoreType.sqlite
     /// The extension of the store's file: `sql` or `sqlite`.
     var fileExtension = "sqlite"
-    /// The test that used the store.
     let test: BundleMetadata.Test
     /// The first failure, if one is known.
     let failure: BundleMetadata.Failure?
@@ -40,7 +38,6 @@ struct FixtureTest {
 
     var fileName: String { typeName + ".swift" }
 
-    /// The name of the directory with the store's file.
     static let directory = "Fixtures"
 
     var storeFile: String { stem + "." + fileExtension }
@@ -71,8 +68,10 @@ struct FixtureTest {
         }
     }
 
-    /// The Swift source of the test. It compiles unchanged in a target that depends on `FailureArtifactsTestKit` and
-    /// has the directory as a resource. The test fails until it is completed.
+    /// The Swift source of the test.
+    ///
+    /// It compiles unchanged in a target that depends on `FailureArtifactsTestKit` and has the directory as a resource.
+    /// The test fails until it is completed.
     var source: String {
         let isGRDB = [.databaseQueue, .databasePool].contains(storeType)
         let imports = [
@@ -169,7 +168,6 @@ struct FixtureTest {
         return lines.joined(separator: "\n")
     }
 
-    /// The failed assertion, as a comment.
     private var expectation: [String] {
         guard let failure else { return ["// Expect here what the failed test expected."] }
         let place =
@@ -250,7 +248,6 @@ struct FixtureTest {
         return lines
     }
 
-    /// The adapter to GRDB.
     private var storeSource: String {
         let type = storeType == .databasePool ? "DatabasePool" : "DatabaseQueue"
         return """
@@ -299,7 +296,7 @@ struct FixtureTest {
         return String(repeating: "#", count: longest + 1)
     }
 
-    /// Returns the letters and digits of a name in any script. A bundle's names may contain anything.
+    /// Returns the letters and digits of a name in any script; a bundle's names may contain anything.
     private static func identifier(_ name: some StringProtocol, isType: Bool) -> String {
         var result = ""
         for scalar in name.unicodeScalars {
@@ -312,7 +309,6 @@ struct FixtureTest {
         return ("0"..."9").contains(first) ? "_" + result : result
     }
 
-    /// Returns the first line of `text`, for a comment.
     private static func comment(_ text: String, limit: Int = 300) -> String {
         let line = text.split(whereSeparator: \.isNewline).first.map(String.init) ?? ""
         let text = SafeText.line(String(line.prefix(limit)))
@@ -373,7 +369,6 @@ extension String {
 
 /// The type with which a generated test opens its store.
 enum FixtureStoreType: Equatable {
-    /// The test kit's own type.
     case sqlite
     case databaseQueue
     case databasePool

@@ -4,11 +4,8 @@ internal import FailureArtifactsReading
 
 /// Transactions with rows and statements as readable text, for `blame` and `bisect`.
 struct BlameText {
-    /// The maximum number of rows shown for a transaction.
     private static let maximumRows = 20
-    /// The maximum number of columns shown for a row.
     private static let maximumColumns = 20
-    /// The maximum number of statements shown for a transaction.
     private static let maximumStatements = 10
     /// The maximum number of rows shown with their values at the failure.
     private static let maximumLastRows = 5
@@ -65,7 +62,6 @@ struct BlameText {
         return lines(transaction.number.map(String.init) ?? open, rows, transaction.statements)
     }
 
-    /// Returns the rows as they were at the failure.
     private func lastRows(_ blame: Blame) -> [String] {
         var lines: [String] = []
         for row in blame.rows.prefix(Self.maximumLastRows) {
@@ -134,7 +130,7 @@ struct BlameText {
         }
         lines += results(bisection, isComparison)
         if let transaction {
-            lines += schema(transaction.changes)
+            lines += transaction.changes.schemaTexts.map { SafeText.line("  " + $0) }
             lines += self.lines(
                 nil, transaction.rows.map { Self.text(of: $0, isNamed: true) },
                 transaction.statements.map(\.record),
@@ -167,10 +163,6 @@ struct BlameText {
         zip(columns, row).prefix(maximumColumns).map { name, value in
             "\(SafeText.line(name)) \(StoredText.text(of: value, width: 40))"
         }.joined(separator: ", ")
-    }
-
-    private func schema(_ changes: StateChanges) -> [String] {
-        changes.schema.map { SafeText.line("  \($0.type) \($0.name) \($0.change.rawValue)") }
     }
 
     private func healing(_ bisection: Bisection, _ isComparison: Bool) -> [String] {
@@ -254,12 +246,11 @@ struct BlameText {
 
 struct HistoryText {
     struct Transaction: Encodable, Equatable, Sendable {
-        /// The maximum number of statements listed. A longer transaction's other statements are only counted.
+        /// The maximum number of statements listed; a longer transaction's other statements are only counted.
         static let maximumStatements = 20
 
         /// The transaction's number, from 1.
         var number: Int
-        /// The number of pages that the transaction wrote.
         var pages: Int
         /// The size of the store after the transaction, in bytes.
         var size: UInt64
@@ -280,7 +271,6 @@ struct HistoryText {
         statements = StatementText(output: output)
     }
 
-    /// Returns the lines before the transactions.
     func heading(store: String, count: Int, reason: String?) -> [String] {
         let title = output.styled("History of store \(SafeText.line(store))", .heading)
         return ["\(title), \(Counted.items(Int64(count), "transaction"))"]
@@ -300,10 +290,7 @@ struct HistoryText {
         ].compactMap(\.self)
         if !notes.isEmpty { lines.append(output.styled("   " + notes.joined(separator: ", "), .yellow)) }
         let changes = transaction.changes
-        for object in changes.schema {
-            lines.append(SafeText.line("   \(object.type) \(object.name) \(object.change.rawValue)"))
-        }
-        if let version = changes.userVersion { lines.append("   user_version \(version)") }
+        lines += changes.schemaTexts.map { SafeText.line("   " + $0) }
         lines += changes.tables.map { SafeText.line("   " + Self.rows(of: $0)) }
         if changes.isEmpty { lines.append("   no row changed") }
         let statements = transaction.statements ?? []

@@ -16,7 +16,8 @@ struct BundleLine: Sendable {
         message = TextWidth.abridged(FailureText.headline(of: metadata.failures.first), to: 100)
     }
 
-    /// Returns the lines of bundles, the newest last. Failures of tests that have passed since come first, under a heading.
+    /// Returns the lines of bundles, the newest last; failures of tests that have passed since come first, under a
+    /// heading.
     static func text(of lines: [BundleLine], for output: TextOutput) -> [String] {
         var bundles = lines.map(\.bundle)
         KnownBundle.markPasses(in: &bundles)
@@ -34,7 +35,6 @@ struct BundleLine: Sendable {
         return Array(blocks.joined(separator: [""]))
     }
 
-    /// The widths of the columns, in columns of the terminal.
     private struct Layout {
         let outcome: Int
         var test: Int

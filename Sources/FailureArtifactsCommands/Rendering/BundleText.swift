@@ -6,7 +6,7 @@ internal import FailureArtifactsSQLite
 
 /// The readable description of a bundle that `show` prints.
 struct BundleText {
-    /// The content to show. The keys of the dictionaries are store names.
+    /// The content to show; the keys of the dictionaries are store names.
     struct Content: Encodable {
         var bundle: String
         var metadata: BundleMetadata
@@ -25,13 +25,9 @@ struct BundleText {
         }
     }
 
-    /// The parts that are shown in full.
     struct Parts {
-        /// True to show everything.
         let isAll: Bool
-        /// True to show all statements of the test.
         let hasStatements: Bool
-        /// True to show the schemas of stores.
         let hasSchema: Bool
 
         init(isAll: Bool = false, hasStatements: Bool = false, hasSchema: Bool = false) {
@@ -52,7 +48,6 @@ struct BundleText {
         }
     }
 
-    /// The default number of statements shown for a store.
     static let standardStatements = 5
     /// The number of stores that are described if not everything is shown.
     private static let describedStores = 3
@@ -73,7 +68,6 @@ struct BundleText {
         statements = StatementText(output: output)
     }
 
-    /// All lines, without line endings.
     var lines: [String] {
         let sections =
             [heading, failures] + stores + [
@@ -262,7 +256,6 @@ struct BundleText {
     }
 }
 
-/// A store's description as readable text.
 struct StoreText {
     /// The maximum number of lines for tables, and for a Core Data model.
     private static let (maximumTables, maximumModelLines) = (10, 14)
@@ -324,7 +317,6 @@ struct StoreText {
     }
 }
 
-/// A Core Data model as readable text.
 enum CoreDataText {
     /// The maximum number of relationships and attributes listed for an entity.
     private static let limit = 60

@@ -15,7 +15,7 @@ struct DiffJSON {
         self.output = output
     }
 
-    /// Writes the differences between two stores. True if the stores are equal.
+    /// Writes the differences between two stores; true if the stores are equal.
     func write(
         _ comparison: borrowing StoreComparison, _ a: ComparedSide, _ b: ComparedSide
     ) throws -> Bool {
@@ -39,7 +39,7 @@ struct DiffJSON {
         return isEqual
     }
 
-    /// Writes the differences in one table. True if anything was written.
+    /// Writes the differences in one table; true if anything was written.
     private func write(
         _ table: ComparedTable, of comparison: borrowing StoreComparison, after separator: String
     ) throws -> Bool {

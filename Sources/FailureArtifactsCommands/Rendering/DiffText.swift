@@ -8,7 +8,6 @@ struct DiffText {
     private static let valueLimit = 16 << 10
 
     private let output: TextOutput
-    /// The maximum number of rows shown for each table; nil for all.
     private let rowLimit: Int64?
     private let width: Int
     private let coreData: CoreDataChanges?
@@ -20,7 +19,7 @@ struct DiffText {
         width = max(output.terminal?.width ?? 80, 40)
     }
 
-    /// Writes the differences between two stores. True if the stores are equal.
+    /// Writes the differences between two stores; true if the stores are equal.
     func write(
         _ comparison: borrowing StoreComparison, _ a: ComparedSide, _ b: ComparedSide
     ) throws -> Bool {
@@ -44,7 +43,7 @@ struct DiffText {
 
     // MARK: - Rows
 
-    /// Writes the differences in one table. True if anything was written.
+    /// Writes the differences in one table; true if anything was written.
     private func write(
         _ table: ComparedTable, of comparison: borrowing StoreComparison
     ) throws -> Bool {
@@ -99,7 +98,6 @@ struct DiffText {
             + Self.text(of: counts)
     }
 
-    /// Returns text such as `2 inserted, 1 updated`.
     static func text(of counts: RowCounts) -> String {
         [(counts.inserted, "inserted"), (counts.updated, "updated"), (counts.deleted, "deleted")]
             .filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }.joined(separator: ", ")

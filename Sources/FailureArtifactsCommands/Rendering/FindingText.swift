@@ -2,9 +2,7 @@ internal import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 
 struct FindingText {
-    /// The maximum number of rows shown for a finding.
     private static let maximumRows = 5
-    /// The maximum number of rows on the screen for a message.
     static let messageRows = 12
 
     private let isAll: Bool
@@ -23,7 +21,6 @@ struct FindingText {
         statements = StatementText(output: output)
     }
 
-    /// Returns the failure and its findings.
     func lines(_ explanation: Explanation, of count: Int, path: String) -> [String] {
         var lines = [BundleText.title(explanation.test.title, explanation.outcome, for: output)]
         if let place = explanation.failure?.place {

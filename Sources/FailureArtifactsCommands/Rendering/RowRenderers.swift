@@ -2,10 +2,11 @@ internal import FailureArtifactsAnalysis
 internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 
-/// Rows as an aligned table for a terminal. The first rows are buffered until the column widths are known. Later rows
-/// use the same widths. Cells that don't fit are truncated; the other formats contain the full values.
+/// Rows as an aligned table for a terminal.
+///
+/// The first rows are buffered until the column widths are known. Later rows use the same widths. Cells that don't fit
+/// are truncated; the other formats contain the full values.
 struct TableRenderer: RowRenderer {
-    /// The number of rows that determine the widths.
     private static let sampleSize = 200
     private static let gap = "  "
 
@@ -107,15 +108,15 @@ struct TableRenderer: RowRenderer {
 
 /// Writes the rows of a query one by one.
 protocol RowRenderer {
-    /// Writes the text before the rows.
     mutating func begin(columns: [String]) throws
     mutating func write(row: [Value]) throws
-    /// Writes the buffered rows and the text after the rows.
     mutating func end() throws
 }
 
-/// Rows as CSV (RFC 4180), after a header line. NULL is an empty field and empty text is `""`, so that readers that
-/// check the quotes can distinguish them. A BLOB is an SQL literal: `X'0A1B'`.
+/// Rows as CSV (RFC 4180), after a header line.
+///
+/// NULL is an empty field and empty text is `""`, so that readers that check the quotes can distinguish them. A BLOB is
+/// an SQL literal: `X'0A1B'`.
 struct CSVRenderer: RowRenderer {
     private let output: TextOutput
     private var columnCount = 0
@@ -164,8 +165,9 @@ struct CSVRenderer: RowRenderer {
     }
 }
 
-/// Rows as a JSON array of objects, one row per line. The objects keep the order of the columns, and rows are written
-/// as they arrive. An encoder supports neither.
+/// Rows as a JSON array of objects, one row per line.
+///
+/// The objects keep the order of the columns, and rows are written as they arrive. An encoder supports neither.
 struct JSONRowRenderer: RowRenderer {
     private let output: TextOutput
     /// The encoded keys, with quotes, colon and the preceding separator.

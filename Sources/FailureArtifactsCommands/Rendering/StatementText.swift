@@ -2,7 +2,6 @@ internal import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 
-/// Logged statements as readable text.
 struct StatementText {
     /// The minimum number of columns for a statement beside other text.
     private static let minimumColumns = 40
@@ -11,8 +10,9 @@ struct StatementText {
 
     let output: TextOutput
 
-    /// Returns lines such as `INSERT INTO player VALUES (?)  (1 row)  Team.add(_:) Sources/Team/Team.swift:42`. Notes
-    /// and the place get lines of their own if they don't fit beside the statement. The caller and the query plan
+    /// Returns lines such as `INSERT INTO player VALUES (?)  (1 row)  Team.add(_:) Sources/Team/Team.swift:42`.
+    ///
+    /// Notes and the place get lines of their own if they don't fit beside the statement. The caller and the query plan
     /// follow.
     ///
     /// - `style`: the style of the statement; nil for plain text.
@@ -82,7 +82,7 @@ struct StatementText {
         return lines
     }
 
-    /// Returns the time of day, such as `07:08:09.123456`. The day is the day of the failure.
+    /// Returns the time of day, such as `07:08:09.123456`; the day is the day of the failure.
     static func time(_ record: StatementRecord) -> String {
         TextWidth.shortened(SafeText.line(MetadataTime.timeOfDay(record.at)), to: 16)
     }
@@ -105,9 +105,7 @@ struct StatementText {
     }
 }
 
-/// The function and the line that ran a statement.
 private struct Place {
-    /// The maximum number of columns of a path or function.
     private static let maximumColumns = 300
     /// The minimum number of columns of a function that is truncated.
     private static let minimumColumns = 12
@@ -129,7 +127,7 @@ private struct Place {
         return function.isEmpty ? columns : columns + 1 + TextWidth.columns(of: function)
     }
 
-    /// Returns the text. The function is truncated if it is too long.
+    /// Returns the text; the function is truncated if it is too long.
     ///
     /// - `limit`: the maximum number of columns; nil for no limit.
     func text(for output: TextOutput, columns limit: Int? = nil) -> String {

@@ -4,7 +4,6 @@ internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
-/// `diff`: compares two stores.
 struct DiffCommand: Command {
     static let syntax = Syntax(
         command: "diff", summary: "Compare two stores: schema and rows",
@@ -85,7 +84,6 @@ struct DiffCommand: Command {
 }
 
 extension Console {
-    /// Opens the bundle or the database at a path.
     fileprivate func comparedSource(at path: String, scratch: String) throws -> ComparedSource {
         if let database = try ComparedSource(databaseAt: path) { return database }
         let location = try choose(at: path, scratch: scratch).location
@@ -95,7 +93,6 @@ extension Console {
 }
 
 extension DiffCommand {
-    /// Returns the two stores that the arguments name.
     private static func sides(
         _ paths: [String], stores: [String], commits: [CommitReference], scratch: String,
         _ console: Console

@@ -5,7 +5,6 @@ internal import FailureArtifactsReport
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
-/// `explain`: lists the findings about a failure, best first.
 struct ExplainCommand: Command {
     static let syntax = Syntax(
         command: "explain",

@@ -6,7 +6,6 @@ internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 internal import FailureArtifactsZip
 
-/// `extract`: writes the files of a bundle.
 struct ExtractCommand: Command {
     static let syntax = Syntax(
         command: "extract", summary: "Write a bundle's files into a directory", positionals: [.bundle],
@@ -124,7 +123,6 @@ struct ExtractCommand: Command {
         }
     }
 
-    /// Writes one state of a store's history.
     private func write(
         _ choice: StoreChoice, at commit: CommitReference, of bundle: BundleReader, to directory: String,
         scratch: String, _ console: Console
@@ -150,7 +148,6 @@ struct ExtractCommand: Command {
         var bytes: UInt64
     }
 
-    /// Creates the directory, or checks that it is empty.
     private func prepare(_ directory: String) throws {
         if let status = try FileSystem.status(of: directory) {
             guard status.kind == .directory else {
@@ -169,8 +166,8 @@ struct ExtractCommand: Command {
         try WholeFile.createDirectory(directory)
     }
 
-    /// Rejects unsafe names that the archive reader should already have rejected. The second check is here because
-    /// the names become paths of written files.
+    /// Rejects unsafe names that the archive reader should already have rejected; the second check is here because the
+    /// names become paths of written files.
     private static func check(_ entry: ZipEntry, of bundle: BundleLocation) throws {
         let parts = withoutSlash(entry.name).split(separator: "/", omittingEmptySubsequences: false)
         guard !parts.contains(where: { $0.isEmpty || $0 == "." || $0 == ".." }) else {

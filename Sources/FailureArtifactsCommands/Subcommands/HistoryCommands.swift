@@ -5,7 +5,6 @@ internal import FailureArtifactsReport
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
-/// `history`: lists the transactions before the failure.
 struct HistoryCommand: Command {
     static let syntax = Syntax(
         command: "history", summary: "List the transactions before the failure, oldest first",
@@ -79,7 +78,6 @@ struct HistoryCommand: Command {
     }
 }
 
-/// `blame`: lists the transactions that touched a row.
 struct BlameCommand: Command {
     static let syntax = Syntax(
         command: "blame", summary: "List the transactions that touched a row, with statement and line",
@@ -152,7 +150,6 @@ struct BlameCommand: Command {
     }
 }
 
-/// `bisect`: finds the first transaction after which a query returns a row, or another result than before.
 struct BisectCommand: Command {
     static let syntax = Syntax(
         command: "bisect", summary: "Find the first transaction after which a query returns a row",

@@ -2,7 +2,6 @@ internal import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 
-/// `list`: prints one line for each bundle.
 struct ListCommand: Command {
     static let syntax = Syntax(
         command: "list", summary: "List bundles, one per line", positionals: [.paths],
@@ -60,13 +59,12 @@ struct ListCommand: Command {
         }
     }
 
-    /// A bundle's data. JSON isn't kept until the end, so that a list of any length needs little memory.
+    /// A bundle's data; JSON isn't kept until the end, so that a list of any length needs little memory.
     private enum Item: Sendable {
         case line(BundleLine)
         case json(String)
     }
 
-    /// The JSON form of a line.
     private struct Entry: Encodable {
         var bundle: String
         var bytes: UInt64
@@ -75,7 +73,6 @@ struct ListCommand: Command {
     }
 }
 
-/// `verify`: checks the integrity of bundles.
 struct VerifyCommand: Command {
     static let syntax = Syntax(
         command: "verify", summary: "Check archives, checksums, metadata and the integrity of stores",
@@ -132,7 +129,7 @@ struct VerifyCommand: Command {
         }
     }
 
-    /// Checks one zip and prints the result. False if it is a bad bundle.
+    /// Checks one zip and prints the result; false if it is a bad bundle.
     private func check(
         _ finding: BundleLocator.Finding, scratch: String, _ console: Console
     ) throws -> Bool {

@@ -5,7 +5,6 @@ internal import FailureArtifactsReport
 internal import FailureArtifactsSystem
 internal import FailureArtifactsTestRun
 
-/// `merge`: copies the bundles of a run's shards into one directory, with one report.
 struct MergeCommand: Command {
     static let syntax = Syntax(
         command: "merge",
@@ -106,7 +105,6 @@ struct MergeCommand: Command {
         }
     }
 
-    /// A copy of a bundle that is to be added.
     private struct Incoming: Sendable {
         let file: String
         let name: String
@@ -163,7 +161,6 @@ struct MergeCommand: Command {
             + String(repeating: "0", count: 8 - digits.count) + digits + ".zip"
     }
 
-    /// The numbers of bundles that were processed.
     private struct Counts: Encodable {
         let directory: String
         var bundles = 0

@@ -4,7 +4,6 @@ internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
-/// `prune`: removes old bundles.
 struct PruneCommand: Command {
     static let syntax = Syntax(
         command: "prune", summary: "Remove the oldest bundles, by number, age or total size",
@@ -41,7 +40,6 @@ struct PruneCommand: Command {
 
     private let directory: String
     private let maximumCount: Int
-    /// The maximum age, in seconds; nil for any.
     private let maximumAge: Double?
     private let maximumBytes: UInt64
     private let isDryRun: Bool
@@ -124,7 +122,6 @@ struct PruneCommand: Command {
 
     // MARK: - Bundles
 
-    /// A bundle that is either kept or removed.
     private struct Candidate {
         let path: String
         let file: ArtifactsDirectory.BundleFile
@@ -194,7 +191,6 @@ struct PruneCommand: Command {
     // MARK: - Report
 
     private struct Report: Encodable {
-        /// A number of bundles and their total size.
         struct Amount: Encodable {
             var bundles = 0
             var bytes: UInt64 = 0
@@ -206,7 +202,6 @@ struct PruneCommand: Command {
             }
         }
 
-        /// A removed bundle.
         struct Entry: Encodable {
             var bundle: String
             var bytes: UInt64
@@ -229,7 +224,6 @@ struct PruneCommand: Command {
     }
 }
 
-/// `sweep`: recovers the bundles of processes that died without writing them.
 struct SweepCommand: Command {
     static let syntax = Syntax(
         command: "sweep", summary: "Make the bundles of tests whose process died",
@@ -271,7 +265,6 @@ struct SweepCommand: Command {
         return .done
     }
 
-    /// The JSON form of a line.
     private struct Entry: Encodable {
         var bundle: String
     }

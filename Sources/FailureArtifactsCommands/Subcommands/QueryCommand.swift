@@ -5,7 +5,6 @@ internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 internal import FailureArtifactsTestRun
 
-/// `query`: runs one read-only statement on a store.
 struct QueryCommand: Command {
     static let syntax = Syntax(
         command: "query", summary: "Run one read-only statement on a store",
@@ -118,7 +117,6 @@ struct QueryCommand: Command {
     }
 }
 
-/// `open`: runs the `sqlite3` shell on a scratch copy of a store.
 struct OpenCommand: Command {
     static let syntax = Syntax(
         command: "open", summary: "Open a scratch copy of a store in sqlite3", positionals: [.bundle],

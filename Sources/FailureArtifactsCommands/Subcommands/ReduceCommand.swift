@@ -6,7 +6,6 @@ internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 internal import FailureArtifactsTestRun
 
-/// `reduce`: finds the smallest store for which a query still returns a row, or a command still fails.
 struct ReduceCommand: Command {
     static let syntax = Syntax(
         command: "reduce", summary: "Find the smallest store that still fails",
@@ -61,7 +60,6 @@ struct ReduceCommand: Command {
             The exit status is 1 if the whole store doesn't fail the check, or not every time.
             """)
 
-    /// The maximum size of a script, in bytes.
     private static let scriptLimit = 64 << 10
 
     private let path: String
@@ -319,17 +317,15 @@ final class CommandCheck {
     private let command: RepeatedCommand
     private let fixture: String
     private let log: String
-    /// The first failure; nil before it.
     private(set) var expected: Failure?
 
-    /// Creates a check.
     init(_ command: RepeatedCommand, fixture: String, log: String) {
         self.command = command
         self.fixture = fixture
         self.log = log
     }
 
-    /// Runs the command with a store. True if the command fails like the first time.
+    /// Runs the command with a store; true if the command fails like the first time.
     func holds(for path: String) throws -> Bool {
         for suffix in ["", "-journal", "-wal", "-shm"] { try? FileSystem.remove(fixture + suffix) }
         try FileSystem.rename(path, to: fixture)
@@ -343,7 +339,6 @@ final class CommandCheck {
         return failure.isLike(expected)
     }
 
-    /// Returns the last lines that the command wrote.
     func lastOutput() throws -> [String] {
         let bytes = try FileSystem.contents(ofFile: log).suffix(8 << 10)
         return String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline).suffix(10)

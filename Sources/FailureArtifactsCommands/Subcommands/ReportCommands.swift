@@ -5,7 +5,6 @@ internal import FailureArtifactsReport
 internal import FailureArtifactsSystem
 internal import FailureArtifactsTestRun
 
-/// `report`: writes one page with all failures.
 struct ReportCommand: Command {
     static let syntax = Syntax(
         command: "report", summary: "Write one self-contained HTML page about all failures",
@@ -34,7 +33,6 @@ struct ReportCommand: Command {
             """)
 
     private let paths: [String]
-    /// The file for the page; nil for the default.
     private let output: String?
     private let maximumBytes: UInt64
 
@@ -84,7 +82,6 @@ struct ReportCommand: Command {
     }
 }
 
-/// `junit`: writes test results as JUnit XML.
 struct JUnitCommand: Command {
     static let syntax = Syntax(
         command: "junit", summary: "Write test results as JUnit XML, with the bundles as attachments",
@@ -168,7 +165,6 @@ struct JUnitCommand: Command {
     }
 }
 
-/// `summary`: prints the failures as Markdown, for a CI page.
 struct SummaryCommand: Command {
     static let syntax = Syntax(
         command: "summary", summary: "Summarize failures in Markdown, for the page of a CI run",

@@ -5,7 +5,6 @@ internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 internal import FailureArtifactsTestRun
 
-/// `run`: runs tests, and recovers the bundles of tests that crashed or hung.
 struct RunCommand: Command {
     static let syntax = Syntax(
         command: "run", summary: "Run tests, and make bundles for those that crash or hang",
@@ -129,7 +128,6 @@ struct RunCommand: Command {
         return ExitCode(rawValue: report.exitStatus)
     }
 
-    /// Prepares the recovery of bundles from dead processes.
     private func recovery(in directory: String, _ console: Console) throws -> RunRecovery {
         var reader = EnvironmentReader(console.environment)
         let recovery = RunRecovery(

@@ -8,14 +8,12 @@ internal import FailureArtifactsTestRun
 /// The outputs of `run` besides the bundles: its last lines, the report, the results, and on GitHub the summary and
 /// annotations.
 struct RunOutputs {
-    /// The maximum number of causes in the last lines.
     private static let listedCauses = 3
     /// The width of a line that isn't written to a terminal, in columns.
     private static let standardWidth = 200
 
     private let console: Console
     private let bundles: [(path: String, metadata: BundleMetadata?)]
-    /// The absolute path of the bundles' directory.
     private let directory: String
     /// The directory that displayed paths are relative to.
     private let workingDirectory: String
@@ -45,12 +43,11 @@ struct RunOutputs {
     /// The readable bundles of failures, with their best findings and with displayed paths.
     private let reportedBundles: [ReportedBundle]
 
-    /// The bundles that are not from passed tests.
     private var failed: [(path: String, metadata: BundleMetadata?)] {
         bundles.filter { $0.metadata?.outcome != .passed }
     }
 
-    /// Writes the report on all bundles. Nil if there are no failures or the report couldn't be written, which is
+    /// Writes the report on all bundles; nil if there are no failures or the report couldn't be written, which is
     /// reported with a warning.
     func writeReport() throws -> String? {
         guard !failed.isEmpty else { return nil }
@@ -64,7 +61,6 @@ struct RunOutputs {
         }
     }
 
-    /// Writes the results of all tests, passed and failed.
     func writeResults(of recorder: RunRecorder, to path: String) throws {
         do {
             let text = JUnitText(

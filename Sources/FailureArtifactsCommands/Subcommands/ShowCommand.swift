@@ -4,7 +4,6 @@ internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
-/// `show`: prints the full description of one bundle.
 struct ShowCommand: Command {
     static let syntax = Syntax(
         command: "show", summary: "Show a bundle's failures, stores and environment",
@@ -100,7 +99,6 @@ struct ShowCommand: Command {
             .inputOutput, "'\(path)' takes too long to be shown. \(CommandError.limitsHint)")
     }
 
-    /// Returns the Core Data description of a store; nil for other stores.
     private func coreData(
         in store: BundleMetadata.Store, of bundle: BundleReader, _ scratch: String, _ console: Console
     ) throws -> CoreDataStore? {

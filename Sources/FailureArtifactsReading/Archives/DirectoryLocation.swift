@@ -1,43 +1,28 @@
 internal import FailureArtifactsSystem
 internal import FailureArtifactsZip
 
-/// The central directory's position, from the records at the end of an archive. All arithmetic uses 64-bit values and
-/// can't overflow: an archive has at most `Int64.max` bytes, and every value of a record is compared before it is
-/// added to anything.
+/// The central directory's position, from the records at the end of an archive.
+///
+/// All arithmetic uses 64-bit values and can't overflow: an archive has at most `Int64.max` bytes, and every value of a
+/// record is compared before it is added to anything.
 struct DirectoryLocation: Equatable {
     static let maximumEntries: UInt64 = 100_000
-    /// The maximum size of the central directory, in bytes.
     static let maximumSize: UInt64 = 256 << 20
 
     let offset: UInt64
-    /// The directory's size, in bytes.
     let size: Int
     let entries: Int
 
     /// Finds the directory and checks that it ends where the end records start.
     static func find(in source: ArchiveSource) throws(ZipError.Reason) -> DirectoryLocation {
-        let (end, endOffset) = try findEnd(in: source)
-        let limit: UInt64
-        let directorySize: UInt64
-        let directoryOffset: UInt64
-        let count: UInt64
-        if let (zip64, zip64Offset) = try findZip64End(in: source, before: endOffset) {
-            guard zip64.disk == 0, zip64.directoryDisk == 0, zip64.entriesOnDisk == zip64.entries else {
-                throw .unsupported("several parts (a multi-disk archive)")
-            }
+        var (end, limit) = try findEnd(in: source)
+        if let (zip64, zip64Offset) = try findZip64End(in: source, before: limit) {
             guard end.agrees(with: zip64) else {
                 throw .inconsistent("its two end records contradict each other")
             }
-            limit = zip64Offset
-            directorySize = zip64.directorySize
-            directoryOffset = zip64.directoryOffset
-            count = zip64.entries
-        } else {
-            limit = endOffset
-            directorySize = UInt64(end.directorySize)
-            directoryOffset = UInt64(end.directoryOffset)
-            count = UInt64(end.entries)
+            (end, limit) = (zip64, zip64Offset)
         }
+        let (directorySize, directoryOffset, count) = (end.size, end.offset, end.entries)
 
         guard directorySize <= limit, directoryOffset <= limit - directorySize else {
             throw .inconsistent("the central directory reaches beyond the end record")
@@ -56,11 +41,12 @@ struct DirectoryLocation: Equatable {
             offset: directoryOffset, size: Int(directorySize), entries: Int(count))
     }
 
-    /// Returns the end record and its position. Its comment has to end exactly where the file ends.
+    /// Returns the end record and its position; its comment has to end exactly where the file ends.
     private static func findEnd(
         in source: ArchiveSource
-    ) throws(ZipError.Reason) -> (EndOfCentralDirectory, UInt64) {
-        let tailLength = Int(min(source.size, UInt64(EndOfCentralDirectory.searchLength)))
+    ) throws(ZipError.Reason) -> (EndRecord, UInt64) {
+        let searchLength = ZipFormat.Length.end + Int(UInt16.max)
+        let tailLength = Int(min(source.size, UInt64(searchLength)))
         let tailOffset = source.size - UInt64(tailLength)
         let tail = try source.bytes(tailLength, at: tailOffset)
         var hasSignature = false
@@ -69,11 +55,9 @@ struct DirectoryLocation: Equatable {
             if tail[start] == 0x50, tail[start + 1] == 0x4b, tail[start + 2] == 5, tail[start + 3] == 6 {
                 hasSignature = true
                 var reader = try LittleEndianReader(tail, start..<tailLength)
-                let end = try EndOfCentralDirectory(&reader)
-                if Int(end.commentLength) == reader.remaining {
-                    guard end.disk == 0, end.directoryDisk == 0, end.entriesOnDisk == end.entries else {
-                        throw .unsupported("several parts (a multi-disk archive)")
-                    }
+                let (end, isOnlyPart) = try EndRecord.read(&reader)
+                if Int(try reader.readUInt16()) == reader.remaining {
+                    guard isOnlyPart else { throw several }
                     return (end, tailOffset + UInt64(start))
                 }
             }
@@ -86,76 +70,94 @@ struct DirectoryLocation: Equatable {
         throw head == [0x50, 0x4b, 3, 4] ? .truncated : .notAnArchive
     }
 
-    /// Returns the ZIP64 end record and its position; nil if the archive has no locator. Without a locator, the
-    /// maximum values in the other record are real values.
+    /// Returns the ZIP64 end record and its position; nil if the archive has no locator.
+    ///
+    /// Without a locator, the maximum values in the other record are real values.
     private static func findZip64End(
         in source: ArchiveSource, before endOffset: UInt64
-    ) throws(ZipError.Reason) -> (Zip64EndRecord, UInt64)? {
+    ) throws(ZipError.Reason) -> (EndRecord, UInt64)? {
         guard endOffset >= UInt64(ZipFormat.Length.zip64Locator) else { return nil }
         let locatorOffset = endOffset - UInt64(ZipFormat.Length.zip64Locator)
         var reader = LittleEndianReader(
             try source.bytes(ZipFormat.Length.zip64Locator, at: locatorOffset))
-        guard let locator = try Zip64Locator(&reader) else { return nil }
+        // The locator (APPNOTE 4.3.15).
+        guard try reader.readUInt32() == ZipFormat.Signature.zip64Locator else { return nil }
+        let disk = try reader.readUInt32()
+        let offset = try reader.readUInt64()
         // Some tools write a disk count of 0.
-        guard locator.disk == 0, locator.diskCount <= 1 else {
-            throw .unsupported("several parts (a multi-disk archive)")
-        }
+        guard disk == 0, try reader.readUInt32() <= 1 else { throw several }
         guard locatorOffset >= UInt64(ZipFormat.Length.zip64End),
-            locator.endRecordOffset <= locatorOffset - UInt64(ZipFormat.Length.zip64End)
+            offset <= locatorOffset - UInt64(ZipFormat.Length.zip64End)
         else {
             throw .inconsistent("the ZIP64 locator points outside the archive")
         }
-        reader = LittleEndianReader(
-            try source.bytes(ZipFormat.Length.zip64End, at: locator.endRecordOffset))
-        let record = try Zip64EndRecord(&reader)
-        guard record.recordLength == locatorOffset - locator.endRecordOffset else {
+        reader = LittleEndianReader(try source.bytes(ZipFormat.Length.zip64End, at: offset))
+        let (record, length, isOnlyPart) = try EndRecord.readZip64(&reader)
+        guard isOnlyPart else { throw several }
+        guard length == locatorOffset - offset else {
             throw .inconsistent("the ZIP64 end record does not end where its locator starts")
         }
-        return (record, locator.endRecordOffset)
+        return (record, offset)
     }
+
+    private static let several = ZipError.Reason.unsupported("several parts (a multi-disk archive)")
 }
 
-/// The end of central directory record (APPNOTE 4.3.16), the last thing in an archive.
-struct EndOfCentralDirectory {
-    /// The maximum distance of the record's start from the end of the file, with the longest comment.
-    static let searchLength = ZipFormat.Length.end + Int(UInt16.max)
+/// The position of the central directory according to one of the two records at the end of an archive.
+private struct EndRecord {
+    let entries: UInt64
+    let size: UInt64
+    let offset: UInt64
 
-    let disk: UInt16
-    let directoryDisk: UInt16
-    let entriesOnDisk: UInt16
-    let entries: UInt16
-    /// The directory's size, in bytes.
-    let directorySize: UInt32
-    let directoryOffset: UInt32
-    /// The length of the comment, in bytes. The comment itself is ignored.
-    let commentLength: UInt16
-
-    /// Reads a record. The caller has checked its signature.
-    init(_ reader: inout LittleEndianReader) throws(ZipError.Reason) {
+    /// Reads an end of central directory record (APPNOTE 4.3.16), whose signature the caller has checked, up to the
+    /// length of the comment.
+    static func read(
+        _ reader: inout LittleEndianReader
+    ) throws(ZipError.Reason) -> (record: EndRecord, isOnlyPart: Bool) {
         try reader.skip(4)
-        disk = try reader.readUInt16()
-        directoryDisk = try reader.readUInt16()
-        entriesOnDisk = try reader.readUInt16()
-        entries = try reader.readUInt16()
-        directorySize = try reader.readUInt32()
-        directoryOffset = try reader.readUInt32()
-        commentLength = try reader.readUInt16()
+        let disks = (try reader.readUInt16(), try reader.readUInt16())
+        let entries = (try reader.readUInt16(), try reader.readUInt16())
+        let record = EndRecord(
+            entries: UInt64(entries.1), size: UInt64(try reader.readUInt32()),
+            offset: UInt64(try reader.readUInt32()))
+        return (record, disks == (0, 0) && entries.0 == entries.1)
+    }
+
+    /// Reads a ZIP64 end of central directory record, version 1 (APPNOTE 4.3.14), up to its extensible data sector.
+    static func readZip64(
+        _ reader: inout LittleEndianReader
+    ) throws(ZipError.Reason) -> (record: EndRecord, length: UInt64, isOnlyPart: Bool) {
+        guard try reader.readUInt32() == ZipFormat.Signature.zip64End else {
+            throw .inconsistent("there is no ZIP64 end record where the locator says it is")
+        }
+        let counted = try reader.readUInt64()
+        let (length, overflow) = counted.addingReportingOverflow(
+            UInt64(ZipFormat.Length.uncountedOfZip64End))
+        guard !overflow, length >= UInt64(ZipFormat.Length.zip64End) else {
+            throw .inconsistent("the length of the ZIP64 end record is impossible")
+        }
+        try reader.skip(4)  // The versions "made by" and "needed to extract".
+        let disks = (try reader.readUInt32(), try reader.readUInt32())
+        let entries = (try reader.readUInt64(), try reader.readUInt64())
+        let record = EndRecord(
+            entries: entries.1, size: try reader.readUInt64(), offset: try reader.readUInt64())
+        return (record, length, disks == (0, 0) && entries.0 == entries.1)
     }
 
     /// Returns true if all fields that aren't sentinels match the ZIP64 record.
-    func agrees(with zip64: Zip64EndRecord) -> Bool {
-        (entries == ZipFormat.sentinel16 || UInt64(entries) == zip64.entries)
-            && (directorySize == ZipFormat.sentinel32 || UInt64(directorySize) == zip64.directorySize)
-            && (directoryOffset == ZipFormat.sentinel32
-                || UInt64(directoryOffset) == zip64.directoryOffset)
+    func agrees(with zip64: EndRecord) -> Bool {
+        (entries == UInt64(ZipFormat.sentinel16) || entries == zip64.entries)
+            && (size == UInt64(ZipFormat.sentinel32) || size == zip64.size)
+            && (offset == UInt64(ZipFormat.sentinel32) || offset == zip64.offset)
     }
 }
 
 /// Values that are in a ZIP64 block because they don't fit in their field (APPNOTE 4.4.1.4).
 enum Zip64 {
-    /// Returns the value of a 32-bit field, from the ZIP64 block if the field is the sentinel. The block has values
-    /// only for such fields, so the caller has to ask in the fixed order: size, compressed size, offset (APPNOTE
-    /// 4.5.3). Zero is an ordinary value.
+    /// Returns the value of a 32-bit field, from the ZIP64 block if the field is the sentinel.
+    ///
+    /// The block has values only for such fields, so the caller has to ask in the fixed order: size, compressed size,
+    /// offset (APPNOTE 4.5.3). Zero is an ordinary value.
     ///
     /// - `block`: the ZIP64 block; its cursor advances.
     static func value(
@@ -166,56 +168,6 @@ enum Zip64 {
             throw .inconsistent("a ZIP64 value that its header refers to is missing")
         }
         return value
-    }
-}
-
-/// The ZIP64 end of central directory locator (APPNOTE 4.3.15), just before the end record.
-struct Zip64Locator {
-    let disk: UInt32
-    /// The offset of the ZIP64 end record from the start of the archive, in bytes.
-    let endRecordOffset: UInt64
-    let diskCount: UInt32
-
-    /// Reads a locator; nil if the signature differs.
-    init?(_ reader: inout LittleEndianReader) throws(ZipError.Reason) {
-        guard try reader.readUInt32() == ZipFormat.Signature.zip64Locator else { return nil }
-        disk = try reader.readUInt32()
-        endRecordOffset = try reader.readUInt64()
-        diskCount = try reader.readUInt32()
-    }
-}
-
-/// The ZIP64 end of central directory record, version 1 (APPNOTE 4.3.14).
-struct Zip64EndRecord {
-    /// The length of the whole record in bytes, from its length field.
-    let recordLength: UInt64
-    let disk: UInt32
-    let directoryDisk: UInt32
-    let entriesOnDisk: UInt64
-    let entries: UInt64
-    /// The directory's size, in bytes.
-    let directorySize: UInt64
-    let directoryOffset: UInt64
-
-    /// Reads a record up to its extensible data sector.
-    init(_ reader: inout LittleEndianReader) throws(ZipError.Reason) {
-        guard try reader.readUInt32() == ZipFormat.Signature.zip64End else {
-            throw .inconsistent("there is no ZIP64 end record where the locator says it is")
-        }
-        let counted = try reader.readUInt64()
-        let (length, overflow) = counted.addingReportingOverflow(
-            UInt64(ZipFormat.Length.uncountedOfZip64End))
-        guard !overflow, length >= UInt64(ZipFormat.Length.zip64End) else {
-            throw .inconsistent("the length of the ZIP64 end record is impossible")
-        }
-        recordLength = length
-        try reader.skip(4)  // The versions "made by" and "needed to extract".
-        disk = try reader.readUInt32()
-        directoryDisk = try reader.readUInt32()
-        entriesOnDisk = try reader.readUInt64()
-        entries = try reader.readUInt64()
-        directorySize = try reader.readUInt64()
-        directoryOffset = try reader.readUInt64()
     }
 }
 

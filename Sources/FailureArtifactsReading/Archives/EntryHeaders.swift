@@ -6,9 +6,7 @@ struct CentralDirectoryHeader {
     let flags: UInt16
     let method: UInt16
     let crc32: UInt32
-    /// The size of the compressed data, in bytes.
     let compressedSize: UInt64
-    /// The size of the content, in bytes.
     let size: UInt64
     /// The undecoded bytes of the name, in any encoding.
     let name: [UInt8]
@@ -56,8 +54,10 @@ struct CentralDirectoryHeader {
 }
 
 extension CentralDirectoryHeader {
-    /// True if the external attributes mark a symbolic link. Their upper four bits hold the file type; systems other
-    /// than Unix leave them zero. Other types are acceptable: Info-ZIP records that standard input was a pipe.
+    /// True if the external attributes mark a symbolic link.
+    ///
+    /// Their upper four bits hold the file type; systems other than Unix leave them zero. Other types are acceptable:
+    /// Info-ZIP records that standard input was a pipe.
     var isLink: Bool { externalAttributes >> 28 == 0o12 }
 }
 
@@ -68,12 +68,9 @@ struct LocalFileHeader {
     let crc32: UInt32
     let compressedSize: UInt32
     let size: UInt32
-    /// The length of the name, in bytes.
     let nameLength: UInt16
-    /// The length of the extra field, in bytes.
     let extraLength: UInt16
 
-    /// Reads the fixed part of a header.
     init(_ reader: inout LittleEndianReader) throws(ZipError.Reason) {
         guard try reader.readUInt32() == ZipFormat.Signature.localHeader else {
             throw .inconsistent("there is no header where the central directory says it is")
@@ -90,10 +87,9 @@ struct LocalFileHeader {
     }
 }
 
-/// The extra field of a header. It is a sequence of blocks: a two-byte identifier, a two-byte length and that many
+/// The extra field of a header; it is a sequence of blocks: a two-byte identifier, a two-byte length and that many
 /// bytes (APPNOTE 4.5.1).
 struct ExtraFields {
-    /// The content of the ZIP64 block.
     private(set) var zip64: LittleEndianReader?
     /// The name in UTF-8, and the CRC-32 of the header's name that it replaces.
     private var unicodePath: (checksum: UInt32, name: [UInt8])?
@@ -129,44 +125,30 @@ struct ExtraFields {
 }
 
 extension EntryName {
-    /// Decodes the name of an entry. The name is UTF-8 if the header's flag says so. Otherwise (APPNOTE appendix D)
-    /// the Unicode path field comes first. Without it, valid UTF-8 is taken as such, because many tools write it
-    /// without the flag, and everything else is code page 437.
+    /// Decodes the name of an entry.
+    ///
+    /// The name is UTF-8 if the header's flag says so. Otherwise (APPNOTE appendix D) the Unicode path field comes
+    /// first. Without it, the name is taken as UTF-8, because many tools write it without the flag; bytes in another
+    /// encoding, such as code page 437, are replaced.
     static func decode(_ header: CentralDirectoryHeader) throws(ZipError.Reason) -> String {
         let isUTF8 = header.flags & ZipFormat.Flag.hasUTF8Name != 0
         let bytes = isUTF8 ? header.name : header.unicodeName ?? header.name
-        let mustBeUTF8 = isUTF8 || header.unicodeName != nil
-        let name: String
         // Decoding replaces invalid bytes, so the text equals the bytes only if they are valid.
-        let text = String(decoding: bytes, as: UTF8.self)
-        if text.utf8.elementsEqual(bytes) {
-            name = text
-        } else if mustBeUTF8 {
-            throw .unsafeName
-        } else {
-            name = String(String.UnicodeScalarView(bytes.map { scalar(ofCodePage437: $0) }))
-        }
+        let name = String(decoding: bytes, as: UTF8.self)
+        let mustBeUTF8 = isUTF8 || header.unicodeName != nil
+        if mustBeUTF8, !name.utf8.elementsEqual(bytes) { throw .unsafeName }
         guard isSafe(name) else { throw .unsafeName }
         return name
     }
-
-    private static func scalar(ofCodePage437 byte: UInt8) -> Unicode.Scalar {
-        byte < 0x80 ? Unicode.Scalar(byte) : codePage437[Int(byte) - 0x80]
-    }
-
-    /// The upper half of IBM's code page 437.
-    private static let codePage437 = Array(
-        ("ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀"
-            + "αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u{A0}").unicodeScalars)
 }
 
-/// A cursor over bytes of an archive. All numbers of an archive are read through it. ZIP stores all numbers in
-/// little-endian order (APPNOTE 4.4.1.1). Every read is checked against the end of the bytes and throws
-/// ``ZipError/Reason/truncated`` beyond it.
+/// A cursor over bytes of an archive.
+///
+/// All numbers of an archive are read through it. ZIP stores all numbers in little-endian order (APPNOTE 4.4.1.1).
+/// Every read is checked against the end of the bytes and throws ``ZipError/Reason/truncated`` beyond it.
 struct LittleEndianReader {
     private let bytes: [UInt8]
     private let end: Int
-    /// The index of the next byte.
     private(set) var position: Int
 
     init(_ bytes: [UInt8]) {
@@ -185,7 +167,6 @@ struct LittleEndianReader {
         end = range.upperBound
     }
 
-    /// The number of bytes left.
     var remaining: Int { end - position }
 
     mutating func readByte() throws(ZipError.Reason) -> UInt8 {

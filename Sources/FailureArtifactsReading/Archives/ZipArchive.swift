@@ -10,18 +10,16 @@ package import FailureArtifactsZip
 ///
 /// Copies share the open file, which is closed with the last one. They may be used from several threads.
 package struct ZipArchive: Sendable {
-    /// The archive's path, for error messages. For a nested archive, it is the outer archive's path, a slash and the
+    /// The archive's path, for error messages; for a nested archive, it is the outer archive's path, a slash and the
     /// entry's name.
     package let path: String
-    /// The entries in the order of the central directory.
     package let entries: [ZipEntry]
-    /// The limits for content. Nested archives inherit them.
+    /// The limits for content; nested archives inherit them.
     package let limits: ZipLimits
     let source: ArchiveSource
     /// The indices into `entries`, by name.
     private let indices: [String: Int]
 
-    /// Opens an archive and reads its central directory.
     package init(path: String, limits: ZipLimits = .standard) throws(ZipError) {
         do throws(ZipError.Reason) {
             source = try ArchiveSource(path: path)
@@ -47,7 +45,7 @@ package struct ZipArchive: Sendable {
         throw ZipError(archive: path, reason: .overLimit(problem))
     }
 
-    /// Returns the entry with a name. Names that are canonically equivalent in Unicode are equal.
+    /// Returns the entry with a name; names that are canonically equivalent in Unicode are equal.
     package func entry(named name: String) -> ZipEntry? {
         indices[name].map { entries[$0] }
     }
@@ -66,7 +64,7 @@ package struct ZipArchive: Sendable {
         return bytes
     }
 
-    /// Writes an entry's content to a new file. If that fails, removes the file.
+    /// Writes an entry's content to a new file; if that fails, removes the file.
     ///
     /// - `destination`: the path of the file, which must not exist.
     package func extract(_ entry: ZipEntry, toNewFile destination: String) throws(ZipError) {
@@ -99,9 +97,11 @@ package struct ZipArchive: Sendable {
         }
     }
 
-    /// Opens an archive inside this one. A stored archive is read in place. Its own CRC-32 is not verified; those of
-    /// its entries are, when they are read. A compressed archive is extracted to a file of `entry.size` bytes. That
-    /// file is already unlinked when this function returns, so none is left behind. It may outlive this one.
+    /// Opens an archive inside this one.
+    ///
+    /// A stored archive is read in place. Its own CRC-32 is not verified; those of its entries are, when they are read.
+    /// A compressed archive is extracted to a file of `entry.size` bytes. That file is already unlinked when this
+    /// function returns, so none is left behind. It may outlive this one.
     package func nested(
         _ entry: ZipEntry, scratchDirectory: String
     ) throws(ZipError) -> ZipArchive {
@@ -136,8 +136,10 @@ package struct ZipArchive: Sendable {
 }
 
 extension ZipArchive {
-    /// The error that a consumer of content may throw. The compiler doesn't count a type in a `throws` clause as a
-    /// use of its module. Without this alias, it reports that the import is needlessly `package`.
+    /// The error that a consumer of content may throw.
+    ///
+    /// The compiler doesn't count a type in a `throws` clause as a use of its module. Without this alias, it reports
+    /// that the import is needlessly `package`.
     package typealias ConsumerError = SystemError
 
     /// Reads an entry's content in pieces.
@@ -232,8 +234,7 @@ extension ZipArchive {
         }
     }
 
-    /// Decompresses content. Throws `inconsistent` or `truncated` for invalid data; the errors that the closure
-    /// throws.
+    /// Decompresses content; throws `inconsistent` or `truncated` for invalid data; the errors that the closure throws.
     static func inflate(_ content: ArchiveSource, _ deliver: Delivery) throws(ZipError.Reason) {
         let block = UnsafeMutableRawBufferPointer.allocate(byteCount: blockSize, alignment: 16)
         let output = UnsafeMutableRawBufferPointer.allocate(byteCount: blockSize, alignment: 16)
@@ -274,11 +275,9 @@ extension ZipArchive {
 /// A decompressor for raw deflate data (RFC 1951), the form that ZIP uses.
 struct Inflater: ~Copyable {
     struct Step {
-        /// The number of input bytes consumed.
         let consumed: Int
         /// The number of bytes written to the start of the output.
         let produced: Int
-        /// True at the end of the stream.
         let isFinished: Bool
     }
 
@@ -296,9 +295,10 @@ struct Inflater: ~Copyable {
         stream.deallocate()
     }
 
-    /// Decompresses as much as input and output allow. A step that neither consumes nor produces anything is not an
-    /// error here. Only the caller knows if there is more input. Throws `inconsistent` if the data is not valid
-    /// deflate data; `system` with `ENOMEM`.
+    /// Decompresses as much as input and output allow.
+    ///
+    /// A step that neither consumes nor produces anything is not an error here. Only the caller knows if there is more
+    /// input. Throws `inconsistent` if the data is not valid deflate data; `system` with `ENOMEM`.
     mutating func step(
         _ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
     ) throws(ZipError.Reason) -> Step {

@@ -27,19 +27,16 @@ package struct ZipEntry: Equatable, Sendable {
         }
     }
 
-    /// The relative path, with slashes between its components. A directory's path ends with a slash.
+    /// The relative path, with slashes between its components; a directory's path ends with a slash.
     package let name: String
     package let isDirectory: Bool
     package let method: Method
     package let crc32: UInt32
-    /// The size of the data in the archive, in bytes.
     package let compressedSize: UInt64
-    /// The size of the content, in bytes.
     package let size: UInt64
 
     /// The undecoded name; nil if it is the UTF-8 form of ``name``.
     let rawName: [UInt8]?
-    /// The flags in the central directory.
     let flags: UInt16
     let localHeaderOffset: UInt64
     /// The offset at which the next entry or the central directory starts.
@@ -61,16 +58,16 @@ package struct ZipEntry: Equatable, Sendable {
     }
 }
 
-/// Limits for the content of an archive. Deflate expands data up to about 1,030 times, so that a small download can
-/// fill a disk (<https://www.bamsoftware.com/hacks/zipbomb/>). Entries that share their data are always refused.
+/// Limits for the content of an archive.
+///
+/// Deflate expands data up to about 1,030 times, so that a small download can fill a disk
+/// (<https://www.bamsoftware.com/hacks/zipbomb/>). Entries that share their data are always refused.
 package struct ZipLimits: Equatable, Sendable {
-    /// The maximum size of one entry's content, in bytes.
     package var entryBytes: UInt64
-    /// The maximum size of all content, in bytes.
     package var totalBytes: UInt64
     /// The maximum ratio of an entry's content to its compressed data.
     package var ratio: UInt64
-    /// The size, in bytes, up to which content may have any ratio. A database of empty pages is legitimate.
+    /// The size, in bytes, up to which content may have any ratio; a database of empty pages is legitimate.
     package var anyRatioBytes: UInt64
 
     package init(entryBytes: UInt64, totalBytes: UInt64, ratio: UInt64, anyRatioBytes: UInt64) {
@@ -83,7 +80,6 @@ package struct ZipLimits: Equatable, Sendable {
     /// The default limits, four times the default limit for a captured store.
     package static let standard = ZipLimits(
         entryBytes: 4 << 30, totalBytes: 16 << 30, ratio: 200, anyRatioBytes: 256 << 20)
-    /// No limits, for trusted archives.
     package static let none = ZipLimits(
         entryBytes: .max, totalBytes: .max, ratio: .max, anyRatioBytes: .max)
 
@@ -124,7 +120,7 @@ struct ArchiveSource: Sendable {
     private let shared: SharedFile
     /// The offset of the part in the file.
     private let start: UInt64
-    /// The part's size, in bytes. It is at most the file's size, and so never above `Int64.max`.
+    /// The part's size, in bytes; it is at most the file's size, and so never above `Int64.max`.
     let size: UInt64
 
     init(path: String) throws(ZipError.Reason) {
@@ -160,7 +156,7 @@ struct ArchiveSource: Sendable {
         return ArchiveSource(self, range)
     }
 
-    /// Fills a buffer. Throws `truncated` if the source ends before; `system` if reading fails.
+    /// Fills a buffer; throws `truncated` if the source ends before; `system` if reading fails.
     ///
     /// - `buffer`: the memory that receives the bytes.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(ZipError.Reason) {

@@ -19,7 +19,7 @@ package struct BundleLocation: Hashable, Sendable, CustomStringConvertible {
 
     package var name: String { Path.name(of: inner ?? path) }
 
-    /// Opens the bundle's archive. Its content is not checked yet.
+    /// Opens the bundle's archive; its content is not checked yet.
     ///
     /// - `scratchDirectory`: an existing directory for a copy of a nested zip. The copy exists as long as it is read.
     package func openArchive(

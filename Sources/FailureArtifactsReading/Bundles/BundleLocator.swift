@@ -10,12 +10,14 @@ package enum BundleLocator {
         package let problem: BundleError?
     }
 
-    /// The maximum depth of a directory search. Bundles are at most in one folder per shard.
+    /// The maximum depth of a directory search; bundles are at most in one folder per shard.
     private static let depthLimit = 8
 
-    /// Finds all bundles at `path`, and all zips that should be bundles, sorted by path. Directories are searched
-    /// recursively, except hidden ones. A zip in a directory may be a bundle or a zip of bundles. The zips in a zip
-    /// of bundles have to be bundles. A single file that is not a bundle is an error instead.
+    /// Finds all bundles at `path`, and all zips that should be bundles, sorted by path.
+    ///
+    /// Directories are searched recursively, except hidden ones. A zip in a directory may be a bundle or a zip of
+    /// bundles. The zips in a zip of bundles have to be bundles. A single file that is not a bundle is an error
+    /// instead.
     package static func findings(at path: String) throws(BundleError) -> [Finding] {
         guard let status = try status(of: path) else {
             // They may turn out to be something else.
@@ -51,8 +53,10 @@ package enum BundleLocator {
         return bundles
     }
 
-    /// Finds the one bundle at `path`. If several bundles are found, but only one of them is of a failure, it is that
-    /// one. The file names tell the outcomes.
+    /// Finds the one bundle at `path`.
+    ///
+    /// If several bundles are found, but only one of them is of a failure, it is that one. The file names tell the
+    /// outcomes.
     package static func single(at path: String) throws(BundleError) -> BundleLocation {
         let bundles = try bundles(at: path)
         if bundles.count == 1 { return bundles[0] }
@@ -116,7 +120,7 @@ package enum BundleLocator {
         return try matches(of: name, in: outer, candidates, path: path)
     }
 
-    /// The minimum length of a part of a name, in characters. A shorter text is more likely a typing error than an
+    /// The minimum length of a part of a name, in characters; a shorter text is more likely a typing error than an
     /// abbreviation.
     static let leastPart = 4
 

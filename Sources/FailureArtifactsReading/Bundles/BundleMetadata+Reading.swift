@@ -105,7 +105,6 @@ extension BundleMetadata {
         try self.init(json: json, of: bundle)
     }
 
-    /// Reads the metadata of a bundle's file.
     package init(ofBundle path: String) throws(BundleError) {
         let archive: ZipArchive
         do {

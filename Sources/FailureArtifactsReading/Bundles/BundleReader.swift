@@ -8,7 +8,6 @@ package struct BundleReader: Sendable {
     package let archive: ZipArchive
     package let metadata: BundleMetadata
 
-    /// Opens a bundle and reads its metadata.
     package init(
         _ location: BundleLocation, scratchDirectory: String, limits: ZipLimits = .standard
     ) throws(BundleError) {
@@ -17,7 +16,6 @@ package struct BundleReader: Sendable {
             archive: try location.openArchive(scratchDirectory: scratchDirectory, limits: limits))
     }
 
-    /// Reads the metadata of an archive that is already open.
     package init(
         _ location: BundleLocation, archive: ZipArchive
     ) throws(BundleError) {
@@ -26,7 +24,7 @@ package struct BundleReader: Sendable {
         self.archive = archive
     }
 
-    /// Finds an entry. Its content is not read yet.
+    /// Finds an entry; its content is not read yet.
     package func entry(named name: String) throws(BundleError) -> ZipEntry {
         if let entry = archive.entry(named: name) { return entry }
         throw BundleError(
@@ -49,7 +47,7 @@ package struct BundleReader: Sendable {
         }
     }
 
-    /// Copies a store to a new file. Its name is the one in the bundle.
+    /// Copies a store to a new file; its name is the one in the bundle.
     ///
     /// - `directory`: an existing directory. The file goes to a new directory in it, because copies of one store at
     ///   several failures have the same name.
@@ -89,8 +87,9 @@ extension BundleReader {
         throw BundleError(path, .noSuchStore(name, choices.map(\.name)))
     }
 
-    /// Returns the version of the SQLite that last wrote a store, such as `3.46.1`; nil if it is unknown. The header has
-    /// it (<https://www.sqlite.org/fileformat2.html#the_database_header>). A redaction writes the copy.
+    /// Returns the version of the SQLite that last wrote a store, such as `3.46.1`; nil if it is unknown.
+    ///
+    /// The header has it (<https://www.sqlite.org/fileformat2.html#the_database_header>). A redaction writes the copy.
     package func writerVersion(of store: BundleMetadata.Store) -> String? {
         guard store.redactions == nil, let entry = store.entry.flatMap(archive.entry) else { return nil }
         var header: [UInt8] = []
@@ -104,10 +103,9 @@ extension BundleReader {
         return number / 1_000_000 == 3 ? "3.\(number / 1000 % 1000).\(number % 1000)" : nil
     }
 
-    /// The maximum size of a statement log, in bytes.
     private static let statementsLimit = 64 << 20
 
-    /// Returns the last statements of a store's connections. Empty if the store has no log.
+    /// Returns the last statements of a store's connections; empty if the store has no log.
     package func statements(
         of store: BundleMetadata.Store
     ) throws(BundleError) -> [StatementRecord] {
@@ -144,8 +142,9 @@ extension BundleMetadata.Store {
 }
 
 extension StatementRecord {
-    /// The innermost line in another file that called the function of ``source``; nil if unknown. A reader may have
-    /// replaced the source by one of the callers; its own callers follow it.
+    /// The innermost line in another file that called the function of ``source``; nil if unknown.
+    ///
+    /// A reader may have replaced the source by one of the callers; its own callers follow it.
     package var callerInAnotherFile: Source? {
         guard let source, let callers else { return nil }
         let outer = callers.firstIndex(of: source).map { callers[($0 + 1)...] } ?? callers[...]
@@ -157,7 +156,6 @@ extension StatementRecord {
 package struct ExtractedHistory: ~Copyable, Sendable {
     package let entry: String
     package let reader: HistoryReader
-    /// The path of the copy with the last state.
     package let copy: String
     private let directory: String
 
@@ -250,7 +248,7 @@ extension BundleMetadata.Store {
             "Its WAL had no transaction at the failure: a checkpoint had moved them into the database."
     }
 
-    /// True if the only copy contains uncommitted changes. The history's pages don't match it then.
+    /// True if the only copy contains uncommitted changes; the history's pages don't match it then.
     fileprivate var isCopyUncommitted: Bool {
         guard committedEntry == nil else { return false }
         return switch Snapshot.Method(rawValue: capture.method) {

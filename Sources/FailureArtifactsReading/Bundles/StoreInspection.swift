@@ -3,7 +3,7 @@ internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 extension BundleReader {
-    /// Returns the metadata with SQLite's information about each copy, which only bundles before format 1.2 have. A
+    /// Returns the metadata with SQLite's information about each copy, which only bundles before format 1.2 have; a
     /// copy that can't be extracted has none.
     ///
     /// - `directory`: an existing directory for temporary files.

@@ -1,8 +1,9 @@
 internal import FailureArtifactsSQLite
 
-/// The SQL that finds the differing rows of one table. `a` and `b` are the table in both stores. Each query reads one
-/// side once, in storage order, and looks up each row in the other by its key. So nothing has to be sorted or kept in
-/// memory.
+/// The SQL that finds the differing rows of one table.
+///
+/// `a` and `b` are the table in both stores. Each query reads one side once, in storage order, and looks up each row in
+/// the other by its key. So nothing has to be sorted or kept in memory.
 struct RowQueries: Sendable {
     private let table: ComparedTable
 
@@ -10,9 +11,10 @@ struct RowQueries: Sendable {
 
     // MARK: - Queries
 
-    /// The query for rows of A that are changed or missing in B. The first column is true if the row is missing. The
-    /// rowid, if it is the key, and the columns of A follow. For each common column there is a Boolean, true if it
-    /// differs, and the value in B.
+    /// The query for rows of A that are changed or missing in B.
+    ///
+    /// The first column is true if the row is missing. The rowid, if it is the key, and the columns of A follow. For
+    /// each common column there is a Boolean, true if it differs, and the value in B.
     var changedRows: String {
         var columns = [isMissing("b")] + rowidColumn("a") + values(table.columnsOfA, of: "a")
         for column in table.commonColumns {
@@ -23,7 +25,7 @@ struct RowQueries: Sendable {
             twinHas: table.commonColumns)
     }
 
-    /// The query for rows of B that A doesn't have. Its columns are the rowid, if it is the key, and B's columns.
+    /// The query for rows of B that A doesn't have; its columns are the rowid, if it is the key, and B's columns.
     var insertedRows: String {
         select(
             rowidColumn("b") + values(table.columnsOfB, of: "b"), .b, where: isMissing("a"),
@@ -35,7 +37,7 @@ struct RowQueries: Sendable {
         select(["count(*)"], .b, where: isMissing("a"), twinHas: table.keyColumns)
     }
 
-    /// The query for all rows of one side. Its columns are the rowid, if it is the key, and the side's columns.
+    /// The query for all rows of one side; its columns are the rowid, if it is the key, and the side's columns.
     func allRows(of side: Side) -> String {
         let rowid = side == .a ? table.a?.rowidName : table.b?.rowidName
         let names = (side == .a ? table.columnsOfA : table.columnsOfB).map(quotedIdentifier)
@@ -43,13 +45,12 @@ struct RowQueries: Sendable {
         return "SELECT \(columns.joined(separator: ", ")) FROM \(side.name(table)) NOT INDEXED"
     }
 
-    /// The query for the number of rows of one side. It counts the rows themselves, because a damaged index may have
-    /// a different number.
+    /// The query for the number of rows of one side; it counts the rows themselves, because a damaged index may have a
+    /// different number.
     func count(of side: Side) -> String { "SELECT count(*) FROM \(side.name(table)) NOT INDEXED" }
 
     // MARK: - Parts
 
-    /// One of the two stores.
     enum Side {
         case a, b
 
@@ -63,9 +64,11 @@ struct RowQueries: Sendable {
         }
     }
 
-    /// Builds a query that reads `side` and looks up each row in the other. Stores with a common past mostly have a
-    /// row at the same rowid. In a table with another key, looking up rowids is much faster. If the row at the same
-    /// rowid has equal `columns`, which include the key, no lookup by key is needed.
+    /// Builds a query that reads `side` and looks up each row in the other.
+    ///
+    /// Stores with a common past mostly have a row at the same rowid. In a table with another key, looking up rowids is
+    /// much faster. If the row at the same rowid has equal `columns`, which include the key, no lookup by key is
+    /// needed.
     private func select(
         _ result: [String], _ side: Side, where condition: String, twinHas columns: [String]
     ) -> String {
@@ -93,8 +96,8 @@ struct RowQueries: Sendable {
         return "\(side.alias).\(name) IN (\(rowids.map(String.init).joined(separator: ","))) AND "
     }
 
-    /// Returns the hint that makes the planner look up rows. Statistics in the file could mislead it to scan the
-    /// table for each row.
+    /// Returns the hint that makes the planner look up rows; statistics in the file could mislead it to scan the table
+    /// for each row.
     private func lookUpHint(_ side: Side) -> String {
         switch table.match {
         case .rowid: return "NOT INDEXED"
@@ -117,7 +120,7 @@ struct RowQueries: Sendable {
         }
     }
 
-    /// Returns SQL that is true if the outer join found no row. The columns used for the lookup are never NULL.
+    /// Returns SQL that is true if the outer join found no row; the columns used for the lookup are never NULL.
     private func isMissing(_ alias: String) -> String {
         switch table.match {
         case .rowid(let a, let b): return "\(alias).\(Self.quoted(alias == "a" ? a : b)) IS NULL"
@@ -159,7 +162,6 @@ struct RowQueries: Sendable {
     private static func quoted(_ name: String?) -> String { quotedIdentifier(name ?? "rowid") }
 }
 
-/// Creates row changes from the results of ``RowQueries``.
 struct RowReader: Sendable {
     private let table: ComparedTable
     private let valueLimit: Int
@@ -187,7 +189,6 @@ struct RowReader: Sendable {
         commonInA = table.commonColumns.compactMap { placesInA[$0] }
     }
 
-    /// Returns a row that only one store has.
     func wholeRow(
         _ kind: RowChange.Kind, _ statement: borrowing Statement, skipping skipped: Int = 0
     ) -> RowChange {

@@ -1,12 +1,10 @@
 internal import FailureArtifactsSQLite
 
-/// A difference between the schemas of two stores.
 package struct SchemaChange: Equatable, Sendable {
     package enum Kind: Equatable, Sendable {
         case added, removed, changed
     }
 
-    /// The kind of schema element that differs.
     package enum Subject: String, Equatable, Sendable {
         case table, index, view, trigger
         case userVersion = "user_version"
@@ -26,19 +24,18 @@ package struct SchemaChange: Equatable, Sendable {
     package let subject: Subject
     /// The element's name; empty for a number in the file header.
     package let name: String
-    /// The table of an index or a trigger.
     package let table: String?
     /// The `CREATE` statement or the number in A; nil if A doesn't have the element.
     package let old: String?
     package let new: String?
-    /// The changed columns of a changed table.
     package let columns: [Column]
 }
 
 extension StoreComparison {
-    /// Returns the differences between the schemas: tables, indexes, views and triggers by name, and the
-    /// application's numbers in the file header. It leaves out the shadow tables of virtual tables and the objects
-    /// that SQLite creates for itself.
+    /// Returns the differences between the schemas: tables, indexes, views and triggers by name, and the application's
+    /// numbers in the file header.
+    ///
+    /// It leaves out the shadow tables of virtual tables and the objects that SQLite creates for itself.
     package borrowing func schemaChanges() -> [SchemaChange] {
         let parts: [SchemaChange.Subject] = [.table, .index, .view, .trigger]
         return parts.flatMap { changes(of: $0) }

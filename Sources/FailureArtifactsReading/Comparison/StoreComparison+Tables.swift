@@ -2,7 +2,7 @@ package import FailureArtifactsSQLite
 internal import CFailureArtifactsSQLite
 
 extension StoreComparison {
-    /// Returns the tables of both stores, by name. Virtual tables are omitted; their content is in shadow tables.
+    /// Returns the tables of both stores, by name; virtual tables are omitted; their content is in shadow tables.
     ///
     /// - `changed`: the rows that may differ; nil if all may. Tables without such rows are omitted.
     package borrowing func tables(
@@ -166,7 +166,7 @@ extension StoreComparison {
         columns.allSatisfy { ["binary", "nocase", "rtrim"].contains(folded($0.collation)) }
     }
 
-    /// Returns the names of the readable columns. A generated column may need a function of the application.
+    /// Returns the names of the readable columns; a generated column may need a function of the application.
     private borrowing func readable(
         _ table: TableShape, in database: String
     ) throws(SQLiteError) -> [String] {

@@ -10,10 +10,9 @@ package import FailureArtifactsSystem
 /// Values are equal if their types and bytes are. 1, 1.0 and '1' are three values, and collations don't
 /// matter. -0.0 and 0.0 are equal. The tables of `ANALYZE` (`sqlite_stat1` and the like) are not compared.
 package struct StoreComparison: ~Copyable {
-    /// A database file.
     package struct Side: Equatable, Sendable {
         package let path: String
-        /// True if no other connection uses the file and it needs no journal. It is read without locks then.
+        /// True if no other connection uses the file and it needs no journal; it is read without locks then.
         package let isPrivate: Bool
 
         package init(path: String, isPrivate: Bool) {
@@ -21,7 +20,7 @@ package struct StoreComparison: ~Copyable {
             self.isPrivate = isPrivate
         }
 
-        /// Describes a file that other connections may have open. Nil if the file doesn't start like an SQLite
+        /// Describes a file that other connections may have open; nil if the file doesn't start like an SQLite
         /// database.
         package init?(ofFile path: String) throws(SystemError) {
             let file = try File(sharing: path)
@@ -43,8 +42,10 @@ package struct StoreComparison: ~Copyable {
     package let a: DatabaseSchema
     package let b: DatabaseSchema
 
-    /// Opens both files for reading and reads their schemas. The files are untrusted. Nothing in them is run except
-    /// the expressions of generated columns, with SQLite's built-in functions.
+    /// Opens both files for reading and reads their schemas.
+    ///
+    /// The files are untrusted. Nothing in them is run except the expressions of generated columns, with SQLite's
+    /// built-in functions.
     ///
     /// - `deadline`: the point in time after which all operations fail with an error that
     ///   ``SQLiteError/isInterrupted``; nil for no deadline besides the limits.
@@ -93,8 +94,9 @@ package struct StoreComparison: ~Copyable {
 }
 
 extension StoreComparison {
-    /// Visits the rows of a table that differ between the stores, and counts them. Changed and deleted rows come
-    /// first, in A's storage order. Inserted rows follow in B's order.
+    /// Visits the rows of a table that differ between the stores, and counts them.
+    ///
+    /// Changed and deleted rows come first, in A's storage order. Inserted rows follow in B's order.
     ///
     /// - `table`: one of ``tables()``. A table with a problem has no changes.
     /// - `limit`: the maximum number of rows to visit; nil for all. The other rows are only counted.
@@ -159,7 +161,7 @@ extension StoreComparison {
         }
     }
 
-    /// Returns the number of rows that only B has. Among all rows it needs no search, because keys are unique in a
+    /// Returns the number of rows that only B has; among all rows it needs no search, because keys are unique in a
     /// table.
     private borrowing func insertedCount(
         _ table: ComparedTable, _ queries: RowQueries, deleted: Int64

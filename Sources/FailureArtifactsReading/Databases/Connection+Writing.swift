@@ -6,9 +6,11 @@ extension Connection {
     /// The maximum growth of an untrusted store that is changed, in bytes.
     private static let growthLimit: Int64 = 256 << 20
 
-    /// Opens a private copy of an untrusted store for changing it. Code in the file is not run, as in
-    /// ``untrusted(_:isPrivate:limits:)``: no trigger, for example. Foreign keys are not enforced, other constraints
-    /// are. The journal is in memory, so a process that ends in a transaction leaves a damaged file.
+    /// Opens a private copy of an untrusted store for changing it.
+    ///
+    /// Code in the file is not run, as in ``untrusted(_:isPrivate:limits:)``: no trigger, for example. Foreign keys are
+    /// not enforced, other constraints are. The journal is in memory, so a process that ends in a transaction leaves a
+    /// damaged file.
     package static func untrustedForWriting(
         _ path: String, limits: UntrustedLimits = .standard
     ) throws(SQLiteError) -> Connection {
@@ -39,8 +41,9 @@ extension Connection {
 }
 
 /// The tables and columns that a statement reads, as SQLite's authorizer reports them while it compiles the statement
-/// (<https://www.sqlite.org/c3ref/set_authorizer.html>). Names are folded. Tables of views and of triggers count like
-/// those that the statement names.
+/// (<https://www.sqlite.org/c3ref/set_authorizer.html>).
+///
+/// Names are folded. Tables of views and of triggers count like those that the statement names.
 package struct StatementAccess: Sendable, Equatable {
     /// The columns that are read, by table; no columns if only the number of rows matters.
     package private(set) var reads: [String: Set<String>] = [:]
@@ -71,7 +74,6 @@ package struct StatementAccess: Sendable, Equatable {
 
     private init() {}
 
-    /// Collects the authorizer's reports.
     private final class Recorder {
         var access = StatementAccess()
 
@@ -86,7 +88,7 @@ package struct StatementAccess: Sendable, Equatable {
     }
 }
 
-/// A number of steps of SQLite's virtual machine that connections may use together. Unlike a time limit, it has the
+/// A number of steps of SQLite's virtual machine that connections may use together; unlike a time limit, it has the
 /// same effect on every machine.
 package final class StepBudget {
     /// The number of steps between two calls of the progress handler.
@@ -103,10 +105,9 @@ package final class StepBudget {
         left.deallocate()
     }
 
-    /// True if no steps are left.
     package var isUsedUp: Bool { left.pointee <= 0 }
 
-    /// Interrupts the connection's statements once no steps are left. They fail with an error whose
+    /// Interrupts the connection's statements once no steps are left; they fail with an error whose
     /// ``SQLiteError/isInterrupted`` is true.
     ///
     /// - `connection`: a connection that is closed before this object ends. It has no other limit of time.

@@ -6,7 +6,6 @@ package struct DatabaseSchema: Sendable {
     /// The type and name of an object, which no other object of a schema shares.
     package struct Identity: Hashable, Sendable {
         package let type: String
-        /// The folded name.
         package let name: String
     }
 
@@ -19,7 +18,6 @@ package struct DatabaseSchema: Sendable {
     package let applicationID: Int64
     /// The objects that have SQL text, in the order of creation.
     package let objects: [Object]
-    /// The structures of the tables, by folded name.
     package let tables: [String: TableShape]
     /// The reasons why structures of tables cannot be read, by folded name.
     package let problems: [String: String]
@@ -152,7 +150,6 @@ package struct TableShape: Equatable, Sendable {
         return ["rowid", "_rowid_", "oid"].first { !taken.contains($0) }
     }
 
-    /// The columns that can be written.
     package var writableColumns: [Column] { columns.filter { !$0.isGenerated } }
 }
 
@@ -177,11 +174,11 @@ package enum Affinity: Equatable, Sendable {
     }
 }
 
-/// Reads the structures of tables from the schema of one database. `PRAGMA table_list` would report more, but it also
-/// compiles every view, and a forged view can take hours.
+/// Reads the structures of tables from the schema of one database.
+///
+/// `PRAGMA table_list` would report more, but it also compiles every view, and a forged view can take hours.
 struct TableShapeReader {
     private let database: String
-    /// The folded names of the virtual tables.
     private let virtualTables: Set<String>
     private let shadowTables: Set<String>
 

@@ -5,10 +5,8 @@ package import FailureArtifactsSystem
 package struct Invariant: Equatable, Sendable {
     /// The environment variable with the path of a directory of invariants.
     package static let variable = "FAILURE_ARTIFACTS_INVARIANTS"
-    /// The maximum size of a file, in bytes.
     private static let maximumFileBytes = 1 << 20
 
-    /// The name of the SQL file.
     package let name: String
     /// The text of the file's leading comment, or the file's name without its extension.
     package let title: String
@@ -42,8 +40,9 @@ package struct Invariant: Equatable, Sendable {
         case failed(String)
     }
 
-    /// Runs the query on an untrusted store, until the deadline and for at most `limit` rows. Without a deadline, the
-    /// connection's own limits hold. `visit` receives the query at each row.
+    /// Runs the query on an untrusted store, until the deadline and for at most `limit` rows.
+    ///
+    /// Without a deadline, the connection's own limits hold. `visit` receives the query at each row.
     package func check(
         _ connection: borrowing Connection, deadline: Instant? = nil, limit: Int,
         _ visit: (borrowing Statement) -> Void = { _ in }

@@ -1,11 +1,10 @@
 package import FailureArtifactsSQLite
 
-/// The SQL that creates a store: its schema and its rows.
 package enum StoreScript {
     /// The reason for no script: its size, or a number that SQLite reads in a slightly different way than it is written.
     private struct Unsuitable: Error {}
 
-    /// Returns the script of a stand-alone database that nothing else uses. Nil if it is larger than the maximum, in
+    /// Returns the script of a stand-alone database that nothing else uses; nil if it is larger than the maximum, in
     /// bytes, or if a script can't give all of the store: for example, because of a virtual table, or of a definition
     /// that isn't one plain statement.
     ///
@@ -40,7 +39,11 @@ package enum StoreScript {
                 guard let shape = schema.tables[folded(object.name)] else { continue }
                 try addRows(of: shape, connection, add)
             }
-            if let sequence = schema.tables["sqlite_sequence"] {
+            // The table may be left from tables that were dropped.
+            if let sequence = schema.tables["sqlite_sequence"],
+                definitions.contains(where: { folded($0).contains("autoincrement") }),
+                try connection.integer(of: "SELECT count(*) FROM sqlite_sequence") > 0
+            {
                 try add("DELETE FROM sqlite_sequence;")
                 try addRows(of: sequence, connection, add)
             }
@@ -82,7 +85,6 @@ package enum StoreScript {
     }
 }
 
-/// Formats values as SQL literals.
 package struct SQLLiterals: ~Copyable {
     private let quoting: Statement
 
@@ -91,7 +93,7 @@ package struct SQLLiterals: ~Copyable {
         quoting = try connection.prepare("SELECT quote(?)")
     }
 
-    /// Returns an expression without control characters. Line ends occur only inside a text.
+    /// Returns an expression without control characters; line ends occur only inside a text.
     package borrowing func literal(_ value: StoredValue) throws(SQLiteError) -> String {
         switch value.content {
         case .null: return "NULL"
@@ -130,9 +132,10 @@ package func hexadecimalText(_ bytes: some Collection<UInt8>) -> String {
     return String(decoding: result, as: UTF8.self)
 }
 
-/// Checks the text of a `CREATE` statement from an untrusted schema before it is written into a script. SQLite reads
-/// only the first statement of such a text. In a script, a second statement would be run, and a line that begins with
-/// a dot would be a command of the `sqlite3` shell.
+/// Checks the text of a `CREATE` statement from an untrusted schema before it is written into a script.
+///
+/// SQLite reads only the first statement of such a text. In a script, a second statement would be run, and a line that
+/// begins with a dot would be a command of the `sqlite3` shell.
 enum DefinitionText {
     /// Returns the statement with a semicolon at its end; nil if the text is not exactly one `CREATE` statement or has
     /// control characters.

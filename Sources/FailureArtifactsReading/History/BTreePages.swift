@@ -2,10 +2,10 @@ internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 /// The B-trees of a stand-alone file, read as far as necessary to assign pages to them
-/// (<https://www.sqlite.org/fileformat2.html#b_tree_pages>). Only interior pages are read, not leaves. In a large
-/// store, one page in several hundred is interior.
+/// (<https://www.sqlite.org/fileformat2.html#b_tree_pages>).
+///
+/// Only interior pages are read, not leaves. In a large store, one page in several hundred is interior.
 struct BTreePages: ~Copyable {
-    /// The pages of one B-tree.
     final class Tree: Sendable {
         let root: UInt32
         /// True for a table with rowids; false for an index or a table WITHOUT ROWID.
@@ -24,7 +24,7 @@ struct BTreePages: ~Copyable {
 
         func contains(anyOf pages: Set<UInt32>) -> Bool { pages.contains { contains($0) } }
 
-        /// True if the tree has the same pages after a change of other pages than its leaves. A root without children
+        /// True if the tree has the same pages after a change of other pages than its leaves; a root without children
         /// may get some.
         func keepsPages(afterChanging pages: Set<UInt32>) -> Bool {
             !pages.contains { interior.contains($0) || $0 == root }

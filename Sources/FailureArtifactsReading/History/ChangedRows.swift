@@ -1,10 +1,10 @@
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
-/// The rows that may differ between two states of a store, derived from the pages that may differ. If a transaction
-/// wrote only a few pages, this saves comparing whole tables.
+/// The rows that may differ between two states of a store, derived from the pages that may differ.
+///
+/// If a transaction wrote only a few pages, this saves comparing whole tables.
 package struct ChangedRows: Sendable {
-    /// A set of a table's rows.
     package enum Extent: Equatable, Sendable {
         case all
         /// The rows with these rowids, in either state; empty for a table without changes.
@@ -15,7 +15,6 @@ package struct ChangedRows: Sendable {
     package typealias Roots = [String: UInt32]
 
     private var extents: [String: Extent] = [:]
-    /// The maximum number of rowids to list for a table.
     private static let limit = 5000
 
     /// The B-trees of a state of a store.
@@ -53,7 +52,7 @@ package struct ChangedRows: Sendable {
         }
     }
 
-    /// Compares the B-trees of two states. If a structure is unknown, all rows may differ.
+    /// Compares the B-trees of two states; if a structure is unknown, all rows may differ.
     package init(
         from old: (path: String, trees: Trees), to new: (path: String, trees: Trees), pages: Set<UInt32>
     ) {
@@ -80,7 +79,7 @@ package struct ChangedRows: Sendable {
         }
     }
 
-    /// Adds the rows of leaves that changed, or that only one state's table contains. False if the rows can't be
+    /// Adds the rows of leaves that changed, or that only one state's table contains; false if the rows can't be
     /// listed.
     private static func collect(
         _ rowids: inout Set<Int64>, from file: borrowing BTreePages, _ tree: BTreePages.Tree,

@@ -1,8 +1,10 @@
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
-/// An open history file. Its content is untrusted. The index is in memory and takes at most 1/129 of the file's size.
-/// Pages are read on demand.
+/// An open history file.
+///
+/// Its content is untrusted. The index is in memory and takes at most 1/129 of the file's size. Pages are read on
+/// demand.
 package struct HistoryReader: ~Copyable, Sendable {
     package struct Transaction: Sendable, Equatable {
         /// The size of the database after the transaction, in pages.
@@ -18,10 +20,8 @@ package struct HistoryReader: ~Copyable, Sendable {
     private let layout: HistoryLayout
     /// The pages of state 0 that have images.
     private let initialPages: [UInt32]
-    /// The transactions, oldest first.
     package let transactions: [Transaction]
 
-    /// The page size, in bytes.
     package var pageSize: Int { layout.pageSize }
 
     /// Opens a history file and reads its index.
@@ -145,7 +145,6 @@ package struct HistoryReader: ~Copyable, Sendable {
         guard count == buffer.count else { throw source.damaged("it ends too early") }
     }
 
-    /// Returns the size of a state, in pages.
     package func databaseSize(of state: Int) -> UInt32 {
         state == 0 ? layout.initialSize : transactions[state - 1].databaseSize
     }
@@ -153,7 +152,7 @@ package struct HistoryReader: ~Copyable, Sendable {
     package func state(of commit: CommitReference) throws(BundleError) -> Int {
         guard let state = commit.state(of: transactions.count) else {
             throw BundleError(
-                source.bundle, .noSuchCommit(source.entry, commit, transactions.count))
+                source.bundle, .noSuchCommit(source.entry, commit.description, transactions.count))
         }
         return state
     }
@@ -178,7 +177,6 @@ package struct HistoryReader: ~Copyable, Sendable {
 }
 
 extension HistoryLayout {
-    /// Returns the little-endian numbers in `bytes`.
     static func numbers(in bytes: [UInt8]) -> [UInt32] {
         [UInt32](unsafeUninitializedCapacity: bytes.count / 4) { buffer, count in
             count = bytes.count / 4
@@ -199,7 +197,7 @@ extension HistoryReader {
         guard (0...transactions.count).contains(state) else {
             throw BundleError(
                 source.bundle,
-                .noSuchCommit(source.entry, CommitReference(state), transactions.count))
+                .noSuchCommit(source.entry, String(state), transactions.count))
         }
         try checkCopy(copy)
         let images = state == transactions.count ? [:] : try images(of: state)
@@ -215,7 +213,7 @@ extension HistoryReader {
         }
     }
 
-    /// Changes a rebuilt file to the next state. This is cheaper than rebuilding that state.
+    /// Changes a rebuilt file to the next state; this is cheaper than rebuilding that state.
     ///
     /// - `state`: the file's state, which must not be the last one.
     package func advance(_ path: String, from state: Int) throws(BundleError) {
@@ -304,9 +302,10 @@ private struct HistorySource {
     }
 }
 
-/// A commit as the option `--at` names it. `0` is the state before the first transaction of a history, and `N` is the
-/// state after the Nth. Negative numbers count from the end: `-1`, or `last`, is the state at the failure, and `-2`
-/// is one transaction earlier.
+/// A commit as the option `--at` names it.
+///
+/// `0` is the state before the first transaction of a history, and `N` is the state after the Nth. Negative numbers
+/// count from the end: `-1`, or `last`, is the state at the failure, and `-2` is one transaction earlier.
 package struct CommitReference: Equatable, Sendable, CustomStringConvertible {
     package static let last = CommitReference(number: -1, description: "last")
 
@@ -337,7 +336,7 @@ package struct CommitReference: Equatable, Sendable, CustomStringConvertible {
         self.init(number: number, description: text)
     }
 
-    /// Returns the number of the state in a history. Nil if the history has no such state.
+    /// Returns the number of the state in a history; nil if the history has no such state.
     package func state(of transactions: Int) -> Int? {
         let state = number < 0 ? transactions + 1 + number : number
         return (0...max(transactions, 0)).contains(state) ? state : nil

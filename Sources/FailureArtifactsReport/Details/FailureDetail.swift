@@ -84,28 +84,24 @@ struct TableDetail: Sendable {
     /// The number of rows in the store; a lower bound if `isExact` is false.
     var count: Int64 = 0
     var isExact = true
-    /// The rows as JSON arrays of ``CellJSON``. They begin with the rowid if ``keys`` is nil.
+    /// The rows as JSON arrays of ``CellJSON``; they begin with the rowid if ``keys`` is nil.
     var rows: [String] = []
     var shownColumns = 0
     /// The reason why the rows could not be read, as a clause.
     var problem: String?
 }
 
-/// A step of a store's history.
 struct StepDetail: Sendable {
     enum Kind: String {
         case transaction, uncommitted, rolledBack
     }
 
     struct Table: Sendable {
-        /// The displayed name.
         let name: String
-        /// The name in the store.
         var source: String
         /// The columns of the key; empty for the rowid.
         var keyColumns: [String] = []
         var counts = RowCounts()
-        /// The first changed rows.
         var rows: [RowChange] = []
         var problem: String?
     }
@@ -158,11 +154,9 @@ package struct ReportLimits: Sendable {
     package static let standardBytes: UInt64 = 10 << 20
     /// The maximum number of causes described with their stores; further causes are in the overview only.
     static let describedCauses = 200
-    /// The maximum number of bundles listed for one cause.
     static let reportedBundles = 100
     /// The maximum number of arguments listed for a cause, and the width of one, in columns.
     static let (arguments, argumentColumns) = (20, 80)
-    /// The maximum size of a message, in bytes.
     static let messageBytes = 8000
     /// The size of the page without the data of stores, in bytes, from which on causes are described without their
     /// stores.
@@ -174,21 +168,18 @@ package struct ReportLimits: Sendable {
     let dataBytes: Int
     /// The bytes of values for the tables of one cause, before compression.
     var rowBytes: Int
-    /// The seconds for the tables of one cause.
     var seconds: Double
 
     var rowsPerTable = 20_000
     var columns = 256
-    /// The maximum number of bytes shown of a text.
     var textBytes = 600
-    /// The maximum number of bytes shown of a blob.
     var blobBytes = 48
     /// The maximum number of stores of one cause, and of tables of one store.
     var stores = 12
     var tables = 200
     /// The maximum number of statements of a store whose history isn't read.
     var statements = 100
-    /// The maximum size, in bytes, of a copy whose tables are read. A larger copy is described by its metadata only.
+    /// The maximum size, in bytes, of a copy whose tables are read; a larger copy is described by its metadata only.
     var storeBytes: UInt64
     /// The maximum size, in bytes, of a copy whose history and other changes are read.
     var historyStoreBytes: UInt64
@@ -219,13 +210,14 @@ package struct ReportLimits: Sendable {
     }
 }
 
-/// The bytes and the time that are left for the tables of one cause. It is an object, because all functions that read
-/// a part share it. Only one thread uses it.
+/// The bytes and the time that are left for the tables of one cause.
+///
+/// It is an object, because all functions that read a part share it. Only one thread uses it.
 final class ReadingBudget {
     let limits: ReportLimits
     /// The bytes of values that are left.
     var bytes: Int
-    /// The time at which reading stops. The parts that are missing then are noted.
+    /// The time at which reading stops; the parts that are missing then are noted.
     var deadline: Instant
 
     init(_ limits: ReportLimits, bytes: Int) {
@@ -242,15 +234,14 @@ struct SourceExcerpt: Sendable {
     /// The maximum size of a source file, in bytes, and of a line, in characters.
     private static let limits = (file: UInt64(4 << 20), line: 200)
 
-    /// The number of the first line, from 1.
     let first: Int
     let lines: [String]
-    /// The number of the assertion's line.
     let line: Int
 
-    /// Reads the lines around a failure. A bundle can name any file. Only Swift files below the working directory are
-    /// read, and only if they are older than the failure, because the lines of a file that has changed since may be
-    /// others.
+    /// Reads the lines around a failure.
+    ///
+    /// A bundle can name any file. Only Swift files below the working directory are read, and only if they are older
+    /// than the failure, because the lines of a file that has changed since may be others.
     init?(_ failure: BundleMetadata.Failure, below directory: String) {
         guard let file = failure.file, let line = failure.line, line > 0, file.hasSuffix(".swift"),
             let root = FileSystem.realPath(of: directory),

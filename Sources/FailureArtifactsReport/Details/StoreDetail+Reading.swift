@@ -87,7 +87,6 @@ extension StoreDetail {
 }
 
 private struct ChangedKeys {
-    /// The maximum number of rows that are read by their keys.
     static let limit = 1000
 
     /// The names of the key's columns; empty for the rowid.
@@ -183,7 +182,7 @@ extension TableDetail {
         return used
     }
 
-    /// Adds the current row of a statement. False if the row doesn't fit.
+    /// Adds the current row of a statement; false if the row doesn't fit.
     private mutating func add(
         _ statement: borrowing Statement, hasRowid: Bool, _ limits: ReportLimits, _ bytes: Int,
         _ used: inout Int

@@ -3,12 +3,11 @@ internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsSystem
 
-/// Findings as Markdown for a coding agent. All text from the bundle is inside code spans and fenced blocks that it
+/// Findings as Markdown for a coding agent; all text from the bundle is inside code spans and fenced blocks that it
 /// can't close.
 package struct FindingMarkdown {
     /// The default maximum length, in bytes: about 2,000 tokens of at least three bytes.
     package static let standardBytes = 6000
-    /// The maximum number of rows shown for a finding.
     private static let maximumRows = 4
     /// The bytes reserved for the sentence about findings that are left out.
     private static let reserve = 80
@@ -110,7 +109,6 @@ package struct FindingMarkdown {
             + function.abridged(toBytes: 200)
     }
 
-    /// The commands that show more of this bundle.
     private var commands: String {
         let bundle = ShellWord.quoted(path)
         var lines = [

@@ -11,9 +11,7 @@ internal import FailureArtifactsSystem
 /// `system-out`, where [GitLab](https://docs.gitlab.com/ci/testing/unit_test_reports/) and Jenkins' attachments plugin
 /// look for them.
 package struct JUnitText: WrittenText {
-    /// The maximum size of an attribute, in bytes.
     private static let attributeLimit = 1000
-    /// The maximum number of bytes of a failure's text.
     private static let textLimit = 64 << 10
 
     let results: TestResults
@@ -125,10 +123,9 @@ package struct JUnitText: WrittenText {
     }
 }
 
-/// Text in XML 1.0. Characters that XML [does not have](https://www.w3.org/TR/xml/#charsets), even as references,
+/// Text in XML 1.0; characters that XML [does not have](https://www.w3.org/TR/xml/#charsets), even as references,
 /// become `\u{…}`.
 enum XMLText {
-    /// Returns text for use between two tags.
     static func content(_ text: String) -> String { escaped(text, inAttribute: false) }
 
     /// Returns text for use as an attribute's value, where XML readers replace literal line ends with spaces.
@@ -166,7 +163,7 @@ enum XMLText {
         return HostCommand.disarmed(result) { "&#\($0.value);" }
     }
 
-    /// True if XML allows the character. Tabs and line ends are handled above; surrogates are not scalars.
+    /// True if XML allows the character; tabs and line ends are handled above; surrogates are not scalars.
     private static func isAllowed(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0..<0x20, 0xFFFE, 0xFFFF: false

@@ -4,8 +4,7 @@ internal import FailureArtifactsSystem
 
 /// Links to a line of a source file on the CI's code host, at the commit that was tested.
 enum SourceLink {
-    /// Returns the address of a failure's line. Nil if the host, the commit or the path in the repository is not
-    /// known.
+    /// Returns the address of a failure's line; nil if the host, the commit or the path in the repository is not known.
     static func url(file: String, line: Int?, variables: [String: String]) -> String? {
         guard let place = place(variables), let path = relative(file, in: place) else {
             return nil
@@ -22,7 +21,6 @@ enum SourceLink {
     }
 
     private struct Place {
-        /// The part of the address before the path.
         let base: String
         let anchor: String
         /// The directory of the checkout, if it is the same in every run; nil if it has the repository's own name.
@@ -63,7 +61,7 @@ enum SourceLink {
     ) -> Place? {
         guard repository.hasPrefix("https://") || repository.hasPrefix("http://"),
             repository.utf8.allSatisfy(isOfURL), (7...64).contains(commit.utf8.count),
-            commit.utf8.allSatisfy(isHexadecimal),
+            commit.allSatisfy({ $0.isASCII && $0.isHexDigit }),
             let name = repository.split(separator: "/").last
         else { return nil }
         return Place(
@@ -93,24 +91,16 @@ enum SourceLink {
         return folder.map { file[$0.upperBound...] }
     }
 
-    private static func isHexadecimal(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"),
-            UInt8(ascii: "A")...UInt8(ascii: "F"):
-            true
-        default: false
-        }
-    }
-
     /// True for letters, digits, and the other characters of a repository's address.
     private static func isOfURL(_ byte: UInt8) -> Bool {
         URLText.isUnreserved(byte) || "/:%".utf8.contains(byte)
     }
 }
 
-/// The source files of a checkout, for the paths that a code host expects. Tests name files by absolute paths,
-/// statements by paths relative to their package, and fatal errors by the module and the file's name (`#fileID`). A
-/// package may be in a subdirectory of its repository.
+/// The source files of a checkout, for the paths that a code host expects.
+///
+/// Tests name files by absolute paths, statements by paths relative to their package, and fatal errors by the module
+/// and the file's name (`#fileID`). A package may be in a subdirectory of its repository.
 package struct RepositoryFiles {
     /// The checkout's directory, with a slash at its end; nil if it is unknown.
     private let root: String?
@@ -135,8 +125,8 @@ package struct RepositoryFiles {
         self.packages = packages
     }
 
-    /// Returns the path of a file in the repository. Nil if an absolute path is outside of it, or if no package has
-    /// the file.
+    /// Returns the path of a file in the repository; nil if an absolute path is outside of it, or if no package has the
+    /// file.
     package func path(of file: String) -> String? {
         guard let root, file != "<EXPR>" else { return nil }
         if file.hasPrefix("/") { return below(root, file) }

@@ -2,15 +2,14 @@ package import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 package import FailureArtifactsSystem
 
-/// Failures as Markdown, for the page that a CI shows of a run. The first failures are described, and the rest is
-/// counted. So the text fits, however many failures there are.
+/// Failures as Markdown, for the page that a CI shows of a run.
+///
+/// The first failures are described, and the rest is counted. So the text fits, however many failures there are.
 package struct SummaryMarkdown {
-    /// The maximum number of bytes that GitHub accepts from a step. Beyond it, GitHub [shows
+    /// The maximum number of bytes that GitHub accepts from a step; beyond it, GitHub [shows
     /// nothing](https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands).
     static let byteLimit = 1 << 20
-    /// The maximum number of failures that are described.
     private static let fullLimit = 100
-    /// The maximum size of one message, in bytes.
     private static let messageLimit = 6000
     /// The maximum number of further failures that are listed for a cause.
     private static let otherLimit = 20
@@ -18,7 +17,6 @@ package struct SummaryMarkdown {
     private static let reserve = 1024
 
     let causes: [BundleCause]
-    /// The maximum size of the text, in bytes.
     var limit = Self.byteLimit
     /// True if some bundles could not be read.
     package var isPart = false
@@ -60,7 +58,6 @@ package struct SummaryMarkdown {
         return text
     }
 
-    /// Returns a failure in full.
     private static func section(_ cause: BundleCause) -> String {
         let bundle = cause.first
         var text = "\n### \(cause.heading(Markdown.code))\n\n"
@@ -189,7 +186,7 @@ package struct BundleDownload {
         directory = Path.directory(of: bundle.portablePath)
     }
 
-    /// Returns a full sentence. Once it was followed, the commands for the bundles work.
+    /// Returns a full sentence; once it was followed, the commands for the bundles work.
     package func sentence(_ code: (String) -> String = { SafeText.line($0) }) -> String {
         if let run = variables["GITHUB_RUN_ID"] {
             var command = "gh run download \(ShellWord.quoted(run))"
@@ -213,13 +210,13 @@ package struct BundleDownload {
 }
 
 extension ReportedBundle {
-    /// The path in the working directory. A directory that is elsewhere has its name alone on another machine.
+    /// The path in the working directory; a directory that is elsewhere has its name alone on another machine.
     fileprivate var portablePath: String {
         guard path.hasPrefix("/"), !variables.isEmpty else { return path }
         return Path.join(Path.name(of: Path.directory(of: path)), Path.name(of: path))
     }
 
-    /// The command that explains the bundle. On a CI, it is for a machine to which the bundle was downloaded.
+    /// The command that explains the bundle; on a CI, it is for a machine to which the bundle was downloaded.
     package var explainCommand: String {
         let path = ToolCommand().shortened(portablePath)
         return "failure-artifacts explain " + ShellWord.quoted(path)

@@ -14,8 +14,9 @@ package enum WorkflowCommand {
         environment["GITHUB_ACTIONS"] == "true"
     }
 
-    /// Returns the lines that mark failures in the source: one for each cause, and at most ten. A failure without a
-    /// place has no file and line, such as an error that a test threw.
+    /// Returns the lines that mark failures in the source: one for each cause, and at most ten.
+    ///
+    /// A failure without a place has no file and line, such as an error that a test threw.
     ///
     /// - `files`: the checkout. Its files get relative paths.
     package static func annotations(for causes: [BundleCause], in files: RepositoryFiles) -> [String] {
@@ -42,7 +43,9 @@ package enum WorkflowCommand {
         return lines
     }
 
-    /// Returns the line that marks the culprit in the source; nil if its line is unknown. Weak evidence is a notice.
+    /// Returns the line that marks the culprit in the source; nil if its line is unknown.
+    ///
+    /// Weak evidence is a notice.
     private static func culprit(of cause: BundleCause, in files: RepositoryFiles) -> String? {
         guard let finding = cause.finding, let source = finding.source, source.isInPackage,
             source.line > 0
@@ -67,7 +70,7 @@ package enum WorkflowCommand {
         return "::\(name)" + (list.isEmpty ? "" : " " + list) + "::" + escaped(cut, isProperty: false)
     }
 
-    /// Returns two lines to put around untrusted text. Between them, the runner executes no command but the second
+    /// Returns two lines to put around untrusted text; between them, the runner executes no command but the second
     /// line.
     package static func brackets(
         random: UInt64 = .random(in: 0 ... .max), _ more: UInt64 = .random(in: 0 ... .max)

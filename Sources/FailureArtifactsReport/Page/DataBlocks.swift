@@ -4,8 +4,10 @@ internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsSystem
 
-/// Blocks of data that the page's script unpacks when they are needed. A block is JSON, compressed as zlib data (RFC
-/// 1950) and encoded in Base64 (RFC 4648), in a `script` element that the browser doesn't run.
+/// Blocks of data that the page's script unpacks when they are needed.
+///
+/// A block is JSON, compressed as zlib data (RFC 1950) and encoded in Base64 (RFC 4648), in a `script` element that the
+/// browser doesn't run.
 struct DataBlocks {
     private let prefix: String
     /// The bytes that are left.
@@ -20,7 +22,7 @@ struct DataBlocks {
         left = limit
     }
 
-    /// Adds a block. Nil if there is no space for it.
+    /// Adds a block; nil if there is no space for it.
     ///
     /// - `reserve`: the bytes that other blocks need; nil to add the block even if there is no space.
     mutating func add(_ json: String, leaving reserve: Int? = 0) -> String? {
@@ -72,8 +74,9 @@ struct StoreData {
         variables = detail.metadata.environment.ci?.variables ?? [:]
     }
 
-    /// Adds the blocks of all stores. Changes come first, the newest ones before older ones, and then rows. Nil if
-    /// there is no data.
+    /// Adds the blocks of all stores.
+    ///
+    /// Changes come first, the newest ones before older ones, and then rows. Nil if there is no data.
     func add(to blocks: inout DataBlocks) throws -> String? {
         guard detail.stores.contains(where: { !$0.tables.isEmpty || !$0.steps.isEmpty }) else {
             return nil
@@ -165,7 +168,8 @@ struct StoreData {
             }
         }
         return [
-            "kind": step.kind.rawValue, "n": step.number, "at": last.map { MetadataTime.timeOfDay($0.at) },
+            "kind": step.kind.rawValue, "n": step.number,
+            "at": last.map { MetadataTime.timeOfDay($0.at) },
             "connection": last?.connection, "counts": counts, "statements": step.statements,
             "label": String(layout.store.summary(of: step).prefix(200)),
             "pages": step.pages > 0 ? step.pages : nil,
@@ -176,7 +180,8 @@ struct StoreData {
     private func statement(_ statement: StatementRecord) -> JSONObject {
         let (sql, isCut) = statement.shownText
         return [
-            "sql": sql, "cut": isCut ? true : nil, "times": statement.repeated.flatMap { $0 > 1 ? $0 : nil },
+            "sql": sql, "cut": isCut ? true : nil,
+            "times": statement.repeated.flatMap { $0 > 1 ? $0 : nil },
             "rows": statement.changedRows, "took": statement.duration.flatMap(DurationText.short),
             "facts": statement.queryFacts.nonEmpty, "error": statement.failureText,
             "place": statement.source?.place, "function": statement.source?.function,

@@ -244,7 +244,6 @@ struct FailureSection {
 
 /// Findings about a failure as HTML, best first.
 struct FindingsSection {
-    /// The maximum number of rows shown for a finding.
     private static let maximumRows = 5
 
     let findings: [Finding]

@@ -5,7 +5,7 @@ enum HTMLText {
     /// The maximum number of bytes of one line, after which it is cut.
     private static let lineLimit = 4096
 
-    /// Returns text on one line. Control characters, and characters that change the text direction, become `\u{…}`.
+    /// Returns text on one line; control characters, and characters that change the text direction, become `\u{…}`.
     static func line(_ text: String) -> String { escaped(SafeText.line(cut(text))) }
 
     /// Returns a name such as `LedgerTests.testBooksOfMarch` on one line, which may be wrapped between its words.
@@ -69,8 +69,9 @@ struct ComparedValues {
     let actual: String
     let expected: String
 
-    /// Reads the values of `XCTAssertEqual` and of `#expect(a == b)`; nil for another message. By convention, the
-    /// expected value is the second argument, or the literal of two operands.
+    /// Reads the values of `XCTAssertEqual` and of `#expect(a == b)`; nil for another message.
+    ///
+    /// By convention, the expected value is the second argument, or the literal of two operands.
     init?(_ message: String) {
         guard let operands = FailureMessage.operands(of: message), let right = operands.right,
             message.contains("XCTAssertEqual failed") || message.contains(" == ")

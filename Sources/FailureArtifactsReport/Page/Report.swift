@@ -104,8 +104,10 @@ struct DescribedCause: Sendable {
     let blocks: String
 }
 
-/// The directory of the page. The page uses relative paths for bundles in its directory or below. The page and the
-/// bundles are downloaded from a CI together, so its commands work in both places.
+/// The directory of the page.
+///
+/// The page uses relative paths for bundles in its directory or below. The page and the bundles are downloaded from a
+/// CI together, so its commands work in both places.
 package struct PageFolder: Sendable {
     /// An absolute path; nil if the page is not a file.
     private let path: String?

@@ -132,8 +132,7 @@ struct StoreLayout {
         return change.rows.isEmpty || change.keyColumns.map(folded) == keys ?? []
     }
 
-    private func json(of row: RowChange, in detail: TableDetail, _ change: StepDetail.Table) -> String
-    {
+    private func json(of row: RowChange, in detail: TableDetail, _ change: StepDetail.Table) -> String {
         let key = "[" + row.key.map(CellJSON.text).joined(separator: ",") + "]"
         func index(_ column: String) -> Int? {
             detail.columns.prefix(detail.shownColumns).firstIndex { folded($0.name) == folded(column) }

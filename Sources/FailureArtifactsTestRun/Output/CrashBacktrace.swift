@@ -32,7 +32,7 @@ package struct CrashBacktrace: Equatable, Sendable {
         return backtraces
     }
 
-    /// Returns the place of the innermost frame in a package's own sources. Nil if the frame or its line is unknown.
+    /// Returns the place of the innermost frame in a package's own sources; nil if the frame or its line is unknown.
     package func place(below root: String) -> (file: String, line: Int)? {
         let mark = " at " + root + "/"
         for frame in frames {

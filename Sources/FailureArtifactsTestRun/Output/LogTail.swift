@@ -1,6 +1,6 @@
 internal import FailureArtifactsSystem
 
-/// The end of a command's output. May be used from any thread.
+/// The end of a command's output; may be used from any thread.
 package final class LogTail: Sendable {
     /// A hook that receives one line without its line end, cut after ``lineLimit`` bytes.
     typealias LineHook = @Sendable ([UInt8]) -> Void
@@ -81,8 +81,9 @@ package final class LogTail: Sendable {
     }
 }
 
-/// A message that Swift's runtime prints on standard error before it ends a process. An example is
-/// `Shop/Cart.swift:42: Fatal error: Index out of range`; the place is missing if it is unknown. See
+/// A message that Swift's runtime prints on standard error before it ends a process.
+///
+/// An example is `Shop/Cart.swift:42: Fatal error: Index out of range`; the place is missing if it is unknown. See
 /// `reportFatalError` in [the runtime](https://github.com/swiftlang/swift/blob/main/stdlib/public/stubs/Assert.cpp).
 package struct FatalMessage: Equatable, Sendable {
     /// The text, such as `Fatal error: Index out of range`.

@@ -1,18 +1,21 @@
 internal import CFailureArtifactsProcesses
 internal import FailureArtifactsSystem
 
-/// Passes one of the command's outputs on, byte for byte and at once, and keeps its end. The command writes to a
-/// pipe. A thread of its own reads from it, so only that thread waits if the receiver doesn't read.
+/// Passes one of the command's outputs on, byte for byte and at once, and keeps its end.
+///
+/// The command writes to a pipe. A thread of its own reads from it, so only that thread waits if the receiver doesn't
+/// read.
 final class OutputTee: Sendable {
-    /// The time for which other processes may write after the command's end, in seconds. Processes that the command
-    /// has started could keep the pipe open for ever.
+    /// The time for which other processes may write after the command's end, in seconds.
+    ///
+    /// Processes that the command has started could keep the pipe open for ever.
     private static let afterwards = 0.5
 
     /// The end of what was written.
     let log: LogTail
     /// The descriptor in this process that the output goes to.
     private let target: CInt
-    /// The command's end of the pipe. This process closes it after the command has started.
+    /// The command's end of the pipe; this process closes it after the command has started.
     private let writing: Lock<CInt>
     private let stop: Lock<CInt>
     private let problem = Lock<SystemError?>(nil)
@@ -47,12 +50,13 @@ final class OutputTee: Sendable {
     /// Closes this process's copy of the command's end: the output ends when all other copies are closed.
     func commandHasStarted() { Self.shut(writing) }
 
-    /// Reports that the command has ended. The content of the pipe, and output of other processes in the next half
+    /// Reports that the command has ended; the content of the pipe, and output of other processes in the next half
     /// second, is still passed on.
     func commandHasEnded() { Self.shut(stop) }
 
-    /// The error that kept some of the output from being passed on; nil if there was no error. A receiver that stops
-    /// reading is not an error.
+    /// The error that kept some of the output from being passed on; nil if there was no error.
+    ///
+    /// A receiver that stops reading is not an error.
     var failure: SystemError? { problem.withLock(\.self) }
 
     private static func shut(_ descriptor: Lock<CInt>) {
@@ -62,7 +66,6 @@ final class OutputTee: Sendable {
         }
     }
 
-    /// The main function of the thread.
     private func pass(from reading: CInt, until stopped: CInt) {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
         defer {
@@ -123,9 +126,10 @@ final class OutputTee: Sendable {
     }
 }
 
-/// The outputs of the command: the terminal itself, or else a pipe whose content is passed on. A program checks
-/// whether it writes to a terminal, so it gets a pipe in place of a terminal only if the output must be read. It
-/// can't tell one pipe from another.
+/// The outputs of the command: the terminal itself, or else a pipe whose content is passed on.
+///
+/// A program checks whether it writes to a terminal, so it gets a pipe in place of a terminal only if the output must
+/// be read. It can't tell one pipe from another.
 struct CommandOutputs {
     /// The end of standard output, and also of standard error if both go to the same place.
     let standardOutput: LogTail
@@ -133,7 +137,7 @@ struct CommandOutputs {
     /// One tee for each pipe or pseudo-terminal.
     private let tees: [(descriptors: [CInt], tee: OutputTee)]
 
-    /// Creates the pipes. If the system provides no pipe for an output, the command inherits that output.
+    /// Creates the pipes; if the system provides no pipe for an output, the command inherits that output.
     ///
     /// - `onLine`: the hooks for each line of standard output and of standard error, including lines to a terminal.
     ///   If both go to the same place, the first hook receives all lines. Nil if the lines are not needed.

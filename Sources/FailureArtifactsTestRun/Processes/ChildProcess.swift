@@ -15,7 +15,7 @@ package enum ChildProcess {
         return nil
     }
 
-    /// Runs a program to its end. For a program that a signal ended, 128 plus the signal's number, as in shells.
+    /// Runs a program to its end; for a program that a signal ended, 128 plus the signal's number, as in shells.
     ///
     /// - `interruption`: handles signals; it leaves them to the program meanwhile.
     package static func run(
@@ -39,7 +39,7 @@ package enum ChildProcess {
         return ExitStatus(waited: status).code
     }
 
-    /// Starts a program. The caller must wait for the process.
+    /// Starts a program; the caller must wait for the process.
     ///
     /// - `executable`: the path; or a name, which is looked up in this process's `PATH`.
     /// - `outputs`: descriptors of this process, keyed by their numbers in the program. The program inherits other
@@ -81,7 +81,6 @@ package enum ChildProcess {
     }
 }
 
-/// The way a process ended.
 package enum ExitStatus: Equatable, Sendable {
     /// The process ended by itself, with a status from 0 to 255.
     case exited(Int32)
@@ -107,14 +106,13 @@ package enum ExitStatus: Equatable, Sendable {
 struct Descriptor: ~Copyable, Sendable {
     let number: CInt
 
-    /// Takes ownership of a descriptor.
     init(owning number: CInt) {
         self.number = number
     }
 
     deinit { close(number) }
 
-    /// Releases the descriptor. The caller must close it.
+    /// Releases the descriptor; the caller must close it.
     consuming func release() -> CInt {
         let number = number
         discard self
@@ -122,7 +120,7 @@ struct Descriptor: ~Copyable, Sendable {
     }
 }
 
-/// The two ends of a pipe. Other programs don't inherit them unless that is requested.
+/// The two ends of a pipe; other programs don't inherit them unless that is requested.
 struct PipeEnds: ~Copyable, Sendable {
     let reading: Descriptor
     let writing: Descriptor
@@ -153,10 +151,10 @@ struct PipeEnds: ~Copyable, Sendable {
 /// A signal that this process received.
 struct ReceivedSignal: Equatable, Sendable {
     let number: CInt
-    /// True if a key such as Ctrl-C caused it. Then all processes in the terminal's foreground received it.
+    /// True if a key such as Ctrl-C caused it; then all processes in the terminal's foreground received it.
     let isFromTerminal: Bool
 
-    /// Waits for a signal. Nil if the wait was interrupted.
+    /// Waits for a signal; nil if the wait was interrupted.
     static func next(of signals: sigset_t) -> ReceivedSignal? {
         var signals = signals
         var isFromTerminal: CInt = 0
@@ -167,9 +165,7 @@ struct ReceivedSignal: Equatable, Sendable {
 
 /// The signal mask and dispositions of a process, to be passed on unchanged to the programs that it starts.
 struct InheritedSignals: Sendable {
-    /// The blocked signals.
     let mask: sigset_t
-    /// True if SIGPIPE is ignored.
     let ignoresBrokenPipes: Bool
 
     /// The current values of this thread.

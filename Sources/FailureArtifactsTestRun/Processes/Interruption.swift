@@ -2,8 +2,9 @@ package import FailureArtifactsAnalysis
 internal import FailureArtifactsSystem
 
 /// Removes temporary directories when a signal ends the tool, and leaves signals to a child that has the terminal.
-/// The signals are blocked, and a thread waits for them with `sigwait`: a signal handler may not do enough to remove
-/// a directory.
+///
+/// The signals are blocked, and a thread waits for them with `sigwait`: a signal handler may not do enough to remove a
+/// directory.
 package final class Interruption: Sendable {
     private struct State {
         var directories: Set<String> = []
@@ -14,7 +15,6 @@ package final class Interruption: Sendable {
         var handler: (@Sendable (ReceivedSignal) -> Bool)?
         /// The signal mask and dispositions of this process before ``watch()``.
         var inherited: InheritedSignals?
-        /// The signals that the thread waits for.
         var watched = sigset_t()
     }
 
@@ -27,8 +27,10 @@ package final class Interruption: Sendable {
     /// The signals that end a process by default: requests to end, and those for a process's own purposes.
     private static let signals = [SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2]
 
-    /// The signal that this process sends to itself in ``settle()``. Linux and macOS deliver pending signals in the
-    /// order of their numbers. All signals that ask a process to end have lower numbers.
+    /// The signal that this process sends to itself in ``settle()``.
+    ///
+    /// Linux and macOS deliver pending signals in the order of their numbers. All signals that ask a process to end
+    /// have lower numbers.
     private static let mark = SIGVTALRM
 
     /// The signal mask and dispositions for a child process: those that this process was started with.
@@ -64,9 +66,10 @@ package final class Interruption: Sendable {
         if let child { for number in pending { kill(child, number) } }
     }
 
-    /// Waits until the signals that this process has received so far are handled. A key of the terminal ends a child
-    /// process too. The thread that waits for signals may receive the key after another thread has seen the child's
-    /// end.
+    /// Waits until the signals that this process has received so far are handled.
+    ///
+    /// A key of the terminal ends a child process too. The thread that waits for signals may receive the key after
+    /// another thread has seen the child's end.
     func settle() {
         // Without the thread, or if the process ignores the mark, the wait would never end.
         guard state.withLock({ state in sigismember(&state.watched, Self.mark) == 1 }) else { return }
@@ -75,8 +78,10 @@ package final class Interruption: Sendable {
         marks.wait { count in count > earlier ? () : nil }
     }
 
-    /// Starts to wait for signals. Call it once in a process, on the main thread. Signals that the process was told
-    /// to ignore, as by `nohup`, are left alone.
+    /// Starts to wait for signals.
+    ///
+    /// Call it once in a process, on the main thread. Signals that the process was told to ignore, as by `nohup`, are
+    /// left alone.
     package func watch() {
         let inherited = InheritedSignals.current
         // Writing to a closed pipe then fails with an ordinary error.
@@ -134,7 +139,7 @@ package final class Interruption: Sendable {
         }
     }
 
-    /// Ends the process with a status. May be called from any thread.
+    /// Ends the process with a status; may be called from any thread.
     package func end(with code: ExitCode) -> Never {
         removeDirectories()
         _exit(code.rawValue)
@@ -159,7 +164,6 @@ package final class Interruption: Sendable {
     }
 }
 
-/// The main function of the thread.
 #if canImport(Darwin)
 private func interruptionThread(_ context: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
     Unmanaged<Interruption>.fromOpaque(context).takeRetainedValue().waitForSignals()

@@ -15,7 +15,6 @@ internal import FoundationEssentials
 /// ([ST-0024](https://github.com/swiftlang/swift-evolution/blob/main/proposals/testing/0024-per-test-case-repetitions.md)).
 /// Each iteration of a test is an attempt.
 package struct EventStream {
-    /// The attempts, in the order they were started.
     package private(set) var attempts: [TestAttempt] = []
     private var tests: [String: TestIdentity] = [:]
     /// The attempts that have not ended, by the test and the iteration.
@@ -36,7 +35,6 @@ package struct EventStream {
 
     init() {}
 
-    /// Reads all lines of a file.
     package init(ofFile path: String) throws {
         try ResultFile.forEachLine(of: path) { line in read(line) }
     }

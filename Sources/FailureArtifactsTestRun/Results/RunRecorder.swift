@@ -2,9 +2,10 @@ package import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 internal import FailureArtifactsSystem
 
-/// Collects the test results of a run from XCTest's log and from files that the command writes. To `swift test` it
-/// adds options for Swift Testing's event stream and for the report of parallel runs. These options change nothing of
-/// the command's output. Any other command runs unchanged.
+/// Collects the test results of a run from XCTest's log and from files that the command writes.
+///
+/// To `swift test` it adds options for Swift Testing's event stream and for the report of parallel runs. These options
+/// change nothing of the command's output. Any other command runs unchanged.
 package final class RunRecorder: Sendable {
     // Each option with its names, of which Swift Testing prefers the first.
     private static let eventsOptions = [
@@ -17,13 +18,11 @@ package final class RunRecorder: Sendable {
     /// The options that repeat tests, which SwiftPM has since 6.4.
     private static let repetitionOptions = ["--maximum-repetitions", "--repeat-until"]
 
-    /// The command, including the added options.
     package let words: [String]
     private let eventFile: String?
     private let reportFile: String?
     private let logs = [Lock(XCTestLog()), Lock(XCTestLog())]
 
-    /// Creates a recorder for a command.
     package init(_ words: [String], scratch: String) {
         var (words, eventFile, reportFile) = (words, String?.none, String?.none)
         if let test = Self.placeOfTest(in: words) {
@@ -63,7 +62,6 @@ package final class RunRecorder: Sendable {
         return (hook(logs[0]), hook(logs[1]))
     }
 
-    /// Returns the results after the command has ended.
     package func results(bundles: [ReportedBundle]) -> TestResults {
         var attempts: [TestAttempt] = []
         var report: [TestAttempt] = []
@@ -110,11 +108,11 @@ package final class RunRecorder: Sendable {
     }
 }
 
-/// Reads the xUnit file that `swift test --parallel` writes, the only source for tests that pass. It doesn't say why
-/// a test failed, and reports a skipped test as passed. The writer is SwiftPM's
+/// Reads the xUnit file that `swift test --parallel` writes, the only source for tests that pass.
+///
+/// It doesn't say why a test failed, and reports a skipped test as passed. The writer is SwiftPM's
 /// [XUnitGenerator](https://github.com/swiftlang/swift-package-manager/blob/main/Sources/Commands/SwiftTestCommand.swift).
 enum SwiftPMReport {
-    /// Parses the tests, in order.
     static func attempts(_ xml: String) -> [TestAttempt] {
         var attempts: [TestAttempt] = []
         for part in xml.split(separator: "<testcase ", omittingEmptySubsequences: false).dropFirst() {

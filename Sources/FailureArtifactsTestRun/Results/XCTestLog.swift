@@ -1,9 +1,11 @@
 package import FailureArtifactsAnalysis
 internal import FailureArtifactsSystem
 
-/// Reads XCTest's output, line by line. The lines come from swift-corelibs-xctest's `PrintObserver` and from Apple's
-/// XCTest. They name tests `Class.method` and `-[Module.Class method]`. For tests that ran in parallel the lines come
-/// from SwiftPM, which prints only the output of those that fail.
+/// Reads XCTest's output, line by line.
+///
+/// The lines come from swift-corelibs-xctest's `PrintObserver` and from Apple's XCTest. They name tests `Class.method`
+/// and `-[Module.Class method]`. For tests that ran in parallel the lines come from SwiftPM, which prints only the
+/// output of those that fail.
 package struct XCTestLog: Sendable {
     private static let marker = "Test Case '"
     private static let errorMark = ": error: "
@@ -13,7 +15,6 @@ package struct XCTestLog: Sendable {
     /// The maximum number of bytes (UTF-8) that one line adds to a message.
     private static let lineLimit = 4 << 10
 
-    /// The attempts, in the order they were started.
     package private(set) var attempts: [TestAttempt] = []
     /// The attempts that have started and not ended, by the names in the log.
     private var running: [String: Int] = [:]
@@ -24,15 +25,14 @@ package struct XCTestLog: Sendable {
 
     init() {}
 
-    /// Reads all lines of a file.
     package init(ofFile path: String) throws {
         try ResultFile.forEachLine(of: path) { line in
             read(bytes: Array(line.prefix(LogTail.lineLimit)))
         }
     }
 
-    /// Reads a line's bytes, without the line end. Most lines of a log don't come from XCTest; those are not
-    /// converted to text.
+    /// Reads a line's bytes, without the line end; most lines of a log don't come from XCTest; those are not converted
+    /// to text.
     mutating func read(bytes: [UInt8]) {
         let isOfInterest =
             message != nil

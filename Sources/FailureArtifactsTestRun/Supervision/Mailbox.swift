@@ -5,7 +5,6 @@ internal import FailureArtifactsSystem
 final class Mailbox: Sendable {
     enum Event: Equatable, Sendable {
         case signal(ReceivedSignal)
-        /// Children have ended and must be reaped.
         case childEnded
         /// One of the command's outputs was passed on to its end.
         case outputEnded
@@ -28,7 +27,7 @@ final class Mailbox: Sendable {
         _ = write(pipe.writing.number, &byte, 1)
     }
 
-    /// Waits for the next event, in the order they were posted. Nil if none was posted before the deadline.
+    /// Waits for the next event, in the order they were posted; nil if none was posted before the deadline.
     ///
     /// - `deadline`: the end of the wait; nil for no limit.
     func next(until deadline: Instant?) -> Event? {
@@ -52,8 +51,10 @@ extension Instant? {
     }
 }
 
-/// Reports children that end. A thread waits for them but doesn't reap them. Only ``reap()`` frees their process
-/// numbers. Until its caller reaps a child, it can send signals to it without hitting another process.
+/// Reports children that end.
+///
+/// A thread waits for them but doesn't reap them. Only ``reap()`` frees their process numbers. Until its caller reaps a
+/// child, it can send signals to it without hitting another process.
 final class ChildReaper: Sendable {
     private let mailbox: Mailbox
     private let goOn: PipeEnds
@@ -63,7 +64,9 @@ final class ChildReaper: Sendable {
         goOn = try PipeEnds()
     }
 
-    /// Starts to wait. A child must exist already. True if the system provided a thread.
+    /// Starts to wait.
+    ///
+    /// A child must exist already. True if the system provided a thread.
     func start() -> Bool {
         Threads.detach { [self] in
             while true {
@@ -78,7 +81,7 @@ final class ChildReaper: Sendable {
         }
     }
 
-    /// Reaps the children that have ended. Call it after an event.
+    /// Reaps the children that have ended; call it after an event.
     func reap() -> [EndedProcess] {
         var ended: [EndedProcess] = []
         while true {
@@ -96,17 +99,17 @@ final class ChildReaper: Sendable {
     }
 }
 
-/// The descendants of the command: all processes that this process has started, and their children. On Linux, a
-/// process whose parent has ended becomes this process's child, so none is missed. On Apple's systems, it becomes a
-/// child of `launchd`: then it is known only if it was seen before.
+/// The descendants of the command: all processes that this process has started, and their children.
+///
+/// On Linux, a process whose parent has ended becomes this process's child, so none is missed. On Apple's systems, it
+/// becomes a child of `launchd`: then it is known only if it was seen before.
 struct ProcessTree {
     private let root = getpid()
     /// The earlier children of this process, perhaps of the shell that it has replaced.
     private let others: Set<ProcessIdentity>
-    /// The members that were found last.
     private var known: Set<ProcessIdentity> = []
 
-    /// Creates the tree. Call this before the command is started.
+    /// Creates the tree; call this before the command is started.
     init() {
         let root = root
         others = Set(ProcessEntry.all().filter { $0.parent == root }.map(\.identity))

@@ -80,8 +80,9 @@ package struct RepeatedCommand {
     }
 }
 
-/// A request to stop, made by a signal, for work that keeps what it has found so far. The first signal is such a
-/// request. The second one ends the tool.
+/// A request to stop, made by a signal, for work that keeps what it has found so far.
+///
+/// The first signal is such a request. The second one ends the tool.
 package final class StopRequest: Sendable {
     private struct State {
         var signal: Int32?
@@ -104,13 +105,11 @@ package final class StopRequest: Sendable {
         }
     }
 
-    /// The signal that arrived; nil if none did.
     package var signal: Int32? { state.withLock(\.signal) }
 
     /// Restores the effect of signals.
     package func finish() { interruption.setHandler(nil) }
 
-    /// Sets the process to which signals are passed on; nil for none.
     func setChild(_ child: pid_t?) {
         let signal = state.withLock { state in
             state.child = child

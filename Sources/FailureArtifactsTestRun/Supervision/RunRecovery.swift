@@ -42,14 +42,15 @@ package final class RunRecovery: Sendable {
         return result
     }
 
-    /// Records the processes that have died by themselves. Call it before the run is ended.
+    /// Records the processes that have died by themselves; call it before the run is ended.
     func beforeEnd() {
         let dead = recovery.deadProcesses
         diedBefore.withLock { $0 = dead }
     }
 
-    /// Kills the processes that are in the middle of a test, so that their stores stay as they are. Code that handles
-    /// SIGTERM could close or remove the stores.
+    /// Kills the processes that are in the middle of a test, so that their stores stay as they are.
+    ///
+    /// Code that handles SIGTERM could close or remove the stores.
     func killTests(of processes: [ProcessIdentity]) {
         let hung = recovery.processesInTests.intersection(processes)
         self.hung.withLock { $0 = hung }
@@ -139,7 +140,6 @@ package final class RunRecovery: Sendable {
 
 /// The sources of the package whose tests run, for the places of crashes.
 package struct CrashSources: Sendable {
-    /// The package root, absolute.
     private let root: String
     private let path: @Sendable (String) -> String?
 
@@ -150,8 +150,10 @@ package struct CrashSources: Sendable {
         self.path = path
     }
 
-    /// Replaces a place in terms of modules by the place of a file of the package. A check in Swift's standard
-    /// library reports the library's own line. Then the innermost frame in the package counts, if its line is known.
+    /// Replaces a place in terms of modules by the place of a file of the package.
+    ///
+    /// A check in Swift's standard library reports the library's own line. Then the innermost frame in the package
+    /// counts, if its line is known.
     func resolvePlace(of cause: inout CrashRecovery.Cause) {
         guard let file = cause.file, !file.hasPrefix("/") else { return }
         if let path = path(file) {
@@ -169,9 +171,7 @@ package struct EndedProcess: Equatable, Sendable {
     package let status: ExitStatus
 }
 
-/// The result of a command that has ended.
 package struct RunReport: Sendable {
-    /// The cause of the command's end.
     package enum Cause: Equatable, Sendable {
         /// The command ended by itself or crashed.
         case itself
@@ -180,11 +180,10 @@ package struct RunReport: Sendable {
         case signal(Int32)
     }
 
-    /// The artifacts directory, absolute.
     package let directory: String
     package let cause: Cause
     package let command: EndedProcess
-    /// The processes that have ended. On Linux only, this includes descendants that outlived their parents.
+    /// The processes that have ended; on Linux only, this includes descendants that outlived their parents.
     package let ended: [EndedProcess]
     /// The end of standard output; empty if it went to a terminal that was not read.
     package let standardOutput: LogTail
@@ -231,15 +230,16 @@ package struct NewBundles {
         before = Set(Self.names(in: directory))
     }
 
-    /// Returns true if the run, or another one that it has started, made a bundle. Other processes may use the same
+    /// Returns true if the run, or another one that it has started, made a bundle; other processes may use the same
     /// directory at the same time.
     private func isOwn(_ bundle: (path: String, metadata: BundleMetadata?)) -> Bool {
         guard let other = bundle.metadata?.environment.run else { return false }
         return other == run || other.hasPrefix(run + ".")
     }
 
-    /// Returns the bundles that were added, except for those of other runs. A process that doesn't know its run, such
-    /// as one in a container, may belong to it.
+    /// Returns the bundles that were added, except for those of other runs.
+    ///
+    /// A process that doesn't know its run, such as one in a container, may belong to it.
     package func bundles(and others: [String] = []) -> [(path: String, metadata: BundleMetadata?)] {
         var paths = Self.names(in: directory).filter { !before.contains($0) }
             .map { Path.join(directory, $0) }

@@ -10,17 +10,14 @@ package protocol SupervisorMessages {
     func warn(_ sentence: String) throws
 }
 
-/// Runs a command as if it had been started in place of this process, and supervises it. The command stays in the
-/// process group of the terminal's foreground: it can read, and receives the signals of keys.
+/// Runs a command as if it had been started in place of this process, and supervises it.
+///
+/// The command stays in the process group of the terminal's foreground: it can read, and receives the signals of keys.
 package struct Supervisor {
     package struct Command {
-        /// The program, then its arguments.
         var words: [String]
-        /// The whole environment of the command.
         var environment: [String: String]
-        /// The time limit, in seconds; nil for none.
         var timeLimit: Double?
-        /// The artifacts directory, absolute.
         var directory: String
 
         package init(
@@ -44,9 +41,7 @@ package struct Supervisor {
     private let outputs: CommandOutputs
     private let reaper: ChildReaper
     private var tree: ProcessTree
-    /// The command's process number.
     private var child: pid_t = 0
-    /// The end of the command; nil while it runs.
     private var commandEnd: EndedProcess?
     private var ended: [EndedProcess] = []
     private var cause = RunReport.Cause.itself
@@ -73,8 +68,8 @@ package struct Supervisor {
         tree = ProcessTree()
     }
 
-    /// Runs the command to its end. Later signals are ignored, except for keys of the terminal, so that the bundles
-    /// are still recovered.
+    /// Runs the command to its end; later signals are ignored, except for keys of the terminal, so that the bundles are
+    /// still recovered.
     package mutating func run() throws(CommandError) -> RunReport {
         let mailbox = mailbox
         // Set the handler first, so that no signal is lost between the start and the first wait.
@@ -119,7 +114,7 @@ package struct Supervisor {
         }
     }
 
-    /// Waits until the command has ended, its time is up, or another process has told this one to stop. True if this
+    /// Waits until the command has ended, its time is up, or another process has told this one to stop; true if this
     /// process was told to stop.
     private mutating func waitForCommand(until deadline: Instant?) -> Bool {
         while commandEnd == nil {
@@ -132,7 +127,7 @@ package struct Supervisor {
         return takePendingSignals()
     }
 
-    /// Handles the signals that have arrived so far, such as the key that has ended the command. True if this process
+    /// Handles the signals that have arrived so far, such as the key that has ended the command; true if this process
     /// was told to stop.
     private mutating func takePendingSignals() -> Bool {
         interruption.settle()
@@ -143,7 +138,7 @@ package struct Supervisor {
         return stopped
     }
 
-    /// Handles an event. True if this process was told to stop.
+    /// Handles an event; true if this process was told to stop.
     private mutating func take(_ event: Mailbox.Event) -> Bool {
         switch event {
         case .childEnded:
@@ -157,8 +152,8 @@ package struct Supervisor {
         return false
     }
 
-    /// Passes a signal on to the command, unless the terminal has sent it to the command already. Returns true if
-    /// this process was told to stop.
+    /// Passes a signal on to the command, unless the terminal has sent it to the command already; returns true if this
+    /// process was told to stop.
     private mutating func pass(on signal: ReceivedSignal) -> Bool {
         let isForOwnPurposes = signal.number == SIGUSR1 || signal.number == SIGUSR2
         if !isForOwnPurposes, cause != .timeLimit {
@@ -195,8 +190,9 @@ extension Supervisor {
         end { supervisor in supervisor.tree.members() }
     }
 
-    /// Handles a request to stop: ends the command and the processes that it leaves behind. Processes with a session
-    /// of their own, such as daemons, are left running. A cancelled job ends in the same way.
+    /// Handles a request to stop: ends the command and the processes that it leaves behind.
+    ///
+    /// Processes with a session of their own, such as daemons, are left running. A cancelled job ends in the same way.
     private mutating func endAfterSignal() {
         let deadline = Instant.now.advanced(bySeconds: Self.grace)
         // The command's number stays its own until it is reaped.

@@ -49,7 +49,6 @@ import Testing
     @Test func optionsThatExcludeEachOtherAreTogether() {
         for (command, usage) in [
             ("query", " [--csv | --json] "),
-            ("diff", " [--json | --sql]"),
             ("explain", " [--json | --markdown] "),
             ("reduce", " (--check SQL | -- CMD…)\n\n"),
         ] {
@@ -66,7 +65,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("nope", "error: There is no command 'nope'. See 'failure-artifacts --help'.\n"),
+        ("xyz", "error: There is no command 'xyz'. See 'failure-artifacts --help'.\n"),
         ("--nope", "error: There is no option '--nope'. See 'failure-artifacts --help'.\n"),
         ("\u{1B}[31m", "error: There is no command '\\u{1b}[31m'. See 'failure-artifacts --help'.\n"),
     ])

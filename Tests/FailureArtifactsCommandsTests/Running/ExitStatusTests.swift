@@ -46,21 +46,6 @@ import Testing
         }
     }
 
-    /// Shells and `execvp` do the same.
-    @Test func aScriptWithoutAnInterpreterIsOneForTheShell() throws {
-        let fixture = try Fixture()
-        try fixture.write(Array("echo \"$0 $1\"\nexit 3\n".utf8), to: "script")
-        _ = try Program.run("/bin/chmod", ["755", fixture.path("script")])
-        let expected = try Program.run(
-            "/usr/bin/env", ["./script", "a b"], directory: fixture.directory)
-        #expect(expected == Outcome(status: 3, output: "./script a b\n", error: ""))
-        #expect(
-            try Program.tool("run", "--", "./script", "a b", directory: fixture.directory) == expected)
-        let found = try Program.tool(
-            "run", "--", "script", "c", environment: ["PATH": "\(fixture.directory):/usr/bin:/bin"])
-        #expect(found == Outcome(status: 3, output: "\(fixture.path("script")) c\n", error: ""))
-    }
-
     @Test(arguments: [
         ([], "'run' needs CMD after '--'."), (["--"], "'run' needs CMD after '--'."),
         (["--", ""], "'run' needs CMD after '--'."),

@@ -149,20 +149,6 @@ import Testing
                 == "warning: Cannot write to 'an output of the command': No space left on device. The end of "
                 + "what it wrote is lost.\n")
     }
-
-    /// Bytes that are not UTF-8 stay unchanged.
-    @Test func argumentsAndVariablesStayAsTheyAre() throws {
-        let fixture = try Fixture()
-        let output = try Driver.run(
-            """
-            odd = b"a\\xff\\xc3(=\\xed\\xa0\\x80"
-            child = "import os, sys; os.write(1, repr((os.fsencode(sys.argv[1]), os.environb[b'ODD'])).encode())"
-            environment = {**os.environb, b"ODD": odd}
-            process = run("--", python, "-c", child, odd, env=environment, stdout=subprocess.PIPE)
-            print(process.communicate()[0].decode() == repr((odd, odd)), process.returncode)
-            """, in: fixture.directory)
-        #expect(output == "True 0\n")
-    }
     #endif
 
     @Test func theDirectoryForBundlesIsTheSameForBoth() throws {

@@ -19,6 +19,7 @@ import Testing
                         Transaction 2 of 3 is the first after which the query returns a row
                           account 1
                           table entry created
+                          user_version 4
                           entry rowid = 1 inserted: account 1, amount -5
                           entry rowid = 2 inserted: account 2, amount 5
                              CREATE TABLE entry(account, amount)

@@ -229,9 +229,10 @@ import Testing
 
     @Test(arguments: [
         (
-            ["acount", "1"], "The store has no table 'acount'; the nearest name is 'account'."
+            ["acount", "1"],
+            "The store has no table 'acount'; the nearest name is 'account'. Its tables are account."
         ),
-        (["zzz", "1"], "The store has no table 'zzz'. Its tables are account, entry."),
+        (["zzz", "1"], "The store has no table 'zzz'. Its tables are account."),
         (
             ["account", "nam=a"],
             "The table has no column 'nam'; the nearest name is 'name'."

@@ -196,9 +196,9 @@ import Testing
             """
         let expected = """
             [('transaction', 1, '1 row inserted into account, 1 row updated in account'), \
-            ('transaction', 2, '2 rows inserted into entry, table entry added, user_version is 4'), \
+            ('transaction', 2, '2 rows inserted into entry, table entry created, user_version 4'), \
             ('rolledBack', None, '1 changed row discarded'), \
-            ('transaction', 3, '2 rows deleted from account, 2 rows deleted from entry, table entry removed')]
+            ('transaction', 3, '2 rows deleted from account, 2 rows deleted from entry, table entry dropped')]
             [['UPDATE accou', 'INSERT INTO '], ['CREATE TABLE', 'INSERT INTO ', 'PRAGMA user_'], \
             ['BEGIN', 'INSERT INTO ', 'ROLLBACK'], ['DELETE FROM ', 'DROP TABLE e']]
             [True, True, False, False, True]

@@ -167,7 +167,7 @@ import Testing
                 Issue.record("\(String(describing: error))")
                 return
             }
-            #expect(throws: BundleError(history, .noSuchCommit(history, CommitReference(7), 6))) {
+            #expect(throws: BundleError(history, .noSuchCommit(history, "7", 6))) {
                 try reader.rebuild(at: 7, from: directory + "/copy", to: directory + "/rebuilt")
             }
             #expect(try FileSystem.status(of: directory + "/rebuilt") == nil)

@@ -5,7 +5,6 @@ package import FailureArtifactsZip
 /// The error for a bundle that can't be found or read.
 package struct BundleError: Error, Equatable, Sendable, CustomStringConvertible {
     package enum Reason: Equatable, Sendable {
-        /// There is no file at that path.
         case notFound
         /// The directory, or the archive of bundles, has bundles, but none whose name contains the text.
         case noMatch(String, in: String)
@@ -13,7 +12,6 @@ package struct BundleError: Error, Equatable, Sendable, CustomStringConvertible 
         case noBundles
         /// Several bundles, with these paths, were found where one is needed.
         case ambiguous([String])
-        /// The archive has no `metadata.json`.
         case noMetadata
         /// `metadata.json` is invalid; the text is a clause that gives the reason.
         case badMetadata(String)
@@ -28,12 +26,10 @@ package struct BundleError: Error, Equatable, Sendable, CustomStringConvertible 
         /// The history in an entry can't be used; the second text is a clause without its subject.
         case badHistory(String, String)
         /// The history in an entry has no such state; the last value is its number of transactions.
-        case noSuchCommit(String, CommitReference, Int)
-        /// The metadata names an entry that the archive lacks.
+        case noSuchCommit(String, String, Int)
         case missingEntry(String)
         /// The entry is only in another bundle; an older version wrote it so.
         case sharedEntry(BundleMetadata.SharedEntry)
-        /// The entry is not a valid log of statements.
         case statements(String)
         case archive(ZipError)
         case system(SystemError)
