@@ -195,10 +195,12 @@ extension Console {
     func passingBundle(besides bundle: BundleReader, scratch: String) -> BundleReader? {
         guard bundle.location.inner == nil else { return nil }
         let test = bundle.metadata.test
-        let directory = ArtifactsDirectory(path: Path.directory(of: bundle.location.path))
+        let directory = Path.directory(of: bundle.location.path)
+        let stem = BundleName.stem(of: test, suffix: BundleMetadata.Outcome.passed.rawValue)
+        let names = (try? FileSystem.contents(ofDirectory: directory)) ?? []
         // Other files beside the bundle need not be bundles.
-        return directory.bundlePaths(of: test).compactMap { path -> BundleReader? in
-            let location = BundleLocation(path: path)
+        return names.filter { BundleName.isName($0, with: stem) }.compactMap { name -> BundleReader? in
+            let location = BundleLocation(path: Path.join(directory, name))
             guard
                 let other = try? BundleReader(
                     location, scratchDirectory: scratch, limits: limits.archive),
