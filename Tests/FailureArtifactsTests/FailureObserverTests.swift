@@ -5,8 +5,6 @@ import Foundation
 import Testing
 
 /// Tests of XCTest in child processes, and the bundles that they leave.
-///
-/// `test_failure_time.py` has more kinds of failures.
 @Suite(.enabled(if: ChildTestRun.isPossible)) struct FailureObserverTests {
     private let fruits = "SELECT name FROM fruit ORDER BY rowid"
 
@@ -41,6 +39,50 @@ import Testing
         )
     }
 
+    @Test func thrownErrorLeavesABundleWithoutALocation() throws {
+        let bundle = try failing("OutcomeTests/testThrows")
+        let failure = try #require(bundle.metadata.failures.first)
+        #expect(failure.message.contains("the fruit is rotten"))
+        #expect(failure.kind == .error)
+        #expect(failure.file == nil && failure.line == nil)
+        #expect(try bundle.texts(fruits) == ["apple"])
+    }
+
+    @Test func asynchronousTestLeavesABundle() throws {
+        let bundle = try failing("OutcomeTests/testFailsAsynchronously")
+        #expect(bundle.metadata.failures.map(\.kind) == [.assertion])
+        #expect(try bundle.texts(fruits) == ["apple"])
+    }
+
+    @Test func severalFailuresLeaveOneBundle() throws {
+        let bundle = try failing("OutcomeTests/testFailsTwice")
+        #expect(bundle.metadata.failures.count == 2)
+        #expect(bundle.metadata.snapshots ?? [] == [])
+        #expect(try bundle.texts(fruits) == ["apple"])
+    }
+
+    @Test(arguments: ["testPasses", "testIsSkipped"]) func successLeavesNothing(_ name: String) throws {
+        let child = try run("OutcomeTests/\(name)")
+        #expect(child.status == 0 && child.testCount == 1, "\(child.output)")
+        #expect(try child.bundles() == nil)
+        #expect(!child.output.contains("failure-artifacts: "))
+    }
+
+    @Test func capturingCanBeOff() throws {
+        let child = try run("OutcomeTests/testFails", ["FAILURE_ARTIFACTS": "off"])
+        #expect(child.status == 1 && child.testCount == 1, "\(child.output)")
+        #expect(try child.bundles() == nil)
+    }
+
+    @Test func failuresInSetUpLeaveBundles() throws {
+        let thrown = try failing("SetUpTests")
+        #expect(thrown.metadata.failures.map(\.kind) == [.error])
+        #expect(try thrown.texts(fruits) == ["apple"])
+        let asynchronous = try failing("AsynchronousSetUpTests")
+        #expect(asynchronous.messages == ["failed - in setUp"])
+        #expect(try asynchronous.texts(fruits) == ["apple"])
+    }
+
     #if os(Linux)
     /// The events are those of Swift 6.4, made up because 6.3 has none.
     @Test func failureThatBothFrameworksReportLeavesOneBundle() throws {
@@ -68,12 +110,38 @@ import Testing
     }
     #endif
 
+    @Test func failureInTearDownLeavesABundle() throws {
+        let bundle = try failing("TearDownTests")
+        #expect(bundle.messages == ["failed - in tearDown"])
+        #expect(try bundle.texts(fruits) == ["apple"])
+    }
+
     @Test func passingTestIsCapturedAfterItsTeardownBlocks() throws {
         let child = try run("TeardownBlockTests", ["FAILURE_ARTIFACTS_PASSING": "always"])
         #expect(child.status == 0, "\(child.output)")
         let bundle = try #require(try child.bundles()?.first, "\(child.output)")
         #expect(bundle.metadata.outcome == .passed)
         #expect(try bundle.texts(fruits) == ["apple", "pear"])
+    }
+
+    @Test func bundleIsWrittenBeforeXCTestEndsTheProcess() throws {
+        let child = try run("EndingTests")
+        #expect(child.wasKilled, "\(child.output)")
+        let bundle = try #require(try child.bundles()?.first, "\(child.output)")
+        #expect(bundle.messages == ["failed - the end"])
+        #expect(try bundle.texts(fruits) == ["apple"])
+    }
+
+    @Test func installedConfigurationReplacesTheEnvironment() throws {
+        for mode in ["first-failure", "off"] {
+            let child = try run("InstallationTests", ["FAILURE_ARTIFACTS": mode])
+            #expect(try child.bundles() == nil)
+            let bundles = try #require(try child.bundles(in: "elsewhere"), "\(child.output)")
+            #expect(bundles.count == 1)
+            #expect(bundles[0].messages == ["failed - first", "failed - second"])
+            #expect(try bundles[0].texts(fruits) == ["apple"])
+            #expect(try bundles[0].texts(fruits, in: "failure-2/larder") == ["apple", "plum"])
+        }
     }
 
     @Test func capturingIsOffInThisProcess() {

@@ -26,12 +26,68 @@ func openStore(_ name: String, _ rows: String...) throws -> ApplicationHandle {
     return store
 }
 
+struct Rotten: Error, CustomStringConvertible {
+    var description: String { "the fruit is rotten" }
+}
+
 final class OutcomeTests: ChildTestCase {
     func testFails() throws {
         let store = try openStore("larder", "apple")
         XCTAssertEqual(try store.texts("SELECT name FROM fruit"), ["pear"])
         try store.run("INSERT INTO fruit VALUES ('plum')")
     }
+
+    func testThrows() throws {
+        let store = try openStore("larder", "apple")
+        defer { store.close() }
+        throw Rotten()
+    }
+
+    func testFailsAsynchronously() async throws {
+        let store = try openStore("larder", "apple")
+        await Task.yield()
+        XCTFail("after a suspension")
+        try store.run("INSERT INTO fruit VALUES ('plum')")
+    }
+
+    func testFailsTwice() throws {
+        let store = try openStore("larder", "apple")
+        XCTFail("first")
+        try store.run("INSERT INTO fruit VALUES ('plum')")
+        XCTFail("second")
+    }
+
+    func testPasses() throws {
+        _ = try openStore("larder", "apple")
+    }
+
+    func testIsSkipped() throws {
+        _ = try openStore("larder", "apple")
+        throw XCTSkip("not today")
+    }
+}
+
+final class SetUpTests: ChildTestCase {
+    private var store: ApplicationHandle?
+
+    override func setUpWithError() throws {
+        store = try openStore("larder", "apple")
+        throw Rotten()
+    }
+
+    func testDoesNotRun() { XCTFail("the test must not run") }
+}
+
+final class AsynchronousSetUpTests: ChildTestCase {
+    private var store: ApplicationHandle?
+
+    override func setUp() async throws {
+        store = try openStore("larder", "apple")
+        await Task.yield()
+        XCTFail("in setUp")
+    }
+
+    func testRuns() throws { try store?.run("INSERT INTO fruit VALUES ('plum')") }
 }
 
 /// Fails outside of its tests.
@@ -39,6 +95,17 @@ final class ClassSetUpTests: ChildTestCase {
     override class func setUp() {
         super.setUp()
         if ChildTestRun.isChild { XCTFail("in the class's setUp") }
+    }
+
+    func testPasses() {}
+}
+
+final class TearDownTests: ChildTestCase {
+    private var store: ApplicationHandle?
+
+    override func tearDown() async throws {
+        store = try openStore("larder", "apple")
+        XCTFail("in tearDown")
     }
 
     func testPasses() {}
@@ -54,6 +121,41 @@ final class TeardownBlockTests: ChildTestCase {
         let store = try openStore("larder", "apple")
         self.store = store
         addTeardownBlock { try? store.run("INSERT INTO fruit VALUES ('pear')") }
+    }
+}
+
+#if os(Linux)
+final class EndingTests: ChildTestCase {
+    override var continueAfterFailure: Bool {
+        get { false }
+        set {}
+    }
+
+    func testEndsTheProcess() throws {
+        let store = try openStore("larder", "apple")
+        XCTFail("the end")
+        try store.run("INSERT INTO fruit VALUES ('plum')")
+    }
+}
+#endif
+
+/// Installs the observer by hand, with a directory and a mode that the environment doesn't name.
+final class InstallationTests: ChildTestCase {
+    override class func setUp() {
+        super.setUp()
+        guard ChildTestRun.isChild else { return }
+        var configuration = CaptureConfiguration()
+        configuration.mode = .everyFailure
+        configuration.directory = URL(filePath: "elsewhere", directoryHint: .isDirectory)
+        FailureObserver.install(configuration)
+        FailureObserver.install(configuration)
+    }
+
+    func testFailsTwice() throws {
+        let store = try openStore("larder", "apple")
+        XCTFail("first")
+        try store.run("INSERT INTO fruit VALUES ('plum')")
+        XCTFail("second")
     }
 }
 
