@@ -15,6 +15,14 @@ extension String: WrittenText {
 ///
 /// Missing directories of a file's path are created.
 package enum WholeFile {
+    /// The temporary names of the files that are being written.
+    private static let unfinished = Lock<Set<String>>([])
+
+    /// Removes the files that are being written; for a process that is about to end.
+    package static func removeUnfinished() {
+        for part in unfinished.withLock(\.self) { try? FileSystem.remove(part) }
+    }
+
     /// Writes a file, and replaces an existing one.
     package static func write(_ text: some WrittenText, to path: String) throws {
         try replace(place(of: path), by: text)
@@ -96,6 +104,8 @@ package enum WholeFile {
         let random = String(UInt64.random(in: 0 ... .max), radix: 16)
         let part = Path.join(directory, ".failure-artifacts-" + random)
         try createDirectory(directory, for: path)
+        unfinished.withLock { _ = $0.insert(part) }
+        defer { unfinished.withLock { _ = $0.remove(part) } }
         do {
             try make(part)
             try rename(part, path)

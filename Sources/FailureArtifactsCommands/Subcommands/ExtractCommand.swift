@@ -35,7 +35,8 @@ struct ExtractCommand: Command {
             Syntax.Option(
                 "--whole",
                 help: "Keep all rows in the fixture, not only those that the failure needs."),
-            .json("Print one JSON object per line, with the keys path and bytes."), .noLimits,
+            .json("Print one JSON object per line, with the keys path and bytes."), .timeLimit,
+            .noLimits,
         ],
         discussion: """
             Prints the path of each file. Existing files are never overwritten, and nothing is written outside of \

@@ -21,7 +21,7 @@ struct ReportCommand: Command {
                 help:
                     "The maximum size of all rows, changes and statements on the page: 500000, 64KB or 20MB. By "
                     + "default, 10MB. A KB has 1,024 bytes. One failure gets at most a fifth."),
-            .noLimits,
+            .timeLimit, .noLimits,
         ],
         discussion: """
             The page needs no network and no other file. Failures with the same fingerprint are one entry, which \

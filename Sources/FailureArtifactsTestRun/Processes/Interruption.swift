@@ -16,6 +16,7 @@ package final class Interruption: Sendable {
         /// The signal mask and dispositions of this process before ``watch()``.
         var inherited: InheritedSignals?
         var watched = sigset_t()
+        var cleanUp: (@Sendable () -> Void)?
     }
 
     private let state = Lock(State())
@@ -81,8 +82,8 @@ package final class Interruption: Sendable {
     /// Starts to wait for signals.
     ///
     /// Call it once in a process, on the main thread. Signals that the process was told to ignore, as by `nohup`, are
-    /// left alone.
-    package func watch() {
+    /// left alone. `cleanUp` is called before a signal or ``end(with:)`` ends the process.
+    package func watch(cleanUp: @escaping @Sendable () -> Void = {}) {
         let inherited = InheritedSignals.current
         // Writing to a closed pipe then fails with an ordinary error.
         signal(SIGPIPE, SIG_IGN)
@@ -94,6 +95,7 @@ package final class Interruption: Sendable {
         state.withLock { [set] state in
             state.inherited = inherited
             state.watched = set
+            state.cleanUp = cleanUp
         }
         pthread_sigmask(SIG_BLOCK, &set, nil)
         let context = Unmanaged.passRetained(self).toOpaque()
@@ -141,12 +143,13 @@ package final class Interruption: Sendable {
 
     /// Ends the process with a status; may be called from any thread.
     package func end(with code: ExitCode) -> Never {
-        removeDirectories()
+        removeTemporaryFiles()
         _exit(code.rawValue)
     }
 
-    private func removeDirectories() {
-        let directories = state.withLock { state in state.directories }
+    private func removeTemporaryFiles() {
+        let (directories, cleanUp) = state.withLock { state in (state.directories, state.cleanUp) }
+        cleanUp?()
         for directory in directories {
             // The main thread may just be creating a file in the directory.
             for _ in 0..<10 where (try? FileSystem.remove(directory)) == nil {}
@@ -155,7 +158,7 @@ package final class Interruption: Sendable {
 
     /// Ends the process in the same way as the signal.
     private func end(by number: CInt) -> Never {
-        removeDirectories()
+        removeTemporaryFiles()
         signal(number, SIG_DFL)
         var set = state.withLock(\.watched)
         pthread_sigmask(SIG_UNBLOCK, &set, nil)

@@ -127,10 +127,10 @@ class UntrustedBundles(unittest.TestCase):
             ("query", path, sql, *BRIEF), ("query", path, "SELECT count(*) FROM sqlite_master"),
             ("history", path, *BRIEF), ("diff", path, *BRIEF), ("diff", path, "--at", "0", *BRIEF),
             ("extract", path, "-o", "out"), ("extract", path, "--at", "0", "-o", "out"),
-            ("extract", path, "--fixture", "-o", "out"),
+            ("extract", path, "--fixture", "-o", "out", *BRIEF),
             ("reduce", path, "--check", "SELECT 1 FROM sqlite_master", "-o", "out/reduced.sqlite", *BRIEF),
             ("verify", path, *BRIEF),
-            ("report", path, "-o", "page.html")]
+            ("report", path, "-o", "page.html", *BRIEF)]
         if failing is untrusted.ALL:
             # If a bundle can't be opened, one form of each command is enough.
             commands = list({command[0]: command for command in reversed(commands)}.values())
