@@ -21,7 +21,7 @@ class Declaration:
         self.key = f"{owner}.{base}" if owner else base
 
     def pattern(self):
-        """A regular expression for the uses: group 1 is what stays, group 2 the name."""
+        """A regular expression for the uses."""
         if self.kind == "init":
             first = self.labels[0] if self.labels else ""
             return re.compile(rf"((?:\b{self.owner.split('.')[-1]}(?:<\w+>)?|\bP|\binit)\(\s*)({first})(?=:)") if first else None
@@ -105,18 +105,6 @@ def uses(declaration, text):
     pattern = declaration.pattern()
     return bool(pattern and pattern.search(text)) or (
         pattern is None and declaration.owner.split(".")[-1] + "(" in text)
-
-
-def misspelt(declarations, text):
-    """Returns a source with another name for each use of the declarations."""
-    for declaration in declarations:
-        pattern = declaration.pattern()
-        if pattern:
-            text = pattern.sub(rf"\1\2{SUFFIX}", text)
-    return text
-
-
-SUFFIX = "Misspelt"
 
 
 def table(article):

@@ -2,7 +2,6 @@
 //
 // Usage: harness MODE DIRECTORY. Markers at the ends of lines name the lines to which return addresses lead.
 #define _GNU_SOURCE
-#include "child.h"
 #include "discovery.h"
 #include "harness.h"
 #include "images.h"
@@ -23,7 +22,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/time.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -606,69 +604,9 @@ NOINLINE static void pages(void) {
     printf("size %lld reserved %lld\n", (long long)status.st_size, (long long)status.st_blocks * 512);
 }
 
-// MARK: - The unnoticed program
-
-NOINLINE static void child(void) {
-    char *arguments[] = {"/bin/sh", "-c", "ls -l /proc/$$/fd", NULL};
-    close(open("program", O_WRONLY | O_CREAT, 0600));
-    close(open("parts", O_WRONLY | O_CREAT, 0600));
-    printf("unnoticed %d\n", failure_artifacts_start_unnoticed(arguments, "/dev/null", "program", 20000) > 0);
-    CHECK(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);
-    printf("without a signal %ld\n", start_with_signal(0, arguments, "/dev/null", "parts"));
-    CHECK(start_with_signal(SIGCHLD, arguments, "/dev/null", "parts") > 0);
-}
-
-// MARK: - Layout
-
-#define SIZE(type) printf(#type " %zu\n", sizeof(type))
-#define PLACE(type, field) printf(#type "." #field " %zu\n", offsetof(type, field))
-
-static void layout(void) {
-    SIZE(failure_artifacts_recorder_header);
-    PLACE(failure_artifacts_recorder_header, version);
-    PLACE(failure_artifacts_recorder_header, journal_size);
-    PLACE(failure_artifacts_recorder_header, chunk_count);
-    PLACE(failure_artifacts_recorder_header, clock);
-    PLACE(failure_artifacts_recorder_header, clocks);
-    PLACE(failure_artifacts_recorder_header, journal_length);
-    PLACE(failure_artifacts_recorder_header, journal_generation);
-    SIZE(failure_artifacts_clock_pair);
-    SIZE(failure_artifacts_chunk);
-    PLACE(failure_artifacts_chunk, connection);
-    PLACE(failure_artifacts_chunk, used);
-    SIZE(failure_artifacts_record);
-    PLACE(failure_artifacts_record, kind);
-    PLACE(failure_artifacts_record, flags);
-    SIZE(failure_artifacts_connection_record);
-    PLACE(failure_artifacts_connection_record, maximum);
-    SIZE(failure_artifacts_statement_record);
-    PLACE(failure_artifacts_statement_record, order);
-    PLACE(failure_artifacts_statement_record, ticks);
-    PLACE(failure_artifacts_statement_record, thread);
-    PLACE(failure_artifacts_statement_record, changes);
-    PLACE(failure_artifacts_statement_record, own_changes);
-    PLACE(failure_artifacts_statement_record, text);
-    PLACE(failure_artifacts_statement_record, stack);
-    PLACE(failure_artifacts_statement_record, pages);
-    SIZE(failure_artifacts_error_record);
-    PLACE(failure_artifacts_error_record, order);
-    PLACE(failure_artifacts_error_record, code);
-    PLACE(failure_artifacts_error_record, stack);
-    SIZE(failure_artifacts_end_record);
-    PLACE(failure_artifacts_end_record, order);
-    PLACE(failure_artifacts_end_record, ticks);
-    PLACE(failure_artifacts_end_record, changes);
-    PLACE(failure_artifacts_end_record, full_scan_steps);
-    PLACE(failure_artifacts_end_record, own_changes);
-}
-
 int main(int count, char **arguments) {
     if (count != 3 || chdir(arguments[2]) != 0) return 2;
     const char *mode = arguments[1];
-    if (strcmp(mode, "layout") == 0) {
-        layout();
-        return 0;
-    }
     set_up();
     if (strcmp(mode, "stacks") == 0) stacks();
     if (strcmp(mode, "bounds") == 0) bounds();
@@ -678,6 +616,5 @@ int main(int count, char **arguments) {
     if (strcmp(mode, "rollbacks") == 0) rollbacks();
     if (strcmp(mode, "threads") == 0) threads();
     if (strcmp(mode, "pages") == 0) pages();
-    if (strcmp(mode, "child") == 0) child();
     return 0;
 }

@@ -10,7 +10,4 @@
 int without_frame_pointer(int value, sqlite3 *store);
 void called_without_frame_pointer(void);
 
-// Calls the static functions of child.c.
-long start_with_signal(int number, char *const *arguments, const char *input, const char *output);
-
 #endif
