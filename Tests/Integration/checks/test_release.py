@@ -11,7 +11,7 @@ import tempfile
 import unittest
 import zipfile
 
-from harness import BUILD, NEEDS, ROOT, TOOL
+from harness import BUILD, BUILT_TOOL, NEEDS, ROOT
 
 FILES = BUILD / "release-files"
 SYSTEM = f"{platform.system().lower()}-{platform.machine()}"
@@ -104,5 +104,5 @@ class Release(unittest.TestCase):
 
 class Commit(unittest.TestCase):
     def test_a_build_that_is_no_release_has_no_commit(self):
-        said = subprocess.run([TOOL, "--version"], check=True, capture_output=True, text=True).stdout
+        said = subprocess.run([BUILT_TOOL, "--version"], check=True, capture_output=True, text=True).stdout
         self.assertRegex(said, r"^failure-artifacts \d+\.\d+\.\d+\n$")
