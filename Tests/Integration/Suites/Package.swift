@@ -18,9 +18,9 @@ let copy = Context.environment["SUITE_SQLITE_NIO"].map { archive in
 
 // Tests that fail on purpose, as a user of the product would write them. `../run` starts them one by one and reads
 // their outputs. RawSuite and GRDBSuite only list the product and never import it. TestingSuite has tests of Swift
-// Testing; MixedSuite has tests of both frameworks. KitSuite has the examples of the test kit, which pass, and tests
-// that fail with stores of the kit. CISuite has one test for each result that a CI service distinguishes. StatesSuite
-// has one test, which fails with a connection in a given state.
+// Testing. KitSuite has the code of an article about the test kit, and tests that fail with stores of the kit. CISuite
+// has one test for each result that a CI service distinguishes, of both frameworks. StatesSuite has one test, which
+// fails with a connection in a given state.
 let package = Package(
     name: "integration-suites",
     platforms: [.macOS(.v13)],
@@ -82,13 +82,6 @@ let package = Package(
             ],
             swiftSettings: settings),
         .testTarget(
-            name: "MixedSuite",
-            dependencies: [
-                "CSuiteSQLite",
-                .product(name: "FailureArtifacts", package: "failure-artifacts"),
-            ],
-            swiftSettings: settings),
-        .testTarget(
             name: "CISuite",
             dependencies: [
                 "CSuiteSQLite",
@@ -101,7 +94,6 @@ let package = Package(
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "FailureArtifactsTestKit", package: "failure-artifacts"),
             ],
-            resources: [.process("Resources")],
             swiftSettings: settings),
     ]
 )

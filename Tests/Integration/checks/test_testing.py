@@ -6,12 +6,9 @@ import json
 import os
 import pathlib
 import re
-import subprocess
 import tempfile
-import unittest
 
-from harness import (
-    PROGRAMS, SCRATCH, SUITES, Store, SuiteCase, clean_environment, label, launch, openers, read, run, timeless, without)
+from harness import Store, SuiteCase, label, launch, openers, read, run, timeless, without
 
 # The number of repetitions of the stress test. Use some hundred when running it by hand.
 ROUNDS = int(os.environ.get("STRESS_ROUNDS", "3"))
@@ -45,63 +42,61 @@ class TestingCase(SuiteCase):
         return bundle
 
 
+ROTTEN = "the fruit is rotten"
+APPLE = {"fruit": ["apple"]}
+# The messages of each test of `FailureTests`, its stores, and the rows of the committed state that differs.
+FAILURES = {
+    "expectation": (["Expectation failed: (total → 3) == 4\na comment"], APPLE),
+    "requirement": (["Expectation failed: Bool(false)\nrequired"], APPLE),
+    "nothing": (["Expectation failed: number → nil"], APPLE),
+    "record": (["Issue recorded: by hand"], APPLE),
+    "recordedError": ([f"Caught error: {ROTTEN}\nby hand"], APPLE),
+    "thrownError": ([f"Caught error: {ROTTEN}"], APPLE),
+    "thrownInATransaction": ([f"Caught error: {ROTTEN}"], {"memory": ["apple", "pear"]}, ["apple"]),
+    "wrongError": ([
+        f'Expectation failed: expected error of type CocoaError, but "{ROTTEN}" of type Rotten was thrown instead'], APPLE),
+    # The test isn't cancelled.
+    "cancellationError": (["Caught error: CancellationError()"], APPLE),
+    "miscount": (["Confirmation was confirmed 1 time, but expected to be confirmed 2 times\ntwo"], APPLE),
+    "severalIssues": ([f"Issue recorded: {number}" for number in ("first", "second", "third")], APPLE),
+    "childTask": (["Issue recorded: in a child task"], APPLE),
+    "taskGroup": (["Issue recorded: in a task group"], {**APPLE, "group": ["pear"]}),
+    "unstructuredTask": (["Issue recorded: in a task of its own"], APPLE),
+    "mainActor": (["Issue recorded: on the main actor"], APPLE),
+    "pool": (["Expectation failed: (count → 2) == 0\na pool"], {"pool": ["apple", "pear"]}),
+    "insideATransaction": (["Issue recorded: inside a transaction"], {"fruit": ["apple", "pear"]}, ["apple"]),
+    "exitTest": (["Issue recorded: in the child", "Expectation failed: .success → .exitCode(3)"], APPLE),
+}
+
+
 class Failures(TestingCase):
     """Each kind of failure is captured when it happens, with Swift Testing's own message."""
 
-    def fails(self, name, *messages, kind="assertion", **stores):
-        bundle = self.scenario("FailureTests", name, *messages, kind=kind, **(stores or {"fruit": ["apple"]}))
-        self.assertEqual(tuple(bundle.messages), messages)
-        # The console's output, line by line.
-        printed = run(only("FailureTests", name), {"FAILURE_ARTIFACTS": "off"})
+    def test_each_kind(self):
+        selection = only("FailureTests", None, "--no-parallel")
+        bundles = {bundle.metadata["test"]["name"]: bundle for bundle in self.leaves(selection, count=len(FAILURES))}
+        printed = without(selection)
         lines = (printed.output + printed.errors).splitlines()
-        for failure in bundle.metadata["failures"]:
-            first, *comments = failure["message"].removeprefix("Issue recorded: ").split("\n")
-            place = f"{pathlib.PurePath(failure['file']).name}:{failure['line']}:"
-            self.assertTrue(any(place in line and "recorded an issue" in line for line in lines), lines)
-            self.assertTrue(any(line.endswith(": " + first) or line == "↳ " + first for line in lines), lines)
-            for comment in comments:
-                self.assertIn("↳ " + comment, lines)
-        return bundle
-
-    def test_expectation(self):
-        self.fails("expectation", "Expectation failed: (total → 3) == 4\na comment")
-
-    def test_requirement(self):
-        self.fails("requirement", "Expectation failed: Bool(false)\nrequired")
-
-    def test_requirement_of_a_value(self):
-        self.fails("nothing", "Expectation failed: number → nil")
-
-    def test_recorded_issue(self):
-        self.fails("record", "Issue recorded: by hand")
-
-    def test_recorded_error(self):
-        self.fails("recordedError", "Caught error: the fruit is rotten\nby hand", kind="error")
-
-    def test_thrown_error(self):
-        self.fails("thrownError", "Caught error: the fruit is rotten", kind="error")
-
-    def test_thrown_in_a_transaction(self):
-        bundle = self.fails(
-            "thrownInATransaction", "Caught error: the fruit is rotten", kind="error", memory=["apple", "pear"])
-        self.assertEqual(bundle.store("memory", "committedEntry").rows(), ["apple"])
-
-    def test_wrong_error(self):
-        self.fails(
-            "wrongError", 'Expectation failed: expected error of type CocoaError, but "the fruit is rotten" '
-            "of type Rotten was thrown instead")
-
-    def test_cancellation_error_of_a_test_that_was_not_cancelled(self):
-        self.fails("cancellationError", "Caught error: CancellationError()", kind="error")
-
-    def test_confirmation(self):
-        self.fails(
-            "miscount", "Confirmation was confirmed 1 time, but expected to be confirmed 2 times\ntwo")
-
-    def test_several_issues(self):
-        issues = [f"Issue recorded: {number}" for number in ("first", "second", "third")]
-        bundle = self.fails("severalIssues", *issues)
-        self.assertFalse(any(name.startswith("snapshots/") for name in bundle.names))
+        for name, (messages, stores, *committed) in FAILURES.items():
+            with self.subTest(name):
+                bundle = bundles[name]
+                self.assertTest(
+                    bundle, "FailureTests", name, *messages,
+                    kind="error" if messages[0].startswith("Caught error") else "assertion")
+                self.assertEqual(bundle.messages, messages)
+                self.assertStores(bundle, **stores)
+                self.assertFalse([name for name in bundle.names if name.startswith("snapshots/")])
+                self.assertFalse([store for store in bundle.metadata["stores"] if store.get("shared")])
+                for rows in committed:
+                    self.assertEqual(bundle.store(*stores, "committedEntry").rows(), rows)
+                # The console's output, line by line.
+                for failure in bundle.metadata["failures"]:
+                    first, *comments = failure["message"].removeprefix("Issue recorded: ").split("\n")
+                    place = f"{pathlib.PurePath(failure['file']).name}:{failure['line']}:"
+                    self.assertTrue(any(place in line and "recorded an issue" in line for line in lines), lines)
+                    self.assertTrue(any(line.endswith(": " + first) or line == "↳ " + first for line in lines), lines)
+                    for comment in comments:
+                        self.assertIn("↳ " + comment, lines)
 
     def test_each_of_several_issues(self):
         bundle = self.leaves(
@@ -110,27 +105,6 @@ class Failures(TestingCase):
             Store(bundle.contents[snapshot["stores"][0]["entry"]]).rows()
             for snapshot in bundle.metadata["snapshots"]]
         self.assertEqual(rows, [["apple", "pear"], ["apple", "pear", "kiwi"]])
-
-    def test_child_tasks(self):
-        self.fails("childTask", "Issue recorded: in a child task")
-        self.fails("taskGroup", "Issue recorded: in a task group", fruit=["apple"], group=["pear"])
-        self.fails("unstructuredTask", "Issue recorded: in a task of its own")
-
-    def test_main_actor(self):
-        self.fails("mainActor", "Issue recorded: on the main actor")
-
-    def test_pool(self):
-        bundle = self.fails("pool", "Expectation failed: (count → 2) == 0\na pool", pool=["apple", "pear"])
-        self.assertNotIn("shared", bundle.described("pool"))
-
-    def test_inside_a_transaction(self):
-        bundle = self.fails(
-            "insideATransaction", "Issue recorded: inside a transaction", fruit=["apple", "pear"])
-        self.assertEqual(bundle.store("fruit", "committedEntry").rows(), ["apple"])
-
-    def test_exit_test(self):
-        self.fails(
-            "exitTest", "Issue recorded: in the child", "Expectation failed: .success → .exitCode(3)")
 
     def test_everything_of_the_current_test(self):
         selection = only("CurrentTestTests", "everything")
@@ -158,12 +132,11 @@ class Quiet(TestingCase):
     """Tests without a failure leave no bundle."""
 
     def test_no_failure(self):
-        for name in (
-                "passes", "knownIssue", "knownError", "warning", "cancelled", "cancelledCase",
-                "cancelledWhileAChildWaits", "disabled"):
-            with self.subTest(name):
-                self.assertEqual(self.leaves(only("QuietTests", name), count=0), [])
-                self.assertEqual(without(only("QuietTests", name)).status, 0)
+        names = ("passes", "knownIssue", "knownError", "warning", "cancelled", "cancelledCase",
+                 "cancelledWhileAChildWaits", "disabled")
+        selection = (*only("QuietTests")[:-1], rf"^TestingSuite\.QuietTests/({'|'.join(names)})\(")
+        self.assertEqual(self.leaves(selection, count=0), [])
+        self.assertEqual(without(selection).status, 0)
         found = run(only("CurrentTestTests", "nothingOfAPassingTest"))
         self.assertIsNone(found.left)
 
@@ -191,7 +164,7 @@ class AutomaticTrait(TestingCase):
            r"QuietTests/(passes|known|warning|cancelled\(|cancelledCase|disabled)|FailureTests/(expect|several|thrown))")
 
     def test_console_is_unchanged(self):
-        for options in ((), ("--quiet",), ("--verbose",), ("--very-verbose",), ("--verbosity", "5"), ("--no-parallel",)):
+        for options in ((), ("--quiet",), ("--very-verbose",)):
             with self.subTest(options):
                 selection = (*self.ALL, *options)
                 self.assertUnchanged(run(selection), selection)
@@ -221,38 +194,32 @@ class AutomaticTrait(TestingCase):
 
 
 class Names(TestingCase):
-    def test_names(self):
-        for suite, name, message in [
-                ("OuterTests/InnerTests", "nested", "nested"),
-                ("OuterTests/ExtensionTests", "inAnExtension", "in an extension"),
-                ("OuterTests/NamedTests", "named", "named"),
-                ("OuterTests", "ofTheType", "of the type"),
-                ("OuterTests", "CoreData内の果物を更新できる", "果物")]:
-            with self.subTest(name):
-                self.scenario(suite, name, message)
+    # By the test: its suite, the message, and the start of the bundle's name if it isn't that of both.
+    NAMES = {
+        "nested": ("OuterTests.InnerTests", "nested"),
+        "inAnExtension": ("OuterTests.ExtensionTests", "in an extension"),
+        "named": ("OuterTests.NamedTests", "named"),
+        "ofTheType": ("OuterTests", "of the type"),
+        "CoreData内の果物を更新できる": ("OuterTests", "果物"),
+        # The trait is given three times.
+        "again": ("OuterTests.AgainTests", "again"),
+        '`a raw identifier: "quoted"/slash`': ("OuterTests", "raw", "OuterTests._a_raw_identifier_quoted_slash_"),
+    }
 
-    def test_trait_given_three_times(self):
-        self.scenario("OuterTests/AgainTests", "again", "again", fruit=["apple"])
+    def test_names(self):
+        bundles = {bundle.metadata["test"]["name"]: bundle
+                   for bundle in self.leaves(only("OuterTests"), count=len(self.NAMES) + 1)}
+        for name, (suite, message, *stem) in self.NAMES.items():
+            with self.subTest(name):
+                self.assertTest(bundles.pop(name), suite, name, message, stem=stem[0] if stem else None)
+        ((name, bundle),) = bundles.items()
+        self.assertTrue(name.startswith("aNameSoLong"))
+        self.assertEqual(bundle.messages, ["Issue recorded: long"])
 
     def test_function_of_no_suite(self):
         bundle = self.leaves(
             ("--testing-library", "swift-testing", "--filter", r"^TestingSuite\.freeFunction\("))
         self.assertTest(bundle, "TestingSuite", "freeFunction", "a free function")
-
-    def test_raw_identifier(self):
-        name = '`a raw identifier: "quoted"/slash`'
-        self.scenario("OuterTests", name, "raw", stem="OuterTests._a_raw_identifier_quoted_slash_")
-
-    def test_long_name(self):
-        bundle = self.leaves(
-            ("--testing-library", "swift-testing", "--filter", r"^TestingSuite\.OuterTests/aNameSoLong"))
-        self.assertEqual(bundle.messages, ["Issue recorded: long"])
-
-    @unittest.skipIf(len(set(PROGRAMS.values())) > 1, "Swift Build makes a program for each module")
-    def test_same_names_in_two_modules(self):
-        """They don't count as attempts at one test."""
-        bundles = self.leaves(only("TwinTests", module=r"\w+"), count=2)
-        self.assertEqual([bundle.metadata["test"]["attempt"] for bundle in bundles], [1, 1])
 
     def test_instances(self):
         self.scenario("ActorTests", "isolated", "in an actor", fruit=["apple"])
@@ -381,30 +348,6 @@ class Ownership(TestingCase):
         self.assertTidy(found, 160)
         for bundle in found.bundles:
             self.assertStores(bundle, left=bundle.metadata["test"]["arguments"])
-
-
-class BothFrameworks(SuiteCase):
-    """XCTest and Swift Testing in one module, each started as `swift test` does."""
-
-    def test_side_by_side(self):
-        with tempfile.TemporaryDirectory(prefix="both ") as name:
-            directory = pathlib.Path(name)
-            variables = {"FAILURE_ARTIFACTS_DIR": str(directory / "left")}
-            command = [
-                "swift", "test", "--skip-build", "--parallel", "--scratch-path", str(SCRATCH), "--filter", "OldTests|NewTests"]
-            process = subprocess.run(
-                command, cwd=SUITES, env=clean_environment(directory, **variables), capture_output=True,
-                text=True, timeout=300)
-            found = read(process, directory / "left")
-        self.assertNotEqual(found.status, 0)
-        self.assertTidy(found, 2)
-        new, old = found.bundles
-        self.assertEqual(new.metadata["test"]["framework"], "Swift Testing")
-        self.assertTest(new, "NewTests", "fails", "of Swift Testing")
-        self.assertStores(new, new=["pear"])
-        self.assertEqual(old.metadata["test"]["framework"], "XCTest")
-        self.assertTest(old, "OldTests", "testFails", "of XCTest")
-        self.assertStores(old, old=["apple"])
 
 
 class TimeLimits(TestingCase):

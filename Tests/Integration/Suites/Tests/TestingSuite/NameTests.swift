@@ -118,8 +118,3 @@ private enum Attempts {
         return count
     }
 }
-
-/// Another module has a suite of the same name.
-@Suite struct TwinTests {
-    @Test func fails() { Issue.record("in TestingSuite") }
-}
