@@ -1,6 +1,5 @@
 """The limits of the artifacts directory, with 8 processes in which 500 tests fail at once."""
 
-import collections
 import contextlib
 import fcntl
 import json
@@ -227,32 +226,16 @@ class Limits(BudgetCase):
         self.assertSound(crowd)
 
     def test_bytes_of_a_bundle(self):
-        for bytes_, described in ((100_000, PROCESSES * TESTS), (20_000, 0)):
+        for bytes_, described in ((100_000, 2 * TESTS), (20_000, 0)):
             with self.subTest(bytes_), tempfile.TemporaryDirectory() as directory:
                 crowd = Crowd(
                     directory, FAILURE_ARTIFACTS_MAX_BUNDLE_BYTES=80_000, FAILURE_ARTIFACTS_MAX_BUNDLES=10_000,
                     BUDGET_BYTES=bytes_)
-                seen = crowd.run()
+                seen = crowd.run(2)
                 self.assertLessEqual(seen.largest, 80_000)
                 self.assertEqual(self.assertDescribed(crowd, "FAILURE_ARTIFACTS_MAX_BUNDLE_BYTES"), described)
-                self.assertEqual(len(crowd.bundles()), PROCESSES * TESTS)
+                self.assertEqual(len(crowd.bundles()), 2 * TESTS)
                 self.assertSound(crowd)
-
-    def test_bytes_of_a_store(self):
-        crowd = Crowd(
-            self.directory, FAILURE_ARTIFACTS_MAX_STORE_BYTES=20_000, FAILURE_ARTIFACTS_MAX_BUNDLES=10_000,
-            BUDGET_BYTES=30_000)
-        crowd.run(2)
-        self.assertEqual(self.assertDescribed(crowd, "FAILURE_ARTIFACTS_MAX_STORE_BYTES"), 2 * TESTS)
-        self.assertSound(crowd)
-
-    def test_more_free_space_than_there_is(self):
-        crowd = Crowd(
-            self.directory, FAILURE_ARTIFACTS_MIN_FREE_BYTES=1 << 60, FAILURE_ARTIFACTS_MAX_BUNDLES=10_000,
-            BUDGET_BYTES=1000)
-        crowd.run(2)
-        self.assertEqual(self.assertDescribed(crowd, "FAILURE_ARTIFACTS_MIN_FREE_BYTES"), 2 * TESTS)
-        self.assertSound(crowd)
 
     def test_free_space_of_a_small_volume(self):
         size, least = 48 << 20, 32 << 20
@@ -337,14 +320,6 @@ class Deaths(BudgetCase):
         for name, value in (("MAX_BUNDLES", count + 5), ("MAX_TOTAL_BYTES", 1 << 30)):
             crowd.environment["FAILURE_ARTIFACTS_" + name] = str(value)
         self.assertEqual(Crowd.run(crowd, 1).bundles, count + 5)
-        self.assertSound(crowd)
-
-    def test_bundles_deleted_meanwhile(self):
-        crowd = Crowd(self.directory, FAILURE_ARTIFACTS_MAX_BUNDLES=40, BUDGET_BYTES=1000)
-        self.assertEqual(crowd.run(1).bundles, 40)
-        for path in sorted(crowd.artifacts.glob("*.zip"))[:30]:
-            path.unlink()
-        self.assertEqual(crowd.run(1).bundles, 40)
         self.assertSound(crowd)
 
 

@@ -71,13 +71,6 @@ class ComparedRuns(SuiteCase):
         self.check_finding(finding, 6)
         self.assertEqual(finding["title"], "Transaction 6 is the first one that differs from the passing run")
 
-    def test_a_local_pool_of_which_only_the_passing_run_was_closed(self):
-        passed, failed, finding = self.difference("testLocalPool")
-        for store in (passed, failed):
-            self.assertNotIn("reason", store["history"])
-        self.check_finding(finding, 6)
-        self.assertEqual(finding["title"], "Transaction 6 is the first one that differs from the passing run")
-
     def test_stores_that_were_closed_before_the_failure(self):
         for name in ("testClosedBefore", "testError"):
             with self.subTest(name):
@@ -94,8 +87,3 @@ class ComparedRuns(SuiteCase):
         passed, failed, finding = self.difference("testTemplate")
         self.assertEqual((passed["history"]["transactions"], failed["history"]["transactions"]), (4, 4))
         self.check_finding(finding, 3)
-
-    def test_a_store_that_is_closed_and_opened_again(self):
-        passed, failed, finding = self.difference("testReopened")
-        self.assertEqual((passed["history"]["transactions"], failed["history"]["transactions"]), (8, 8))
-        self.check_finding(finding, 7)

@@ -19,19 +19,20 @@ SELECTION = "KitSuite.CoreDataLayoutTests/testSaving"
 
 
 class CoreDataStores(SuiteCase):
-    def setUp(self):
+    @classmethod
+    def setUpClass(cls):
         directory = tempfile.TemporaryDirectory(prefix="core data ")
-        self.addCleanup(directory.cleanup)
-        self.directory = pathlib.Path(directory.name)
-        original, changes = self.directory / "fruits.sqlite", self.directory / "changes.sql"
+        cls.addClassCleanup(directory.cleanup)
+        cls.directory = pathlib.Path(directory.name)
+        original, changes = cls.directory / "fruits.sqlite", cls.directory / "changes.sql"
         with contextlib.closing(layout.build(original, history=True)):
             pass
         changes.write_text(layout.CHANGES + layout.CHANGES_OF_HISTORY)
         process = launch(
-            SELECTION, self.directory,
+            SELECTION, cls.directory,
             {"CORE_DATA_STORE": str(original), "CORE_DATA_CHANGES": str(changes)})
-        found = read(process, self.directory / "failure-artifacts")
-        (self.bundle,) = found.bundles
+        found = read(process, cls.directory / "failure-artifacts")
+        (cls.bundle,) = found.bundles
 
     def tool(self, command, *arguments, status=0):
         # The sample's copy of the tool may be older.

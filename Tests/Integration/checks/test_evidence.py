@@ -143,7 +143,7 @@ class Determinism(Evidence):
             subprocess.run(
                 [TOOL, *command, path], cwd=path.parent, env=clean_environment(path.parent), check=True,
                 capture_output=True, preexec_fn=lambda: os.nice(self.LOWEST)).stdout
-            for command in (["explain", "--all", "--json"], ["explain", "--json"], ["summary", "-o", "-"])]
+            for command in (["explain", "--all", "--json"], ["summary", "-o", "-"])]
 
     def test_a_busy_machine_changes_nothing(self):
         """The work is limited by numbers and not by times."""

@@ -113,7 +113,7 @@ class Recipe(unittest.TestCase):
 
     @classmethod
     def make_history(cls):
-        """100,000 failures with 200 causes. Each line is made from the real one."""
+        """20,000 failures with 200 causes. Each line is made from the real one."""
         template = json.loads(json.dumps(cls.line))
         metadata = template["metadata"]
         template["bundle"] = "failure-artifacts/@bundle@.zip"
@@ -128,11 +128,11 @@ class Recipe(unittest.TestCase):
         for index, commit in enumerate(cls.place.commits):
             for shard in ("linux-1", "linux-2"):
                 # Each commit adds two causes, which stay.
-                causes = chosen.choices(range(2 * index + 2), k=480)
+                causes = chosen.choices(range(2 * index + 2), k=96)
                 attempts = [causes]
                 if index % 5 == 0:
                     # Some failures disappear at the second attempt, and an attempt may also pass.
-                    attempts.append([] if index % 10 else [cause for cause in causes if cause % 4][:200])
+                    attempts.append([] if index % 10 else [cause for cause in causes if cause % 4][:40])
                 for attempt, causes in enumerate(attempts, 1):
                     file = tree / REPOSITORY / commit / f"{index}.{attempt}" / f"{shard}.jsonl.gz"
                     file.parent.mkdir(parents=True, exist_ok=True)
@@ -167,7 +167,7 @@ class Recipe(unittest.TestCase):
         cls.new, cls.causes, cls.flaky, (cls.counts,), cls.real = results[-5:]
 
     def test_all_is_loaded(self):
-        self.assertEqual(len(self.records), 100_000)
+        self.assertEqual(len(self.records), 20_000)
         jobs = len({record[:3] for record in self.records}) + 2 * 10
         self.assertEqual(self.counts, {"jobs": jobs + 2, "failures": len(self.records) + 1})
 

@@ -12,7 +12,7 @@ import harness
 from harness import EXECUTABLE, TOOL, SuiteCase, clean_environment, run
 
 # The number of failures in one run of tests. 10,000 take some minutes.
-FAILURES = int(os.environ.get("INTEGRATION_LOAD", "1000"))
+FAILURES = int(os.environ.get("INTEGRATION_LOAD", "500"))
 FAILING = "RawSuite.FailingSuiteTests"
 MEBIBYTE = 1 << 20
 
@@ -44,7 +44,7 @@ class Failures(SuiteCase):
         """The first 200 failures have bundles. The others cost almost nothing, and one line reports them."""
         with tempfile.TemporaryDirectory(prefix="integration ") as name:
             directory = pathlib.Path(name)
-            (_, few), (errors, many) = fail(directory / "few", 250), fail(directory / "many", FAILURES)
+            (_, few), (errors, many) = fail(directory / "few", 205), fail(directory / "many", FAILURES)
             self.assertEqual(numbers(directory / "many" / "failure-artifacts"), dict.fromkeys(range(1, 201), 1))
             verify(directory / "many" / "failure-artifacts")
             self.assertEqual(len(errors.splitlines()), 201)
@@ -56,7 +56,7 @@ class Failures(SuiteCase):
         with tempfile.TemporaryDirectory(prefix="integration ") as name:
             directory = pathlib.Path(name)
             unlimited = {"FAILURE_ARTIFACTS_MAX_BUNDLES": "1000000"}
-            _, few = fail(directory / "few", 250, **unlimited)
+            _, few = fail(directory / "few", 100, **unlimited)
             _, many = fail(directory / "many", FAILURES, **unlimited)
             artifacts = directory / "many" / "failure-artifacts"
             self.assertEqual(numbers(artifacts), dict.fromkeys(range(1, FAILURES + 1), 1))
@@ -97,13 +97,13 @@ class Connections(SuiteCase):
 
 
 class Processes(SuiteCase):
-    def test_hundred(self):
-        """A hundred processes share a directory. There are 200 bundles, unless more are allowed."""
+    def test_fifty(self):
+        """Fifty processes share a directory. There are as many bundles as allowed."""
         with tempfile.TemporaryDirectory(prefix="integration ") as name:
             directory = pathlib.Path(name)
-            self.assertEqual(sum(self.crowd(directory / "limited").values()), 200)
-            found = self.crowd(directory / "not", FAILURE_ARTIFACTS_MAX_BUNDLES="1000")
-            self.assertEqual(found, {1: 100, 2: 100, 3: 100})
+            found = self.crowd(directory / "limited", FAILURE_ARTIFACTS_MAX_BUNDLES="100")
+            self.assertEqual(sum(found.values()), 100)
+            self.assertEqual(self.crowd(directory / "not"), {1: 50, 2: 50, 3: 50})
 
     def crowd(self, directory, **variables):
         directory.mkdir()
@@ -112,8 +112,8 @@ class Processes(SuiteCase):
         def start(number):
             return fail(directory / str(number), 3, FAILURE_ARTIFACTS_DIR=str(artifacts), **variables)
 
-        with concurrent.futures.ThreadPoolExecutor(max_workers=100) as pool:
-            list(pool.map(start, range(100)))
+        with concurrent.futures.ThreadPoolExecutor(max_workers=50) as pool:
+            list(pool.map(start, range(50)))
         verify(artifacts)
         self.assertEqual([path.name for path in (artifacts / ".in-flight").glob("*")], [])
         return numbers(artifacts)

@@ -61,17 +61,6 @@ class Merge(SuiteCase):
         page = (self.output / "report.html").read_text()
         self.assertNotIn(str(self.output), page)
 
-    def test_names_that_collide(self):
-        """A thousand different bundles with the same name."""
-        for number in range(1000):
-            folder = self.directory / "source" / str(number)
-            folder.mkdir(parents=True)
-            bundle(folder / "T.t-00000000.zip", metadata(message=str(number)))
-        before = digests(self.directory / "source")
-        text = merge(self.directory / "source", output=self.output)
-        self.assertIn("1000 bundles, 1000 added, 999 of them under another name", text)
-        self.assertEqual(digests(self.output), before)
-
     def test_the_memory_does_not_grow_with_the_bundles(self):
         def make(name, count):
             for number in range(count):

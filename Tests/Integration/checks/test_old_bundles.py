@@ -3,13 +3,10 @@
 import json
 import pathlib
 import re
-import shutil
 import subprocess
 import tempfile
 import unittest
-import xml.etree.ElementTree
 
-import browser
 import harness
 from harness import TOOL, Bundle, clean_environment
 
@@ -48,13 +45,6 @@ class OldBundles(unittest.TestCase):
 
     def rows(self, bundle, sql=ACCOUNTS, *options):
         return {row["name"]: row["cents"] for row in json.loads(self.tool("query", bundle, sql, "--json", *options))}
-
-    def copy(self, *bundles):
-        folder = self.directory / "artifacts"
-        folder.mkdir()
-        for bundle in bundles:
-            shutil.copy(bundle, folder)
-        return folder
 
 
 class Commands(OldBundles):
@@ -133,58 +123,6 @@ class Commands(OldBundles):
         for path in [*ALONE, HOLDER]:
             self.assertEqual(json.loads(self.tool("verify", path, "--json"))["problems"], [])
 
-    def test_open(self):
-        if not shutil.which("sqlite3"):
-            self.skipTest(harness.NEEDS + "the program sqlite3")
-        self.assertEqual(self.tool("open", KILLED, "--", ACCOUNTS).splitlines(), ["Cash|400", "Bank|900", "Loan|-300"])
-        self.assertEqual(self.tool("open", ORDINARY, "--at", "1", "--", "SELECT count(*) FROM account"), "0\n")
-
-    def test_report(self):
-        page = self.directory / "report.html"
-        self.tool("report", *ALONE, "-o", page)
-        text = browser.page_text(page)
-        for path in ALONE:
-            metadata = Bundle(path).metadata
-            self.assertIn(metadata["test"]["name"], text)
-        # The rows that were not committed, and a transaction with its statement.
-        for part in ("the sum is wrong", "the second failure", "signal 9 (SIGKILL)", "Bank",
-                     "UPDATE account SET cents = 400"):
-            self.assertIn(part, text)
-        self.assertNotIn("cannot be read", text)
-        self.assertNotIn("fixture-secret", text)
-
-    def test_junit(self):
-        root = xml.etree.ElementTree.fromstring(self.tool("junit", FIXTURES).encode())
-        self.assertEqual((root.get("tests"), root.get("failures"), root.get("errors")), ("6", "5", "1"))
-        names = {case.get("name"): [child.tag for child in case] for case in root.iter("testcase")}
-        self.assertEqual(names["testIsKilled"], ["error", "system-out"])
-        self.assertEqual(names["testOrdinary"], ["failure", "system-out"])
-
-    def test_summary(self):
-        text = self.tool("summary", FIXTURES)
-        for path in [*ALONE, HOLDER, SHARING]:
-            self.assertIn(f"`FixtureTests.{Bundle(path).metadata['test']['name']}`", text)
-        self.assertIn("account (2 rows)", text)
-
-    def test_merge(self):
-        target = self.directory / "merged"
-        for added, identical in ((4, 0), (0, 4)):
-            counts = json.loads(self.tool("merge", *ALONE, "-o", target, "--json"))
-            self.assertEqual((counts["bundles"], counts["added"], counts["identical"]), (4, added, identical))
-        for path in ALONE:
-            self.assertEqual((target / path.name).read_bytes(), path.read_bytes())
-
-    def test_prune(self):
-        folder = self.copy(*ALONE)
-        (folder / ".budget").write_bytes(b"FABDGT1" + bytes(57))
-        expected = [TWICE.name, ORDINARY.name]
-        for option, left in (("--dry-run", 4), ("--json", 2)):
-            words = ["prune", folder, "--max-bundles", "2", "--json"] + ([option] if option == "--dry-run" else [])
-            result = json.loads(self.tool(*words))
-            self.assertEqual(sorted(pathlib.Path(entry["bundle"]).name for entry in result["bundles"]), expected)
-            self.assertEqual((result["removed"]["bundles"], result["kept"]["bundles"]), (2, 2))
-            self.assertEqual(len(list(folder.glob("*.zip"))), left)
-
 
 class SharedStores(OldBundles):
     """A bundle whose store is in another one: that is said, and what else is in it can be read."""
@@ -208,17 +146,6 @@ class SharedStores(OldBundles):
         text = self.tool("show", SHARING)
         self.assertIn("INSERT INTO fruit VALUES ('apple'), ('pear')", text)
         self.assertIn(HOLDER.name, text)
-        page = self.directory / "report.html"
-        self.tool("report", SHARING.parent, "-o", page)
-        self.assertIn(HOLDER.name, page.read_text())
-        target = self.directory / "merged"
-        self.assertEqual(json.loads(self.tool("merge", SHARING.parent, "-o", target, "--json"))["added"], 2)
-        for path in (HOLDER, SHARING):
-            self.assertEqual((target / path.name).read_bytes(), path.read_bytes())
-        folder = self.copy(HOLDER, SHARING)
-        result = json.loads(self.tool("prune", folder, "--max-bundles", "1", "--json"))
-        self.assertEqual((result["removed"]["bundles"], result["kept"]["bundles"]), (1, 1))
-        self.assertEqual([path.name for path in folder.glob("*.zip")], [SHARING.name])
 
 
 if __name__ == "__main__":

@@ -2,26 +2,15 @@
 
 import json
 import pathlib
-import re
 import subprocess
 import tempfile
 
-import browser
-from harness import Store, SuiteCase, clean_environment, label, launch, needs, read, timeless
+from harness import Store, SuiteCase, clean_environment, label, launch, read, timeless
 from test_fleet import TOOL
-from test_merge import merge
 from test_testing import only
 
 FEW, ENOUGH, LATE = "3", "4", "5"
 APPLES = {kilos: [("apple", int(kilos)), ("pear", 1)] for kilos in (FEW, ENOUGH, LATE)}
-
-
-def tool(*arguments, environment=()):
-    process = subprocess.run(
-        [TOOL, *map(str, arguments)], capture_output=True, text=True,
-        env={**clean_environment("/tmp"), **dict(environment)})
-    assert process.returncode == 0, process.stderr
-    return process.stdout
 
 
 class PassingCase(SuiteCase):
@@ -204,15 +193,6 @@ class PassedSince(PassedSinceCase):
         self.passes(
             ["RawSuite.RetriedTests/testOpen", "RawSuite.RetriedTests/testMemory"], ["testOpen", "testMemory"])
 
-    def test_all_tests_pass_but_one(self):
-        """In one process with many tests."""
-        self.attempt("RawSuite.RetriedTests", FEW, passing="never")
-        found = self.attempt("RawSuite.RetriedTests", ENOUGH, passing="never")
-        self.assertEqual(self.listed(), [{bundle.path.name for bundle in found.bundles}, set()])
-        self.assertEqual(len(found.bundles), 4)
-        # They are still explained if there are no others.
-        self.assertIn("passed since", self.tool("explain").stderr)
-
     def test_a_crash(self):
         """Its bundle is made while the process runs in which the test passes."""
         selection = "RawSuite.RetriedTests/testOpen"
@@ -246,57 +226,3 @@ class PassedSinceOfSwiftTesting(PassedSinceCase):
         (bundle,) = self.attempt(only("RetriedTests", "argument"), FEW, passing="never").bundles
         self.attempt(only("RetriedTests", "argument"), ENOUGH, passing="never")
         self.assertEqual(self.listed(), [set(), {bundle.path.name}])
-
-
-class Tool(PassingCase):
-    def test_it_is_no_failure(self):
-        selection = "RawSuite.RetriedTests/testOpen"
-        self.attempt(selection, FEW)
-        self.attempt(selection, ENOUGH)
-        directory = self.directory / "failure-artifacts"
-        listed = [line for line in tool("list", directory).splitlines() if line.startswith("passed")]
-        self.assertEqual(len(listed), 1)
-        self.assertRegex(listed[0], r"^passed  .{15}  RetriedTests\.testOpen ")
-        self.assertEqual(len([line for line in tool("list", directory).splitlines() if line.endswith(".zip")]), 2)
-        self.assertTrue(tool("summary", "-o", "-", directory).startswith("## 1 failed test\n"))
-        self.assertIn('tests="1"', tool("junit", directory))
-        self.assertIn("ok", tool("verify", directory))
-        passed = next(directory.glob("*-passed-*.zip"))
-        self.assertIn("RetriedTests.testOpen passed", tool("show", passed))
-        self.assertEqual(json.loads(tool("query", "--json", passed, "SELECT kilos FROM fruit WHERE name = 'apple'")),
-                         [{"kilos": 4}])
-
-
-@needs(browser.executable(), "Chromium")
-class Page(PassingCase):
-    def passes_beside(self, path):
-        """Looks at the page of one failure of a test that passed at another attempt."""
-        with browser.page() as page:
-            page.show(1200, 1400, "light")
-            page.open(path.as_uri())
-            self.assertEqual(page.run("document.title"), "1 failed test")
-            self.assertEqual(page.run("document.querySelectorAll('article.failure').length"), 1)
-            text = page.run("document.body.innerText")
-            self.assertIn("Also here: 1 bundle of tests that passed.", text)
-            self.assertIn("difference-from-pass", text)
-            self.assertEqual(page.complaints, [])
-
-    def test_a_retry_in_one_directory(self):
-        selection = "RawSuite.RetriedTests/testOpen"
-        self.attempt(selection, FEW)
-        self.attempt(selection, ENOUGH)
-        page = self.directory / "report.html"
-        tool("report", self.directory / "failure-artifacts", "-o", page)
-        self.passes_beside(page)
-
-    def test_a_job_that_was_run_again(self):
-        """The second job has no files of the first attempt and runs only the failed tests."""
-        ci = {"GITHUB_ACTIONS": "true", "GITHUB_RUN_ID": "7"}
-        self.attempt("RawSuite.RetriedTests/testOpen", FEW, at="one", GITHUB_RUN_ATTEMPT="1", **ci)
-        failed = {
-            f"RawSuite.{suite}/{name}" for suite, name in re.findall(
-                r"failed  .{15}  (\w+)\.(\w+) ", tool("list", self.directory / "one"))}
-        self.assertEqual(failed, {"RawSuite.RetriedTests/testOpen"})
-        self.attempt(",".join(failed), ENOUGH, passing="always", at="two", GITHUB_RUN_ATTEMPT="2", **ci)
-        merge(self.directory / "two", self.directory / "one", output=self.directory / "merged")
-        self.passes_beside(self.directory / "merged" / "report.html")

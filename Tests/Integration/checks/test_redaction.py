@@ -122,41 +122,22 @@ class Stores(RedactionCase):
         self.assertIn("INSERT INTO users(name, token) VALUES (?, ?)", {record["sql"].strip(";\n ") for record in records})
         return store
 
-    def test_wal(self):
-        store = self.assertRedacted(self.redacted("testWAL"), "fileCopy")
-        self.assertEqual(store["journalMode"], "wal")
-        self.assertNotIn("entry", store["history"])
-        self.assertIn("cannot be redacted", store["history"]["reason"])
-
-    def test_rollback_journal(self):
-        self.assertRedacted(self.redacted("testRollbackJournal"), "fileCopy")
-
-    def test_persistent_journal(self):
-        self.assertRedacted(self.redacted("testPersistentJournal"), "fileCopy")
-
-    def test_in_memory(self):
-        self.assertRedacted(self.redacted("testInMemory"), "ownConnection")
-
-    def test_transaction_in_wal(self):
-        bundle = self.redacted("testTransactionInWAL")
-        self.assertRedacted(bundle, "serialize", users=41)
-        self.assertRedacted(bundle, "serialize", users=40, entry="committedEntry")
-
-    def test_transaction_with_journal(self):
-        bundle = self.redacted("testTransactionWithJournal")
-        self.assertRedacted(bundle, "serialize", users=41)
-        self.assertRedacted(bundle, "serialize", users=40, entry="committedEntry")
-
-    def test_thrown_error(self):
-        bundle = self.redacted("testThrownError")
-        self.assertRedacted(bundle, "beforeRollback", users=41)
-        self.assertRedacted(bundle, "beforeRollback", users=40, entry="committedEntry")
-
-    def test_closed_store(self):
-        self.assertRedacted(self.redacted("testClosedStore"), "fileCopy")
-
-    def test_closed_in_memory(self):
-        self.assertRedacted(self.redacted("testClosedInMemory"), "atClose")
+    def test_each_kind_of_copy(self):
+        for name, method, is_open in (
+                ("testWAL", "fileCopy", False), ("testRollbackJournal", "fileCopy", False),
+                ("testPersistentJournal", "fileCopy", False), ("testInMemory", "ownConnection", False),
+                ("testClosedStore", "fileCopy", False), ("testClosedInMemory", "atClose", False),
+                ("testTransactionInWAL", "serialize", True), ("testTransactionWithJournal", "serialize", True),
+                ("testThrownError", "beforeRollback", True)):
+            with self.subTest(name):
+                bundle = self.redacted(name)
+                store = self.assertRedacted(bundle, method, users=41 if is_open else 40)
+                if is_open:
+                    self.assertRedacted(bundle, method, entry="committedEntry")
+                if name == "testWAL":
+                    self.assertEqual(store["journalMode"], "wal")
+                    self.assertNotIn("entry", store["history"])
+                    self.assertIn("cannot be redacted", store["history"]["reason"])
 
     def test_every_failure(self):
         bundle = self.redacted("testFailsAgainAndAgain", FAILURE_ARTIFACTS="every-failure")

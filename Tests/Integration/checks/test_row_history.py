@@ -4,13 +4,10 @@ import base64
 import json
 import sqlite3
 
-from harness import TOOL, SuiteCase, clean_environment
-from test_source_lines import marked_lines, records
+from harness import SuiteCase
+from test_source_lines import records
 
 RAW = "RawSuite.RowHistoryTests/testLedger"
-GRDB = "GRDBSuite.RowHistoryTests/testShop"
-
-
 class Replay:
     """The states of a store after each of its transactions, and of the one that was open, by running its log."""
 
@@ -139,22 +136,3 @@ class RowHistory(SuiteCase):
             ("2026-03-01", currency): ["2026-03-01", currency] for currency in ("EUR", "SEK")})
         self.assertBlames(bundle, replay, "token", {(b"\0\xff",): ["X'00FF'"], (b"\xff",): ["secret=X'FF'"]})
         self.assertBlames(bundle, replay, "note", {(1,): ["1"], (2,): ["WHERE text = 'second'"]})
-
-    def test_grdb(self):
-        bundle = self.leaves(GRDB)
-        replay = Replay(records(bundle), {"item": "id", "sale": "rowid"})
-        for query in [
-                "SELECT id, stock FROM item WHERE stock < 0", "SELECT count(*) FROM sale",
-                "SELECT sum(stock) FROM item", "SELECT id FROM item WHERE name = 'lost'"]:
-            self.assertBisects(bundle, replay, query)
-        self.assertBlames(bundle, replay, "item", {(id,): [f"id={id}"] for id in range(1, 11)})
-        self.assertBlames(bundle, replay, "sale", {(9,): ["9"], (16,): ["rowid=16"]})
-        file = "Tests/GRDBSuite/RowHistoryTests.swift"
-        lines = marked_lines(file)
-        # The stock of item 6 fell below zero, and a cascade deleted the sale of item 9.
-        _, found = self.tool(bundle, "bisect", "SELECT id FROM item WHERE stock < 0")
-        sources = {statement["sql"][:6]: statement["source"] for statement in found["statements"]}
-        self.assertEqual((sources["UPDATE"]["file"], sources["UPDATE"]["line"]), (file, lines["sell"]))
-        _, found = self.tool(bundle, "blame", "sale", "9")
-        statements = found["transactions"][-1]["statements"]
-        self.assertEqual([s["source"]["line"] for s in statements if s["sql"].startswith("DELETE")], [lines["delete"]])

@@ -121,22 +121,6 @@ class Running(RunCase):
         (line,) = [line for line in summary if line.startswith("crashed ")]
         self.assertRegex(line, r"^crashed CrashTests\.(first|second) and 1 more: " + re.escape(text) + "$")
 
-    def test_failure(self):
-        place = self.place()
-        process = self.supervise(
-            place, EXECUTABLE, "RawSuite.AfterwardsTests/testRowsDeletedAfterwards")
-        status, _, errors = self.ends(process)
-        self.assertEqual(status, 1)
-        self.only(place, "failed", errors)
-
-    def test_nothing_is_said_of_tests_that_pass(self):
-        place = self.place()
-        process = self.supervise(place, EXECUTABLE, "RawSuite.SharedStoreCrashTests/test1OpensIt")
-        status, _, errors = self.ends(process)
-        self.assertEqual(status, 0)
-        self.assertNotIn("failure-artifacts", errors)
-        self.assertFalse(place.artifacts.exists())
-
     def test_several_processes_crash(self):
         place = self.place()
         names = ["testIsKilled", "testAborts", "testSegmentationFault", "testUnderscoreExit"]
@@ -160,92 +144,36 @@ class Running(RunCase):
             self.assertTrue(bundles[name].messages[0].startswith(f"Fatal error: {message}\n"), errors)
             self.assertIn(f"crashed CrashTests.{name}: {message}", errors)
 
-    def test_hang(self):
+    def test_a_crash_before_the_time_limit(self):
+        """The bundle of the earlier crash keeps its outcome and message."""
         place = self.place()
-        process = self.supervise(
-            place, EXECUTABLE, "RawSuite.CrashTests/testHangs", options=["--timeout", "3s"])
+        script = "; ".join(f"'{EXECUTABLE}' RawSuite.CrashTests/{name}" for name in ("testFatalError", "testHangs"))
+        process = self.supervise(place, "bash", "-c", script, options=["--timeout", "4s"])
         status, _, errors = self.ends(process)
-        self.assertEqual(status, 124)
-        bundle = self.only(place, "timedOut", errors)
-        self.assertEqual(bundle.store("crash").rows(), ["apple", "pear"])
-        self.assertIn("time limit of 3s", bundle.messages[0])
-        # The process was killed before its store was copied, so nobody holds a lock.
-        self.assertEqual([warning["code"] for warning in bundle.metadata["warnings"]], [])
-
-    def hanging(self, place, **dispositions):
-        """A supervised test that hangs, with the given signal dispositions instead of this process's."""
-        def set_dispositions():
-            for name, disposition in dispositions.items():
-                signal.signal(getattr(signal, name), disposition)
-
-        process = self.supervise(
-            place, EXECUTABLE, "RawSuite.CrashTests/testHangs", preexec_fn=set_dispositions)
-        for line in process.stdout:
-            if line.strip() == b"hanging":
-                break
-        return process
-
-    # One test crashes, another one hangs.
-    CRASH_THEN_HANG = ["bash", "-c", f"'{EXECUTABLE}' RawSuite.CrashTests/testFatalError;"
-                       f"'{EXECUTABLE}' RawSuite.CrashTests/testHangs"]
-
-    def crashed_and(self, place, outcome):
-        """The bundle of the test that hung. The bundle of the earlier crash keeps its outcome and message."""
+        self.assertEqual(status, 124, errors)
         self.assertEqual(place.in_flight, [])
         bundles = {bundle.metadata["test"]["name"]: bundle for bundle in place.bundles()}
         self.assertEqual(sorted(bundles), ["testFatalError", "testHangs"])
-        crash, hang = bundles["testFatalError"], bundles["testHangs"]
-        self.check(crash, outcome="crashed")
-        (message,) = crash.messages
-        self.assertIn("Fatal error: the end of the world", message)
-        self.assertTrue(crash.metadata["failures"][0]["file"].endswith("CrashTests.swift"))
-        self.assertEqual(crash.store("crash").rows(), ["apple", "pear"])
-        self.check(hang, outcome=outcome)
-        self.assertEqual(hang.store("crash").rows(), ["apple", "pear"])
-        return hang
+        for bundle, outcome, text in (
+                (bundles["testFatalError"], "crashed", "Fatal error: the end of the world"),
+                (bundles["testHangs"], "timedOut", "time limit of 4s")):
+            self.check(bundle, outcome=outcome)
+            (message,) = bundle.messages
+            self.assertIn(text, message)
+            self.assertEqual(bundle.store("crash").rows(), ["apple", "pear"])
 
-    def test_a_crash_before_the_time_limit(self):
+    def test_told_to_stop(self):
         place = self.place()
-        process = self.supervise(place, *self.CRASH_THEN_HANG, options=["--timeout", "5s"])
-        status, _, errors = self.ends(process)
-        self.assertEqual(status, 124, errors)
-        hang = self.crashed_and(place, "timedOut")
-        self.assertIn("time limit of 5s", hang.messages[0])
-
-    def test_a_crash_before_it_is_told_to_stop(self):
-        place = self.place()
-        process = self.supervise(place, *self.CRASH_THEN_HANG)
+        process = self.supervise(place, EXECUTABLE, "RawSuite.CrashTests/testHangs")
         for line in process.stdout:
             if line.strip() == b"hanging":
                 break
         process.send_signal(signal.SIGTERM)
         status, _, errors = self.ends(process)
-        self.assertEqual(status, 128 + signal.SIGTERM, errors)
-        hang = self.crashed_and(place, "terminated")
-        self.assertIn("SIGTERM", hang.messages[0])
-
-    def test_told_to_stop(self):
-        for stop in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            with self.subTest(signal=stop.name):
-                place = self.place()
-                process = self.hanging(place, **{stop.name: signal.SIG_DFL})
-                process.send_signal(stop)
-                status, _, errors = self.ends(process)
-                self.assertEqual(status, 128 + stop)
-                bundle = self.only(place, "terminated", errors)
-                self.assertIn(stop.name, bundle.messages[0])
-                self.assertEqual(bundle.store("crash").rows(), ["apple", "pear"])
-
-    def test_what_is_ignored_stays_so(self):
-        """This is the case with `nohup`, and in a shell's background processes."""
-        place = self.place()
-        process = self.hanging(place, SIGHUP=signal.SIG_IGN, SIGINT=signal.SIG_IGN)
-        process.send_signal(signal.SIGHUP)
-        process.send_signal(signal.SIGINT)
-        process.send_signal(signal.SIGTERM)
-        status, _, errors = self.ends(process)
         self.assertEqual(status, 128 + signal.SIGTERM)
-        self.assertIn("SIGTERM", self.only(place, "terminated", errors).messages[0])
+        bundle = self.only(place, "terminated", errors)
+        self.assertIn("SIGTERM", bundle.messages[0])
+        self.assertEqual(bundle.store("crash").rows(), ["apple", "pear"])
 
     def test_what_an_earlier_run_left_is_not_counted(self):
         place = self.place()
@@ -257,18 +185,6 @@ class Running(RunCase):
         (bundle,) = place.bundles()
         self.assertEqual(bundle.metadata["outcome"], "crashed")
         self.assertNotIn("failure-artifacts explain", errors)
-
-    def test_the_bundle_of_a_crash_in_memory(self):
-        place = self.place()
-        process = self.supervise(place, EXECUTABLE, "RawSuite.CrashTests/testCrashesInMemory")
-        status, _, errors = self.ends(process)
-        self.assertEqual(status, 128 + signal.SIGKILL)
-        self.assertEqual(place.in_flight, [])
-        (bundle,) = place.bundles()
-        (store,) = bundle.metadata["stores"]
-        self.assertEqual((store["storage"], store["capture"]["method"]), ("memory", "recorded"))
-        self.assertEqual(bundle.metadata["warnings"], [])
-        self.assertEqual(bundle.store("memory").rows(), ["apple", "pear"])
 
 
 @unittest.skipUnless(sys.platform == "linux", "Libraries are preloaded on Linux.")
@@ -314,12 +230,6 @@ class LateSignals(RunCase):
                 process, controller = self.hang(place)
                 os.write(controller, key)
                 self.check_stopped(place, process, stop)
-
-    def test_a_signal_to_the_group(self):
-        place = self.place()
-        process, _ = self.hang(place)
-        os.killpg(process.pid, signal.SIGTERM)
-        self.check_stopped(place, process, signal.SIGTERM)
 
     def test_a_key_while_output_is_passed_on(self):
         """The key ends the program that reads the output, and with it the wait for that program."""

@@ -6,7 +6,6 @@ capturing off, one with it on. Their observations and the files that they leave 
 
 import collections
 import concurrent.futures
-import contextlib
 import dataclasses
 import json
 import os
@@ -17,7 +16,7 @@ import sys
 import tempfile
 import unittest
 
-from harness import EXECUTABLE, Run, Store, check_with_tools, label, launch, read, timeless
+from harness import EXECUTABLE, Run, Store, label, launch, read, timeless
 
 TEST = "StatesSuite.StateTests/"
 # In seconds. A capture that waits for a lock takes two.

@@ -1,7 +1,6 @@
 """The terminal: eighty columns, and installing the tool."""
 
 import contextlib
-import json
 import os
 import pathlib
 import pty
@@ -94,34 +93,6 @@ class AtATerminal(unittest.TestCase):
             ends = {columns(line) for line in lines if re.search(r"\d rows?$", line) and "長" in line}
             self.assertEqual(len(ends - {min(ends)}), 1, lines)
 
-    def test_statements(self):
-        """A statement's line is beside it or below it."""
-        record = {"at": "2026-11-21T07:08:09.123456Z", "connection": 1, "phase": "test", "thread": "7f", "changes": 1}
-        sources = [
-            {"file": "Tests/Integration/checks/harness.py", "function": "closure #1 in Ledger.split(_:into:)", "line": 42},
-            {"file": "Sources/NoSuchModule/NoSuchFile.swift", "function": WIDE, "line": 7}]
-        texts = ["ROLLBACK", "INSERT INTO posting (transferID, accountID, cents, note) VALUES (?, ?, ?, '言葉') RETURNING id"]
-        lines = [json.dumps({**record, "order": 2 * i + j + 1, "sql": sql, "source": source, "fullScanSteps": 20_000})
-                 for i, source in enumerate(sources) for j, sql in enumerate(texts)]
-        path = bundle(
-            self.directory / "LedgerTests.testMarch-00000000.zip",
-            metadata(stores=[described(
-                "items", "stores/items.sqlite", statements={"entry": "statements/items.jsonl", "count": 4})]),
-            **{"stores/items.sqlite": store(self.directory / "items.sqlite", "CREATE TABLE a (b)"),
-               "statements/items.jsonl": "".join(line + "\n" for line in lines)})
-        places = [f"{source['file']}:{source['line']}" for source in sources]
-        for width in (60, 80, 120, 200):
-            shown = self.see("show", path, width=width)
-            start = next(i for i, line in enumerate(shown) if line.startswith("Last statements"))
-            shown = shown[start + 1:shown.index("", start)]
-            for line in shown:
-                self.assertLessEqual(columns(line), width, line)
-            self.assertEqual([len([l for l in shown if l.endswith(" " + place)]) for place in places], [2, 2], shown)
-        plain = tool("show", path).stdout
-        self.assertNotIn("\x1b", plain)
-        plain = plain[plain.index("Last statements"):]
-        self.assertEqual([plain.count(place + "\n") for place in places], [2, 2])
-
     def test_errors_are_broken_between_words(self):
         lines = self.see("show", "/nowhere/at/all")
         self.assertEqual(self.status, 66)
@@ -130,25 +101,6 @@ class AtATerminal(unittest.TestCase):
         self.assertEqual(
             " ".join(lines).split(),
             tool("show", "/nowhere/at/all").stderr.split())
-
-    def test_open_over_ssh(self):
-        """sqlite3 runs in the terminal, because there is no display."""
-        self.make()
-        with contextlib.ExitStack() as stack:
-            for name in ("DISPLAY", "WAYLAND_DISPLAY"):
-                if name in os.environ:
-                    stack.callback(os.environ.__setitem__, name, os.environ.pop(name))
-            lines = self.see(
-                "open", f"{self.directory}/00000000", "--", "SELECT 6 * 7, count(*) FROM a",
-                SSH_CONNECTION="::1 1 ::1 22", SSH_TTY="/dev/pts/0")
-            self.assertEqual(self.status, 0)
-            self.assertEqual(lines[-2], "42|0")
-
-    def test_open_without_sqlite3(self):
-        self.make()
-        lines = self.see("open", f"{self.directory}/00000000", PATH=str(self.directory))
-        self.assertEqual(self.status, 66)
-        self.assertIn("Install it with 'apt install sqlite3'", " ".join(lines))
 
 
 class Installation(unittest.TestCase):
@@ -208,16 +160,3 @@ class Installation(unittest.TestCase):
             for arguments in (["--nope"], ["a", "b"]):
                 self.assertEqual(self.install(*arguments, cwd=place).returncode, 1)
             self.assertEqual(sorted(path.name for path in place.iterdir()), ["package", "there"])
-
-
-class Picture(unittest.TestCase):
-    """The picture of a report in README and documentation, which Scripts/picture creates."""
-
-    def test_it_is_there_and_small(self):
-        path = "Sources/FailureArtifacts/Documentation.docc/Resources/report.png"
-        content = (ROOT / path).read_bytes()
-        self.assertTrue(content.startswith(b"\x89PNG\r\n\x1a\n"))
-        self.assertLess(len(content), 200_000)
-        self.assertIn(f"]({path})", (ROOT / "README.md").read_text())
-        article = ROOT / "Sources/FailureArtifacts/Documentation.docc/FailureArtifacts.md"
-        self.assertIn("](report)", article.read_text())

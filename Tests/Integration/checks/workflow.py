@@ -1,7 +1,6 @@
 """Runs a composite action's steps like GitHub's runner, with the features that this project's action uses."""
 
 import collections
-import os
 import pathlib
 import re
 import subprocess

@@ -20,15 +20,6 @@ final class ComparedRunTests: XCTestCase {
         XCTAssertEqual(try stock.total(), 56)
     }
 
-    /// `stock`: a pool that the end of the function closes.
-    func testLocalPool() throws {
-        let stock = try Stock(path: try freshPath("stock.sqlite"))
-        try stock.sell(1, of: "apple")
-        try stock.sell(2, of: "pear")
-        try stock.sell(1, of: "plum")
-        XCTAssertEqual(try stock.total(), 56)
-    }
-
     /// `stock`: a pool that is closed before the assertion.
     func testClosedBefore() throws {
         let path = try freshPath("stock.sqlite")
@@ -50,16 +41,6 @@ final class ComparedRunTests: XCTestCase {
         try FileManager.default.copyItem(atPath: template, toPath: path)
         let stock = try Stock(path: path)
         try stock.sell(1, of: "apple")
-        try stock.sell(2, of: "pear")
-        try stock.sell(1, of: "plum")
-        XCTAssertEqual(try stock.total(), 56)
-    }
-
-    /// `stock`: a store that is closed and opened again.
-    func testReopened() throws {
-        let path = try freshPath("stock.sqlite")
-        try Stock(path: path).sell(1, of: "apple")
-        let stock = try Stock(path: path)
         try stock.sell(2, of: "pear")
         try stock.sell(1, of: "plum")
         XCTAssertEqual(try stock.total(), 56)

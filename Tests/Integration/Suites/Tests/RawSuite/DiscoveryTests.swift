@@ -141,12 +141,4 @@ final class VanishedTests: XCTestCase {
         XCTFail("many files are gone")
         try kept.close()
     }
-
-    /// `large`, in memory: more rows than a full disk can take.
-    func testLargeStoreInMemory() throws {
-        let database = try Database(":memory:", journal: "memory", fruit: "apple")
-        try database.execute("CREATE TABLE noise AS SELECT randomblob(2000000) AS bytes")
-        XCTFail("two megabytes of noise")
-        try database.close()
-    }
 }

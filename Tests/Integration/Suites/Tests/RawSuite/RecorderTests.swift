@@ -50,17 +50,6 @@ final class RecorderTests: XCTestCase {
         try die()
     }
 
-    /// `scan`: 2,000 rows.
-    func testScansAndDies() throws {
-        let database = try Database(try freshPath("scan.sqlite"), journal: "wal")
-        try database.execute(
-            "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 2000) "
-                + "INSERT INTO fruit SELECT n FROM c")
-        try database.execute("SELECT count(name || 's') FROM fruit")
-        try database.execute("SELECT 1")
-        try die()
-    }
-
     /// Closes all descriptors, and opens other files in their place.
     func testClosesDescriptors() throws {
         let memory = try Database(":memory:", journal: "memory", fruit: "before")
