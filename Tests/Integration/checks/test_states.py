@@ -6,12 +6,12 @@ capturing off, one with it on. Their observations and the files that they leave 
 
 import collections
 import concurrent.futures
+import contextlib
 import dataclasses
 import json
 import os
 import pathlib
 import sqlite3
-import subprocess
 import sys
 import tempfile
 import unittest
@@ -44,7 +44,7 @@ class Side:
 
     found: Run
     observations: dict  # By name. A repeated name has a number.
-    files: dict  # The text that a new process reads from each remaining database.
+    files: dict  # The content of each remaining database.
 
 
 def observed(path):
@@ -57,11 +57,14 @@ def observed(path):
     return result
 
 
-def read_by_shell(path):
-    """Returns the content of a database and its integrity, as the command `sqlite3` prints them."""
-    sql = "PRAGMA quick_check; PRAGMA journal_mode; SELECT group_concat(name) FROM fruit; SELECT count(*) FROM filler"
-    result = subprocess.run(["sqlite3", str(path), sql], capture_output=True, text=True)
-    return result.stdout + result.stderr.replace(str(path.parent), "")
+def content(path):
+    """Returns the integrity of a database, its journal mode and its rows, or the error of reading them."""
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        try:
+            return [database.execute(sql).fetchall() for sql in (
+                "PRAGMA quick_check", "PRAGMA journal_mode", "SELECT name FROM fruit", "SELECT count(*) FROM filler")]
+        except sqlite3.Error as error:
+            return str(error)
 
 
 def run(state, setting, variables):
@@ -69,10 +72,10 @@ def run(state, setting, variables):
     with tempfile.TemporaryDirectory(prefix="states ") as name:
         directory = pathlib.Path(name)
         process = launch(TEST + "testState", directory, {"STATES_CASE": f"{state} {setting}", **variables})
-        files = {path.name: read_by_shell(path) for path in sorted((directory / "store").glob("*.db"))}
+        files = {path.name: content(path) for path in sorted((directory / "store").glob("*.db"))}
         files["directory"] = sorted(path.name for path in (directory / "store").glob("*"))
         return Side(
-            read(process, directory / "failure-artifacts"), observed(directory / "observations.jsonl"), files)
+            read(process, directory / "failure-artifacts", with_tools=False), observed(directory / "observations.jsonl"), files)
 
 
 def differences(case, without, with_capture):
@@ -116,13 +119,11 @@ def rows(content, name):
     """Returns the rows of a table, or a text with the reason why the copy can't be read."""
     store = Store(content)
     try:
-        if store.command("PRAGMA quick_check") != "ok\n":
+        if store.query("PRAGMA quick_check") != [("ok",)]:
             return "damaged pages"
         return [row for (row,) in store.query(f"SELECT name FROM {name} ORDER BY rowid")]
     except sqlite3.Error as error:
         return str(error)
-    except subprocess.CalledProcessError as error:
-        return error.stderr.strip()
 
 
 def note_views(store, expected, bundle):
