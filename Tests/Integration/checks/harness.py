@@ -368,6 +368,16 @@ class SuiteCase(unittest.TestCase):
             LEFT[key] = found
         return found
 
+    def left_by(self, selection):
+        """Runs a class of XCTest in one process, and returns the bundle of one of its tests."""
+        suite, name = selection.split("/")
+        failing = set(re.findall(r"^Test Case '\S+\.(\S+)' failed", without(suite, self.needs).output, re.MULTILINE))
+        # XCTest prints nothing of a test that ends the process.
+        bundles = self.leaves(suite, count=len(failing) or 1)
+        (bundle,) = (
+            bundle for bundle in (bundles if len(failing) > 1 else [bundles]) if bundle.metadata["test"]["name"] == name)
+        return bundle
+
     def assertUnchanged(self, with_capture, selection):
         yardstick = without(selection, self.needs)
         self.assertEqual(with_capture.status, yardstick.status, with_capture.errors)

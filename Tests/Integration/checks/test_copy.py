@@ -8,7 +8,7 @@ from harness import Store, SuiteCase
 class Copying(SuiteCase):
     def copied(self, selection, message, **stores):
         suite, name = selection.split("/")
-        bundle = self.leaves(selection)
+        bundle = self.left_by(selection)
         self.assertTest(bundle, suite.split(".")[1], name, message)
         self.assertStores(bundle, **stores)
         return bundle
@@ -49,14 +49,14 @@ class CopyOfRaw(Copying):
             memory=["kiwi"])
 
     def test_two_stores_of_one_name(self):
-        bundle = self.leaves("RawSuite.CopyTests/testTwoStoresOfOneName")
+        bundle = self.left_by("RawSuite.CopyTests/testTwoStoresOfOneName")
         names = {store["name"] for store in bundle.metadata["stores"]}
         self.assertEqual(len(names), 2)
         entries = [name for name in bundle.names if name.startswith("stores/")]
         self.assertEqual(len(entries), 2)
 
     def test_names_of_entries_that_collide(self):
-        bundle = self.leaves("RawSuite.CopyTests/testNamesOfEntriesThatCollide")
+        bundle = self.left_by("RawSuite.CopyTests/testNamesOfEntriesThatCollide")
         stores = {pathlib.PurePath(store["originalPath"]).name: store for store in bundle.metadata["stores"]}
         self.assertEqual(len(stores), 9)
         for name, store in stores.items():
@@ -76,7 +76,7 @@ class CopyOfRaw(Copying):
         self.assertIn("りんごの", entry)
 
     def test_empty_store(self):
-        bundle = self.leaves("RawSuite.CopyTests/testEmptyStore")
+        bundle = self.left_by("RawSuite.CopyTests/testEmptyStore")
         described = bundle.described("empty")
         self.assertEqual(Store(bundle.contents[described["entry"]]).query("SELECT * FROM sqlite_master"), [])
 
@@ -124,7 +124,7 @@ class CopyOfGRDB(Copying):
         ):
             with self.subTest(selection):
                 suite, name = selection.split("/")
-                bundle = self.leaves(f"GRDBSuite.{selection}")
+                bundle = self.left_by(f"GRDBSuite.{selection}")
                 self.assertTest(bundle, suite, name, "no such table: vegetables", kind="error")
                 self.assertStores(bundle, **{label: ["apple", "pear"]})
                 self.assertEqual(bundle.store(label, "committedEntry").rows(), ["apple"])

@@ -5,13 +5,13 @@ from harness import SuiteCase, run, without
 
 class FailureTime(SuiteCase):
     def scenario(self, suite, name, message, kind="assertion", module="RawSuite", **stores):
-        bundle = self.leaves(f"{module}.{suite}/{name}")
+        bundle = self.left_by(f"{module}.{suite}/{name}")
         self.assertTest(bundle, suite, name, message, kind=kind)
         self.assertStores(bundle, **stores)
         return bundle
 
     def test_several_failures(self):
-        bundle = self.leaves("RawSuite.AfterwardsTests/testSeveralFailures")
+        bundle = self.left_by("RawSuite.AfterwardsTests/testSeveralFailures")
         self.assertTest(bundle, "AfterwardsTests", "testSeveralFailures", "first", "second", "third")
         self.assertStores(bundle, fruit=["apple"])
         lines = [failure["line"] for failure in bundle.metadata["failures"]]

@@ -81,7 +81,7 @@ class SourceLineCase(SuiteCase):
 
 class SourceLines(SourceLineCase):
     def test_the_c_interface(self):
-        bundle = self.leaves(RAW)
+        bundle = self.left_by(RAW)
         self.assertLines(bundle, "RawSuite", {
             "plain": "SourceLineTests.testLines()",
             "wrapper": "SourceLineTests.step(_:in:)",
@@ -105,14 +105,14 @@ class SourceLines(SourceLineCase):
     def test_c_code(self):
         """A statement that C code runs has the line of Swift that called the C code."""
         function = "SourceLineTests.testCCode()"
-        self.assertLines(self.leaves("RawSuite.SourceLineTests/testCCode"), "RawSuite", {
+        self.assertLines(self.left_by("RawSuite.SourceLineTests/testCCode"), "RawSuite", {
             "called back": f"closure #1 in {function}",
             "direct": function,
         })
 
     def test_c_code_in_a_callback(self):
         """The functions outside SQLite's callback are unknown, so the line of C code is the best one."""
-        bundle = self.leaves("RawSuite.SourceLineTests/testCCodeInACallback")
+        bundle = self.left_by("RawSuite.SourceLineTests/testCCodeInACallback")
         found = {record["sql"]: record.get("source") for record in records(bundle)}
         lines = marked_lines("Tests/RawSuite/SourceLineTests.swift")
         self.assertEqual(found["SELECT 1"], {
@@ -147,7 +147,7 @@ class SourceLines(SourceLineCase):
         self.assertGreaterEqual(tied, 99)
 
     def test_writes_of_a_queue(self):
-        self.assertLines(self.leaves(GRDB + "testWritesOfAQueue"), "GRDBSuite", {
+        self.assertLines(self.left_by(GRDB + "testWritesOfAQueue"), "GRDBSuite", {
             ("migration", 'CREATE TABLE "fruit"'): "closure #1 in SourceLineTests.migrate(_:)",
             "sync": "closure #1 in SourceLineTests.writeInQueue(_:)",
             "async": "closure #1 in SourceLineTests.testWritesOfAQueue()",
@@ -159,7 +159,7 @@ class SourceLines(SourceLineCase):
 
     def test_records_in_memory(self):
         function = "closure #1 in SourceLineTests.testRecords()"
-        self.assertLines(self.leaves(GRDB + "testRecords"), "GRDBSuite", {
+        self.assertLines(self.left_by(GRDB + "testRecords"), "GRDBSuite", {
             ("insertion", 'INSERT INTO "fruit"'): function,
             ("update", 'UPDATE "fruit"'): function,
             ("deletion", 'DELETE FROM "fruit"'): function,
@@ -169,14 +169,14 @@ class SourceLines(SourceLineCase):
         })
 
     def test_a_pool(self):
-        self.assertLines(self.leaves(GRDB + "testPool"), "GRDBSuite", {
+        self.assertLines(self.left_by(GRDB + "testPool"), "GRDBSuite", {
             "written": "closure #1 in SourceLineTests.testPool()",
             "reader 1": "closure #1 in closure #1 in static SourceLineTests.readTwice(_:)",
             "reader 2": "closure #2 in static SourceLineTests.readTwice(_:)",
         })
 
     def test_an_observation(self):
-        self.assertLines(self.leaves(GRDB + "testObservation"), "GRDBSuite", {
+        self.assertLines(self.left_by(GRDB + "testObservation"), "GRDBSuite", {
             "observed": "closure #1 in SourceLineTests.testObservation()",
         })
 
@@ -223,7 +223,7 @@ class FailedCommits(SourceLineCase):
 
     def test_in_a_pool(self):
         """The pool is closed when the error leaves the test, but its history is known."""
-        bundle = self.leaves("GRDBSuite.DeferredKeyTests/testPool")
+        bundle = self.left_by("GRDBSuite.DeferredKeyTests/testPool")
         self.assertNamesTheDelete(bundle)
         with kept(bundle) as path:
             blamed = json.loads(tool("blame", path, "maker", "1", "--json"))["transactions"]
@@ -233,4 +233,4 @@ class FailedCommits(SourceLineCase):
         self.assertEqual(["transaction" in transaction for transaction in blamed], [True, False])
 
     def test_in_memory(self):
-        self.assertNamesTheDelete(self.leaves("GRDBSuite.DeferredKeyTests/testQueueInMemory"))
+        self.assertNamesTheDelete(self.left_by("GRDBSuite.DeferredKeyTests/testQueueInMemory"))

@@ -31,7 +31,7 @@ class Statements(SuiteCase):
         return records
 
     def test_two_connections(self):
-        bundle = self.leaves(RAW)
+        bundle = self.left_by(RAW)
         self.assertTest(bundle, "StatementTests", "testStatementsOfTwoConnections", "after some statements")
         self.assertStores(bundle, statements=["apple", "pear", "plum"])
         records = self.statements(bundle)
@@ -61,14 +61,14 @@ class Statements(SuiteCase):
         self.assertEqual(len({r["thread"] for r in records}), 1)
 
     def test_a_repeated_one_that_fails(self):
-        bundle = self.leaves("RawSuite.StatementTests/testARepeatedStatementThatFails")
+        bundle = self.left_by("RawSuite.StatementTests/testARepeatedStatementThatFails")
         records = [json.loads(line) for line in
                    bundle.contents[bundle.described("repeated")["statements"]["entry"]].decode().splitlines()]
         failed = {"code": 2067, "message": "UNIQUE constraint failed: fruit.name"}
         self.assertEqual([r.get("error") for r in records[-4:]], [None, failed, None, failed])
 
     def test_a_scan(self):
-        bundle = self.leaves("RawSuite.StatementTests/testAScan")
+        bundle = self.left_by("RawSuite.StatementTests/testAScan")
         records = [json.loads(line) for line in
                    bundle.contents[bundle.described("scanned")["statements"]["entry"]].decode().splitlines()]
         for record in records:
@@ -119,7 +119,7 @@ class Statements(SuiteCase):
         self.assertEqual(bundle.described("statements")["statements"]["limit"], 2)
         # Each transaction has its statement all the same.
         self.assertNotIn("Older statements", self.tool(bundle, "history"))
-        self.assertNotIn("limit", self.leaves(RAW).described("statements")["statements"])
+        self.assertNotIn("limit", self.left_by(RAW).described("statements")["statements"])
 
     def test_an_application_with_its_own_trace(self):
         bundle = self.leaves("RawSuite.ApplicationTests/testSetsItsOwnTraceHooksAndFunctions")
@@ -135,7 +135,7 @@ class Statements(SuiteCase):
             'CREATE TABLE "fruit" ("name" TEXT NOT NULL)', 'INSERT INTO "fruit" ("name") VALUES (?)'])
 
     def test_a_trace_that_was_replaced(self):
-        bundle = self.leaves("RawSuite.StatementTests/testAReplacedTrace")
+        bundle = self.left_by("RawSuite.StatementTests/testAReplacedTrace")
         described = bundle.described("replaced")["statements"]
         self.assertRegex(described["reason"], "replaced the trace")
         self.assertNotIn("pear", bundle.contents[described["entry"]].decode())
@@ -145,7 +145,7 @@ class Statements(SuiteCase):
                       self.tool(bundle, "report", "-o", "-"))
 
     def test_a_lost_lock(self):
-        bundle = self.leaves("RawSuite.StatementTests/testALostLock")
+        bundle = self.left_by("RawSuite.StatementTests/testALostLock")
         records = self.statements(bundle, "locked")
         self.assertEqual([(r["sql"], r["error"]) for r in records if "error" in r], [
             ("INSERT INTO fruit VALUES ('plum')", {"code": 5, "message": "database is locked"})])
@@ -157,7 +157,7 @@ class Statements(SuiteCase):
         return result.stdout
 
     def test_the_statements_of_transactions(self):
-        bundle = self.leaves(RAW)
+        bundle = self.left_by(RAW)
         transactions = json.loads(self.tool(bundle, "history", "--json"))["transactions"]
         self.assertEqual(
             [[s["order"] for s in t.get("statements", [])] for t in transactions],
