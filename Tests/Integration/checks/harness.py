@@ -372,8 +372,7 @@ class SuiteCase(unittest.TestCase):
         """Runs a class of XCTest in one process, and returns the bundle of one of its tests."""
         suite, name = selection.split("/")
         failing = set(re.findall(r"^Test Case '\S+\.(\S+)' failed", without(suite, self.needs).output, re.MULTILINE))
-        # XCTest prints nothing of a test that ends the process.
-        bundles = self.leaves(suite, count=len(failing) or 1)
+        bundles = self.leaves(suite, count=len(failing))
         (bundle,) = (
             bundle for bundle in (bundles if len(failing) > 1 else [bundles]) if bundle.metadata["test"]["name"] == name)
         return bundle

@@ -1,6 +1,6 @@
 """The capture happens inside the failure, independently of later events and of the place of the failure."""
 
-from harness import SuiteCase, run, without
+from harness import SuiteCase, run
 
 
 class FailureTime(SuiteCase):
@@ -50,17 +50,10 @@ class FailureTime(SuiteCase):
             "ErrorTests", "testThrownWithTheStoreClosed", "no such table: vegetables", kind="error",
             thrown=["apple"])
 
-    def test_error_in_set_up(self):
-        self.scenario(
-            "SetUpErrorTests", "testNeverRuns", "table fruit already exists", kind="error", setup=["apple"])
-
     def test_failure_in_a_teardown_block(self):
         self.scenario(
             "TeardownBlockTests", "testFailureInATeardownBlock", "in a teardown block",
             block=["apple", "pear"])
-
-    def test_failure_in_tear_down(self):
-        self.scenario("TearDownTests", "testFailureInTearDown", "in tearDown", late=["apple", "pear"])
 
     def test_failure_after_an_await(self):
         self.scenario("ThreadTests", "testFailureAfterAnAwait", "after an await", **{"async": ["apple", "pear"]})
@@ -72,11 +65,6 @@ class FailureTime(SuiteCase):
 
     def test_failure_on_another_thread(self):
         self.scenario("ThreadTests", "testFailureOnAnotherThread", "on another thread", thread=["apple"])
-
-    def test_the_process_ends_with_the_failure(self):
-        selection = "RawSuite.StoppingTests/testStopsAtTheFirstFailure"
-        self.scenario("StoppingTests", "testStopsAtTheFirstFailure", "stops here", stop=["apple"])
-        self.assertNotIn("never reached", without(selection).output)
 
     def test_nothing_fails(self):
         for name in ("testPasses", "testSkips"):

@@ -22,7 +22,7 @@ TESTS = "RawSuite.RecorderTests"
 RAW = "Tests/RawSuite/RecorderTests.swift"
 POOL = "Tests/GRDBSuite/PoolTests.swift"
 # The processes killed at random points in time, and those that run at once.
-KILLS = int(os.environ.get("INTEGRATION_RECORDER_KILLS", "200"))
+KILLS = int(os.environ.get("INTEGRATION_RECORDER_KILLS", "100"))
 AT_ONCE = 8
 
 

@@ -60,13 +60,6 @@ class Statements(SuiteCase):
             [r["connection"] == first for r in records], [True] * 4 + [False] + [True] * 5)
         self.assertEqual(len({r["thread"] for r in records}), 1)
 
-    def test_a_repeated_one_that_fails(self):
-        bundle = self.left_by("RawSuite.StatementTests/testARepeatedStatementThatFails")
-        records = [json.loads(line) for line in
-                   bundle.contents[bundle.described("repeated")["statements"]["entry"]].decode().splitlines()]
-        failed = {"code": 2067, "message": "UNIQUE constraint failed: fruit.name"}
-        self.assertEqual([r.get("error") for r in records[-4:]], [None, failed, None, failed])
-
     def test_a_scan(self):
         bundle = self.left_by("RawSuite.StatementTests/testAScan")
         records = [json.loads(line) for line in
@@ -94,18 +87,9 @@ class Statements(SuiteCase):
         self.assertEqual((test["suite"], test["name"]), ("PoolStatementTests", "testStatementsOfAPool"))
         self.assertEqual({r["test"] for r in records}, {test["id"]})
 
-    def test_the_page_shows_values(self):
-        page = self.tool(self.leaves(POOL), "report", "-o", "-")
-        self.assertIn("VALUES (&#39;plum&#39;)", page)
-
     def test_without_values(self):
         bundle = self.leaves(POOL, variables={"FAILURE_ARTIFACTS_VALUES": "off"})
         self.assertFalse([r for r in self.statements(bundle) if "values" in r])
-
-    def test_without_a_log(self):
-        bundle = self.leaves(POOL, variables={"FAILURE_ARTIFACTS_STATEMENTS": "0"})
-        self.assertNotIn("statements", bundle.described("statements"))
-        self.assertFalse([name for name in bundle.names if name.startswith("statements/")])
 
     def test_the_last_ones(self):
         bundle = self.leaves(RAW, variables={"FAILURE_ARTIFACTS_STATEMENTS": "2"})
@@ -121,19 +105,6 @@ class Statements(SuiteCase):
         self.assertNotIn("Older statements", self.tool(bundle, "history"))
         self.assertNotIn("limit", self.left_by(RAW).described("statements")["statements"])
 
-    def test_an_application_with_its_own_trace(self):
-        bundle = self.leaves("RawSuite.ApplicationTests/testSetsItsOwnTraceHooksAndFunctions")
-        records = self.statements(bundle, "hooked")
-        self.assertEqual([(r["sql"], r["changes"]) for r in records], [
-            ("CREATE TABLE fruit (name TEXT NOT NULL)", 0), ("INSERT INTO fruit VALUES ('apple')", 1),
-            ("INSERT INTO fruit VALUES (ripe(41))", 1)])
-
-    def test_a_trace_of_grdb(self):
-        bundle = self.leaves("GRDBSuite.TraceTests/testATracedDatabase")
-        texts = [r["sql"] for r in self.statements(bundle, "traced")]
-        self.assertEqual([text for text in texts if text.startswith(("CREATE", "INSERT"))], [
-            'CREATE TABLE "fruit" ("name" TEXT NOT NULL)', 'INSERT INTO "fruit" ("name") VALUES (?)'])
-
     def test_a_trace_that_was_replaced(self):
         bundle = self.left_by("RawSuite.StatementTests/testAReplacedTrace")
         described = bundle.described("replaced")["statements"]
@@ -143,13 +114,6 @@ class Statements(SuiteCase):
         self.assertRegex(shown, r"(?s)\nLast statements in the log[^\n]*\n.*apple.*\nStatements[^\n]*: The application has replaced")
         self.assertIn("Statements in the log</h4>\n<p class=\"cut\">The application has replaced",
                       self.tool(bundle, "report", "-o", "-"))
-
-    def test_a_lost_lock(self):
-        bundle = self.left_by("RawSuite.StatementTests/testALostLock")
-        records = self.statements(bundle, "locked")
-        self.assertEqual([(r["sql"], r["error"]) for r in records if "error" in r], [
-            ("INSERT INTO fruit VALUES ('plum')", {"code": 5, "message": "database is locked"})])
-        self.assertIn("error 5: database is locked)", self.tool(bundle, "show"))
 
     def tool(self, bundle, *arguments):
         result = bundle.tool(*arguments)

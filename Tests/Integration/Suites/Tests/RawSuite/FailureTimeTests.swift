@@ -79,27 +79,6 @@ final class ErrorTests: XCTestCase {
     }
 }
 
-/// `setUpWithError` throws; the body never runs.
-final class SetUpErrorTests: XCTestCase {
-    private var database: Database?
-
-    override func setUpWithError() throws {
-        database = try Database(try freshPath("setup.sqlite"), journal: "wal", fruit: "apple")
-        try database?.execute("CREATE TABLE fruit (name TEXT)")
-    }
-
-    override func tearDownWithError() throws {
-        try database?.execute("DELETE FROM fruit")
-        try database?.close()
-    }
-
-    /// `setup`: apple.
-    func testNeverRuns() throws {
-        try database?.add("the body ran")
-        XCTFail("the body ran")
-    }
-}
-
 /// Failures after the test's body.
 final class TeardownBlockTests: XCTestCase {
     /// `block`: apple, pear.
@@ -111,24 +90,6 @@ final class TeardownBlockTests: XCTestCase {
             XCTAssertNoThrow(try database.add("kiwi"))
             XCTAssertNoThrow(try database.close())
         }
-    }
-}
-
-/// A failure in `tearDown`.
-final class TearDownTests: XCTestCase {
-    private var database: Database?
-
-    override func tearDown() {
-        XCTAssertNoThrow(try database?.add("pear"))
-        XCTFail("in tearDown")
-        XCTAssertNoThrow(try database?.add("kiwi"))
-        XCTAssertNoThrow(try database?.close())
-        super.tearDown()
-    }
-
-    /// `late`: apple, pear.
-    func testFailureInTearDown() throws {
-        database = try Database(try freshPath("late.sqlite"), journal: "wal", fruit: "apple")
     }
 }
 
@@ -164,21 +125,5 @@ final class ThreadTests: XCTestCase {
         done.wait()
         try database.add("pear")
         try database.close()
-    }
-}
-
-/// The process ends directly after reporting the failure, without a teardown.
-final class StoppingTests: XCTestCase {
-    override var continueAfterFailure: Bool {
-        get { false }
-        set {}
-    }
-
-    /// `stop`: apple.
-    func testStopsAtTheFirstFailure() throws {
-        let database = try Database(try freshPath("stop.sqlite"), journal: "wal", fruit: "apple")
-        XCTFail("stops here")
-        try database.add("pear")
-        XCTFail("never reached")
     }
 }

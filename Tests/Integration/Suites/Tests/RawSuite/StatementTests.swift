@@ -30,44 +30,12 @@ final class StatementTests: XCTestCase {
         XCTFail("after some statements")
     }
 
-    /// `repeated`: apple.
-    ///
-    /// One statement, prepared once; two of its four runs fail.
-    func testARepeatedStatementThatFails() throws {
-        let database = try Database(try freshPath("repeated.sqlite"), journal: "wal", fruit: "apple")
-        try database.execute("CREATE UNIQUE INDEX by_name ON fruit (name)")
-        var insert: OpaquePointer?
-        let sql = "INSERT INTO fruit SELECT 'apple' WHERE ?"
-        XCTAssertEqual(sqlite3_prepare_v2(database.handle, sql, -1, &insert, nil), SQLITE_OK)
-        for isFilled: Int32 in [0, 1, 0, 1] {
-            sqlite3_bind_int(insert, 1, isFilled)
-            XCTAssertEqual(sqlite3_step(insert), isFilled == 1 ? SQLITE_CONSTRAINT : SQLITE_DONE)
-            sqlite3_reset(insert)
-        }
-        sqlite3_finalize(insert)
-        XCTFail("repeated")
-        try database.close()
-    }
-
     /// `replaced`: apple, pear.
     func testAReplacedTrace() throws {
         let database = try Database(try freshPath("replaced.sqlite"), journal: "wal", fruit: "apple")
         suite_replace_trace(UnsafeMutableRawPointer(database.handle))
         try database.add("pear")
         XCTFail("the trace was replaced")
-        try database.close()
-    }
-
-    /// `locked`: apple.
-    func testALostLock() throws {
-        let path = try freshPath("locked.sqlite")
-        let database = try Database(path, journal: "wal", fruit: "apple")
-        let other = try Database(path)
-        try other.execute("BEGIN IMMEDIATE")
-        XCTAssertThrowsError(try database.execute("INSERT INTO fruit VALUES ('plum')"))
-        try other.execute("COMMIT")
-        XCTFail("the lock was lost")
-        try other.close()
         try database.close()
     }
 
