@@ -1,16 +1,15 @@
-"""The report's page as a person uses it: through time, over large tables, and to the culprit."""
+"""The report's page as a person uses it: through time, and to the culprit."""
 
 import contextlib
 import json
 import pathlib
-import sqlite3
 import subprocess
 import tempfile
 import unittest
 
 import browser
 from harness import TOOL, SuiteCase, needs
-from test_report import described, metadata, bundle, report, store
+from test_report import report
 from test_source_lines import kept, tool
 
 # The transactions before the first update create the tables and insert their rows.
@@ -167,109 +166,6 @@ class ManySteps(SuiteCase):
     def test_only_changed_rows(self):
         self.page.run("[...document.querySelectorAll('.toggle')].find(b => b.textContent === 'only changed').click()")
         self.page.wait("g.querySelectorAll('tbody tr[data-index]').length === 1")
-
-
-@needs(browser.executable(), "Chromium")
-class FirstTable(unittest.TestCase):
-    """The table that is open at first, in a store without a history whose first table is empty."""
-
-    CENTS = "XCTAssertEqual failed: (\"7777\") is not equal to (\"1\")"
-    QUERY = ("SELECT cents FROM booking WHERE id = ?", 0, [2])
-    CASES = {
-        # By test: the message, the statements with the numbers of changed rows and the values, and the table.
-        "testRows": (
-            CENTS, (("INSERT INTO booking VALUES (2, 7777)", 1), ("INSERT INTO customer VALUES ('a')", 1), QUERY), "booking"),
-        # The finding has no rows.
-        "testStatement": (
-            CENTS, (("UPDATE booking SET cents = 1 WHERE id = ?", 0, [2]), ("INSERT INTO customer VALUES ('a')", 1), QUERY),
-            "booking"),
-        "testLastChange": (
-            "failed - m", (("INSERT INTO booking VALUES (2, 7777)", 1), ("INSERT INTO customer VALUES ('a')", 1),
-                           ("DELETE FROM audit", 0)), "customer"),
-        "testNothing": ("failed - m", (), "booking"),
-    }
-
-    def test_the_table_that_matters(self):
-        with tempfile.TemporaryDirectory(prefix="explorer ") as name, browser.page() as page:
-            directory = pathlib.Path(name)
-            content = store(
-                directory / "shop.sqlite",
-                "CREATE TABLE audit (note); CREATE TABLE booking (id INTEGER PRIMARY KEY, cents INTEGER);"
-                "CREATE TABLE customer (name)",
-                ("INSERT INTO booking VALUES (?, ?)", [(1, 1000), (2, 7777), (3, 658)]),
-                ("INSERT INTO customer VALUES (?)", [("a",)]))
-            paths = []
-            for number, (test, (message, statements, _)) in enumerate(self.CASES.items()):
-                log = "".join(json.dumps({
-                    "at": f"2026-11-21T07:08:09.{order:06}Z", "changes": changes, "connection": 1, "order": order,
-                    "phase": "test", "sql": sql, "thread": "7f", **({"values": values[0]} if values else {})}) + "\n"
-                    for order, (sql, changes, *values) in enumerate(statements, 1))
-                described_store = described(
-                    "shop", "stores/shop.sqlite", statements={"entry": "statements/shop.jsonl", "count": len(statements)})
-                paths.append(bundle(
-                    directory / f"T.{test}-0000000{number}.zip",
-                    metadata("T", test, message, f"f{number}", stores=[described_store], attachments=[]),
-                    **{"stores/shop.sqlite": content, "statements/shop.jsonl": log}))
-            page.show(1440, 1000, "light")
-            page.open(report(directory, *paths).as_uri())
-            for test, (_, _, table) in self.CASES.items():
-                with self.subTest(test):
-                    page.run(f"[...document.querySelectorAll('#list a')].find(a => a.textContent.includes('{test}')).click()")
-                    page.wait("!!document.querySelector('article:not([hidden]) .grid td')")
-                    self.assertEqual(page.run("document.querySelector('article:not([hidden]) h2').textContent"), f"T.{test}")
-                    self.assertEqual(
-                        page.run("document.querySelector('article:not([hidden]) .grid').ariaLabel"), f"Rows of {table}")
-                    buttons = page.run("[...document.querySelectorAll('article:not([hidden]) .show')].map(b => b.textContent)")
-                    expected = {
-                        "testRows": "Show the row", "testStatement": "Show the table", "testLastChange": "Show the table"
-                    }.get(test)
-                    self.assertEqual(buttons[:1], [expected] if expected else [])
-                    # Without a history, there is no first step.
-                    page.wait("!!document.querySelector('article:not([hidden]) .panel .of-step').innerText")
-                    panel = page.run("document.querySelector('article:not([hidden]) .panel .of-step').innerText")
-                    self.assertEqual(panel.split("\n")[0], "At the failure")
-                    self.assertNotIn("began with", panel)
-            self.assertEqual(page.complaints, [])
-
-
-@needs(browser.executable(), "Chromium")
-class LargeTable(unittest.TestCase):
-    def test_a_table_of_ten_thousand_rows_and_two_hundred_columns(self):
-        """Scrolling keeps the document small, and a filter finds the rows that SQLite finds."""
-        with tempfile.TemporaryDirectory(prefix="explorer ") as name, browser.page() as page:
-            directory = pathlib.Path(name)
-            columns = ", ".join(f"c{i}" for i in range(200))
-            rows = [tuple((i * j) % 97 for j in range(200)) for i in range(10_000)]
-            content = store(
-                directory / "wide.sqlite", f"CREATE TABLE wide ({columns})",
-                (f"INSERT INTO wide VALUES ({', '.join('?' * 200)})", rows))
-            path = bundle(
-                directory / "T.t-00000000.zip", metadata(stores=[described("wide", "stores/wide.sqlite")]),
-                **{"stores/wide.sqlite": content})
-            page.show(1440, 1000, "light")
-            page.open(report(directory, path, "--max-bytes", "40MB").as_uri())
-            page.wait("!!document.querySelector('.grid td')")
-            page.run("window.g = document.querySelector('.grid'); 0")
-            self.assertIn("10,000 rows", page.run("document.querySelector('.summary').textContent"))
-            for left, top in ((0, 0), (9000, 100_000), (4000, 259_000)):
-                page.run(f"g.scrollLeft = {left}; g.scrollTop = {top}; 0")
-                page.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
-                self.assertLess(page.run("g.querySelectorAll('td').length"), 3000)
-                seen = page.run("""[...g.querySelectorAll('tbody tr[data-index]')].map(r => [Number(r.dataset.index),
-                    ...[...r.querySelectorAll('td[data-column]')].slice(0, 3).map(c => [Number(c.dataset.column), c.textContent])])""")
-                self.assertGreater(len(seen), 10)
-                for index, *cells in seen:
-                    for column, text in cells:
-                        self.assertEqual(text, str(rows[index][column]))
-            page.run("g.scrollLeft = 0; g.scrollTop = 0; 0")
-            page.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
-            for column, text in ((1, "=17"), (3, ">=90")):
-                page.run(f"""(() => {{ const i = g.querySelectorAll('thead input')[{column}];
-                    i.value = '{text}'; i.dispatchEvent(new Event('input')); }})()""")
-            with contextlib.closing(sqlite3.connect(directory / "wide.sqlite")) as database:
-                count = database.execute("SELECT count(*) FROM wide WHERE c1 = 17 AND c3 >= 90").fetchone()[0]
-            self.assertTrue(page.run("document.querySelector('.summary').textContent").startswith(f"{count} of 10,000 rows"))
-            self.assertEqual(page.complaints, [])
 
 
 if __name__ == "__main__":
