@@ -157,8 +157,6 @@ enum Seeds {
             Entry(name: "stores/ledger.committed.sqlite", bytes: store.committed),
             Entry(name: "history/ledger.wal-history", bytes: store.history),
             Entry(name: "statements/ledger.jsonl", bytes: Array(log.utf8)),
-            Entry(name: "files/app/start/a.json", bytes: Array("{\"a\": [3]}\n".utf8)),
-            Entry(name: "files/app/failure/a.json", bytes: Array("{\"a\": [4]}\n".utf8)),
             Entry(name: "attachments/request.txt", bytes: Array("GET /\n".utf8)),
         ]
     }
@@ -246,9 +244,6 @@ enum Seeds {
         {"name": "vanished", "storage": "temporary", "capture": {"method": "described", "consistent": false,
         "duration": 0, "checkpoint": "none", "reason": "It was removed."}, "bytes": {}}],
         "snapshots": [{"label": "failure-2", "at": "2026-11-21T07:08:09.120Z", "stores": []}],
-        "files": [{"name": "app", "originalPath": "/tmp/app", "count": 3, "omittedChanges": 1, "changes": [
-        {"path": "a.json", "change": "modified", "bytes": 9, "earlierBytes": 9, "entry": "files/app/failure/a.json",
-        "earlierEntry": "files/app/start/a.json"}, {"path": "b/c", "change": "deleted", "reason": "It was large."}]}],
         "attachments": [{"name": "request", "entry": "attachments/request.txt", "bytes": 6}],
         "environment": {"operatingSystem": "Debian 12", "architecture": "x86_64", "swift": "6.3",
         "sqlite": "3.40.1", "processID": 42, "ci": {"service": "GitHub Actions", "variables":

@@ -1,4 +1,4 @@
-"""The limits of the artifacts directory, with 8 processes in which 500 tests fail at once."""
+"""The limits of the artifacts directory, with 5 processes in which 300 tests fail at once."""
 
 import contextlib
 import fcntl
@@ -18,7 +18,7 @@ import harness
 from harness import EXECUTABLE, TOOL, SuiteCase, clean_environment
 
 SELECTION = ("--testing-library", "swift-testing", "--filter", r"^TestingSuite\.BudgetTests")
-PROCESSES = 8
+PROCESSES = 5
 TESTS = 63
 SEED = int(os.environ.get("INTEGRATION_SEED", "20261121"))
 # The failures that may be captured but not packed yet, of which any may be packed first: each process has eight that

@@ -231,23 +231,6 @@ class OrderlyEnds(CrashCase):
 
 
 class LivingProcesses(CrashCase):
-    def test_what_lives_is_left_alone(self):
-        place = self.place()
-        process = place.start("RawSuite.CrashTests/testHangs")
-        try:
-            for line in process.stdout:
-                if line.strip() == b"hanging":
-                    break
-            before = place.in_flight
-            self.assertEqual(len(before), 1)
-            self.assertEqual(place.sweep(), [])
-            self.assertEqual(place.in_flight, before)
-        finally:
-            process.kill()
-            process.communicate()
-        (bundle,) = self.swept(place)
-        self.assertEqual(bundle.store("crash").rows(), ["apple", "pear"])
-
     def test_the_next_process_packs_what_an_earlier_one_left(self):
         place = self.place()
         place.run("RawSuite.CrashTests/testIsKilled")
@@ -299,24 +282,6 @@ class Commands(CrashCase):
                     self.assertEqual(pathlib.Path(found).name, bundle.path.name)
                 # Nothing is left for the next command.
                 self.assertNotIn("process died", self.tool(place, "list").stderr)
-
-    def test_a_crash_after_a_snapshot(self):
-        """It is compared with the snapshot."""
-        place = self.place(FAILURE_ARTIFACTS_HISTORY="off")
-        code, _, _ = place.run("ExplicitSuite.SnapshotCrashTests")
-        self.assertEqual(code, -signal.SIGKILL)
-        compared = self.tool(place, "diff", "--json")
-        self.assertEqual(compared.returncode, 1, compared.stderr)
-        (bundle,) = place.bundles()
-        self.check(bundle, outcome="crashed")
-        self.assertEqual(bundle.store("snapshot").rows(), ["apple", "pear"])
-        (snapshot,) = bundle.metadata["snapshots"]
-        self.assertEqual(snapshot["label"], "before")
-        found = json.loads(compared.stdout)
-        self.assertEqual((found["a"]["store"], found["b"]["store"]), ("before/snapshot", "snapshot"))
-        self.assertEqual([(table["name"], table["inserted"]) for table in found["tables"]], [("fruit", 1)])
-        # The log, which the crash left too, has the statement.
-        self.assertIn("INSERT INTO fruit VALUES ('pear')", self.tool(place, "show", "--statements").stdout)
 
     def test_running_tests_are_left_alone(self):
         place = self.place()

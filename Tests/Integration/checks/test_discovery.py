@@ -145,16 +145,6 @@ class Frameworks(SuiteCase):
         self.assertIn(f"Not captured\n  {self.home / self.CERTIFICATES}\n    It has the certificates", long)
         self.assertIn(f"  {self.home / self.CACHE}\n    It is the cache of URLSession.\n", long)
 
-    def test_a_process_without_them_has_no_list(self):
-        bundle = self.fails(self.APP)
-        self.assertNotIn("otherStores", bundle.metadata)
-        self.assertNotIn("Not captured", bundle.tool("show", "--all").stdout)
-
-    def test_the_tests_own_store_is_captured_under_such_a_name(self):
-        bundle = self.leaves("RawSuite.FrameworkTests/testOpensSuchAStore")
-        self.assertStores(bundle, Cache=["pear"])
-        self.assertNotIn("otherStores", bundle.metadata)
-
 
 class Names(SuiteCase):
     def test_japanese(self):

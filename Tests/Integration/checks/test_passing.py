@@ -47,10 +47,18 @@ class PassingCase(SuiteCase):
 
 
 class XCTestRetries(PassingCase):
-    def retried(self, name, store):
+    def test_retries(self):
+        for name, store in {
+            # What tearDown removes, what was closed and deleted before, and so on.
+            "testOpen": "open", "testClosed": "closed", "testMemory": "memory", "testAsynchronous": "open",
+        }.items():
+            with self.subTest(name):
+                self.retried(name, store, f"artifacts-{name}")
+
+    def retried(self, name, store, at):
         selection = f"RawSuite.RetriedTests/{name}"
-        self.assertEqual(len(self.attempt(selection, FEW).bundles), 1)
-        found = self.by_outcome(self.attempt(selection, ENOUGH))
+        self.assertEqual(len(self.attempt(selection, FEW, at=at).bundles), 1)
+        found = self.by_outcome(self.attempt(selection, ENOUGH, at=at))
         self.assertEqual(set(found), {"failed", "passed"})
         self.assertEqual(self.rows(found["failed"]), {store: APPLES[FEW]})
         self.assertEqual(self.rows(found["passed"]), {store: APPLES[ENOUGH]})
@@ -59,21 +67,9 @@ class XCTestRetries(PassingCase):
         self.assertNotEqual(
             found["failed"].metadata["fingerprint"], found["passed"].metadata["fingerprint"])
         # It is captured once.
-        self.assertEqual(len(self.attempt(selection, ENOUGH).bundles), 2)
+        self.assertEqual(len(self.attempt(selection, ENOUGH, at=at).bundles), 2)
         # A test that never failed is not captured.
-        self.assertEqual(len(self.attempt("RawSuite.RetriedTests", ENOUGH).bundles), 2)
-
-    def test_what_tear_down_removes(self):
-        self.retried("testOpen", "open")
-
-    def test_what_was_closed_and_deleted_before(self):
-        self.retried("testClosed", "closed")
-
-    def test_in_memory(self):
-        self.retried("testMemory", "memory")
-
-    def test_asynchronous(self):
-        self.retried("testAsynchronous", "open")
+        self.assertEqual(len(self.attempt("RawSuite.RetriedTests", ENOUGH, at=at).bundles), 2)
 
     def test_off(self):
         for passing in ("", "never"):

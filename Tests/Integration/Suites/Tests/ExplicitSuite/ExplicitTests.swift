@@ -131,18 +131,3 @@ final class LateInstallationTests: XCTestCase {
         return handle
     }
 }
-
-final class SnapshotCrashTests: XCTestCase {
-    /// `snapshot`: apple, and after the snapshot `before` pear.
-    func testIsKilled() throws {
-        let path = try freshDirectory().appendingPathComponent("snapshot.sqlite").path
-        var store: OpaquePointer?
-        XCTAssertEqual(sqlite3_open(path, &store), SQLITE_OK)
-        func run(_ sql: String) { XCTAssertEqual(sqlite3_exec(store, sql, nil, nil, nil), SQLITE_OK) }
-        run("CREATE TABLE fruit (name TEXT)")
-        run("INSERT INTO fruit VALUES ('apple')")
-        CurrentTest.snapshot("before")
-        run("INSERT INTO fruit VALUES ('pear')")
-        kill(getpid(), SIGKILL)
-    }
-}

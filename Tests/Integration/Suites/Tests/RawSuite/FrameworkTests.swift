@@ -13,14 +13,4 @@ final class FrameworkTests: XCTestCase {
         XCTFail("beside stores of frameworks")
         try own.close()
     }
-
-    /// `Cache`: pear, because the test opened it.
-    func testOpensSuchAStore() throws {
-        let directory = URL(filePath: try freshPath("Library")).appending(path: "Caches/tests")
-        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-        let own = try Database(
-            directory.appending(path: "Cache.db").path, journal: "wal", fruit: "pear")
-        XCTFail("the test's own cache")
-        try own.close()
-    }
 }
