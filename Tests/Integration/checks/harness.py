@@ -50,10 +50,6 @@ def needs(is_there, what):
     return unittest.skipUnless(is_there, NEEDS + what)
 
 
-def needs_program(name):
-    return needs(shutil.which(name), f"the program {name}")
-
-
 def build():
     """Builds the suites, once for all checks."""
     # SwiftPM caches a build plan and doesn't notice new files in a package beside this one.

@@ -81,9 +81,3 @@ class ComparedRuns(SuiteCase):
                 self.check_finding(finding, 6, line=name != "testError")
                 self.assertEqual(
                     finding["title"], "Transaction 6 is the first one that differs from the passing run")
-
-    def test_a_copy_of_a_store(self):
-        """The store had rows before."""
-        passed, failed, finding = self.difference("testTemplate")
-        self.assertEqual((passed["history"]["transactions"], failed["history"]["transactions"]), (4, 4))
-        self.check_finding(finding, 3)

@@ -86,8 +86,6 @@ class LastStatements(RecorderCase):
 
     def assertHasLastStatements(self, bundle, outcome="crashed"):
         self.check(bundle, outcome=outcome)
-        # Only the process itself can ask its connections for the changes of their last statements.
-        last_changes = 1 if outcome == "terminated" else None
         crash = self.records(bundle, bundle.described("crash"))
         first, last = crash[-2:]
         self.assertEqual(first["sql"], "INSERT INTO fruit VALUES ('pear')")

@@ -58,11 +58,9 @@ class Running(RunCase):
         (failure,) = bundle.metadata["failures"]
         self.assertTrue(failure["file"].endswith("CrashTests.swift"))
 
-    def crash_of_two(self, **variables):
-        """The bundles of two tests that ran in parallel when one crashed, that of the crash first. The second result has
-        the lines of the run's summary and of the list, by the test's name.
-        """
-        place = self.place(SUITE_TRAPS="1", **variables)
+    def test_the_backtrace_names_the_test_that_crashed(self):
+        """Two tests ran in parallel when one of them crashed."""
+        place = self.place(SUITE_TRAPS="1", SWIFT_BACKTRACE="enable=yes,color=no")
         # The directory of the command looks like the package of the tests.
         source = place.directory / "Tests" / "TestingSuite" / "CrashTests.swift"
         source.parent.mkdir(parents=True)
@@ -78,14 +76,11 @@ class Running(RunCase):
             (failure,) = bundle.metadata["failures"]
             self.assertEqual(failure["file"], str(source))
             self.assertTrue(failure["message"].startswith("Fatal error: the second arrival\n"))
-        bundles.sort(key=lambda bundle: len(bundle.messages[0]))
+        crashed, other = sorted(bundles, key=lambda bundle: len(bundle.messages[0]))
         summary = [line.strip() for line in errors.splitlines() if line.startswith("  crashed CrashTests.")]
         listed = subprocess.run(
             [str(TOOL), "list", place.artifacts], capture_output=True, text=True, check=True).stdout.splitlines()
-        return bundles, summary, [re.split("  +", line) for line in listed]
-
-    def test_the_backtrace_names_the_test_that_crashed(self):
-        (crashed, other), summary, listed = self.crash_of_two(SWIFT_BACKTRACE="enable=yes,color=no")
+        listed = [re.split("  +", line) for line in listed]
         self.assertTrue(crashed.messages[0].endswith(" in the middle of the test."), crashed.messages)
         name = crashed.metadata["test"]["name"]
         self.assertNotEqual(name, other.metadata["test"]["name"])
@@ -105,21 +100,6 @@ class Running(RunCase):
             [f"crashed CrashTests.{name}: {fatal}",
              f"crashed CrashTests.{other.metadata['test']['name']}: {of_other}"])
         self.assertEqual(sorted(cells[3] for cells in listed), sorted([fatal, of_other]), listed)
-
-    def test_without_a_backtrace_any_of_the_tests_may_have_crashed(self):
-        bundles, summary, listed = self.crash_of_two(SWIFT_BACKTRACE="enable=no")
-        for bundle in bundles:
-            (failure,) = bundle.metadata["failures"]
-            self.assertTrue(
-                bundle.messages[0].endswith(
-                    "\n2 tests were running in the process, and any of them may be the cause."),
-                bundle.messages)
-            self.assertEqual((failure["suspects"]["count"], failure["suspects"]["includesTest"]), (2, True))
-            text = f"one of 2 tests crashed: the second arrival, CrashTests.swift:{failure['line']}"
-            self.assertIn(text, [cells[3] for cells in listed])
-        # One crash is one cause.
-        (line,) = [line for line in summary if line.startswith("crashed ")]
-        self.assertRegex(line, r"^crashed CrashTests\.(first|second) and 1 more: " + re.escape(text) + "$")
 
     def test_several_processes_crash(self):
         place = self.place()

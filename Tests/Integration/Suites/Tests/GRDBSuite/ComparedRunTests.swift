@@ -33,19 +33,6 @@ final class ComparedRunTests: XCTestCase {
         XCTAssertEqual(try total(), 56)
     }
 
-    /// `stock`: a copy of a store with rows, which a pool opens.
-    func testTemplate() throws {
-        let template = try freshPath("template.sqlite")
-        try Stock(path: template).pool.close()
-        let path = try freshPath("stock.sqlite")
-        try FileManager.default.copyItem(atPath: template, toPath: path)
-        let stock = try Stock(path: path)
-        try stock.sell(1, of: "apple")
-        try stock.sell(2, of: "pear")
-        try stock.sell(1, of: "plum")
-        XCTAssertEqual(try stock.total(), 56)
-    }
-
     /// `stock`: the test ends with an error, after the pool was closed.
     func testError() throws {
         let stock = try Stock(path: try freshPath("stock.sqlite"))

@@ -59,16 +59,6 @@ struct PlainTests {
     }
 }
 
-/// A test that fails while capturing is off; to be run with `--no-parallel`.
-struct OffTests {
-    @Test func fails() {
-        let configuration = CaptureConfiguration.current
-        defer { CaptureConfiguration.current = configuration }
-        CaptureConfiguration.current.mode = .off
-        Issue.record("while capturing is off")
-    }
-}
-
 /// Tasks that continue after the end of their test.
 @Suite(.serialized) struct LateTests {
     private static let ended = AsyncStream.makeStream(of: Void.self)
