@@ -414,7 +414,3 @@ extension FormatVersion: Codable {
         try container.encode(description)
     }
 }
-
-package enum ToolVersion {
-    package static let number = "0.1.0"
-}
