@@ -81,6 +81,11 @@ package final class RunningProgram {
             errors = file
             process.standardError = try FileHandle(forWritingTo: file)
         }
+        // The threads of the concurrency runtime block signals, and the program would inherit that.
+        var (none, before) = (sigset_t(), sigset_t())
+        sigemptyset(&none)
+        pthread_sigmask(SIG_SETMASK, &none, &before)
+        defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
         try process.run()
     }
 
