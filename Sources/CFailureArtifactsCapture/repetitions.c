@@ -12,8 +12,10 @@
 
 enum {
     maximum_chunks = 4,
-    // The places of the index; a power of 2.
+    // The places of the index; a power of 2. A key is in one of several: with one each, two statements in a loop whose
+    // keys share it would push each other out all the time.
     places = 1024,
+    near_places = 8,
 };
 
 typedef failure_artifacts_chunk chunk;
@@ -170,7 +172,16 @@ static uint32_t add(
     return offset;
 }
 
-static entry *place_of(failure_artifacts_log *log, uint32_t key) { return &log->repetitions->index[key % places]; }
+// Returns the place of a key: the one that has it, or else an unused one nearby, or the first.
+static entry *place_of(failure_artifacts_log *log, uint32_t key) {
+    entry *unused = NULL;
+    for (unsigned next = 0; next < near_places; next++) {
+        entry *place = &log->repetitions->index[(key + next) % places];
+        if (place->key == key) return place;
+        if (!place->key && !unused) unused = place;
+    }
+    return unused ? unused : &log->repetitions->index[key % places];
+}
 
 // Adds a statement, or counts it for one that is known. `changes` is -1 if unknown.
 static void move(

@@ -11,6 +11,17 @@ import Testing
 
 /// Statements that are prepared once and run many times: their text is recorded once.
 extension StatementLogTests {
+    /// Some of so many have keys that share a place of the index.
+    @Test func eachOfManyStatementsInALoopIsFolded() throws {
+        try withConnection(statements: 1000, path: ":memory:") { handle in
+            for _ in 0..<50 { for number in 0..<100 { try handle.run("SELECT 1 AS c\(number)") } }
+            let log = try statements(handle)
+            let folded = log.filter { $0.repetitions != nil }
+            #expect(log.map { $0.repetitions?.count ?? 1 }.reduce(0, +) == 5000)
+            #expect(Set(folded.map(\.sql)).count == folded.count && folded.count == 100)
+        }
+    }
+
     @Test func areRememberedAsOthersAre() throws {
         try withConnection(statements: 200) { handle in
             try handle.run("CREATE TABLE t(a); CREATE TABLE u(a)")
