@@ -59,16 +59,11 @@ package enum ZipFormat {
 /// The date and time of an entry in MS-DOS form (APPNOTE 4.4.6): 1980 to 2107, in steps of two seconds.
 ///
 /// The format doesn't define the time zone. The product writes and reads UTC.
-package struct DOSTime: Equatable {
+package struct DOSTime {
     /// Bits 0–4: seconds divided by two; bits 5–10: minutes; bits 11–15: hours.
     package let time: UInt16
     /// Bits 0–4: day from 1; bits 5–8: month from 1; bits 9–15: years since 1980.
     package let date: UInt16
-
-    package init(time: UInt16, date: UInt16) {
-        self.time = time
-        self.date = date
-    }
 
     /// Rounds a point in time down to a representable one.
     ///

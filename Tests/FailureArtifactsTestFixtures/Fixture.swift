@@ -225,10 +225,3 @@ package enum Metadata {
                 """)
     }
 }
-
-/// File sizes.
-package enum FileManagerSize {
-    package static func of(_ path: String) throws -> UInt64 {
-        try FileSystem.status(of: path)?.size ?? 0
-    }
-}

@@ -5,7 +5,6 @@ enum Setting: String, CaseIterable {
     case inMemory, inMemoryWithoutMutex, temporary
 
     static let files = allCases.filter(\.isFile)
-    static let withoutFile = allCases.filter { !$0.isFile }
     static let logs: [Setting] = [.wal, .walWithoutMutex]
     /// All settings with a journal; without one, SQLite can't roll back.
     static let withRollback = allCases.filter { $0 != .off }
