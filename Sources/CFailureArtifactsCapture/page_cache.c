@@ -213,10 +213,10 @@ static void truncate_from(sqlite3_pcache *cache, unsigned limit) {
 }
 
 static void destroy(sqlite3_pcache *cache) {
-    page_cache *old = of(cache), *new = replacing.cache;
-    if (new && new != old &&replacing.has_size && !new->history &&new->is_purgeable == old->is_purgeable) {
-        new->history = old->history;
-        new->file = old->file;
+    page_cache *old = of(cache), *next = replacing.cache;
+    if (next && next != old && replacing.has_size && !next->history && next->is_purgeable == old->is_purgeable) {
+        next->history = old->history;
+        next->file = old->file;
     } else {
         failure_artifacts_history_release(old->history);
     }
