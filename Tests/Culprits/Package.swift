@@ -74,14 +74,7 @@ let package = Package(
                 .product(name: "FailureArtifacts", package: "failure-artifacts"),
             ],
             swiftSettings: settings),
-        .target(name: "Bookings", dependencies: ["CCulpritsSQLite"], swiftSettings: settings),
         .target(name: "Feeds", dependencies: ["CCulpritsSQLite"], swiftSettings: settings),
-        .testTarget(
-            name: "BookingsTests",
-            dependencies: [
-                "Bookings", "Stores", .product(name: "FailureArtifacts", package: "failure-artifacts"),
-            ],
-            swiftSettings: settings),
         .testTarget(
             name: "FeedsTests",
             dependencies: [
