@@ -48,7 +48,7 @@ let package = Package(
             swiftSettings: settings),
         .target(
             name: "Upgrades",
-            dependencies: ["CCulpritsSQLite", .product(name: "GRDB", package: "GRDB.swift")],
+            dependencies: ["Ledger", .product(name: "GRDB", package: "GRDB.swift")],
             swiftSettings: settings),
         .target(name: "Catalog", dependencies: ["CCulpritsSQLite"], swiftSettings: settings),
         .testTarget(
@@ -72,13 +72,6 @@ let package = Package(
             dependencies: [
                 "Catalog", "Stores",
                 .product(name: "FailureArtifacts", package: "failure-artifacts"),
-            ],
-            swiftSettings: settings),
-        .target(name: "Feeds", dependencies: ["CCulpritsSQLite"], swiftSettings: settings),
-        .testTarget(
-            name: "FeedsTests",
-            dependencies: [
-                "Feeds", "Stores", .product(name: "FailureArtifacts", package: "failure-artifacts"),
             ],
             swiftSettings: settings),
     ]

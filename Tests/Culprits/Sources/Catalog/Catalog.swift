@@ -25,6 +25,7 @@ final class Catalog {
                 id INTEGER PRIMARY KEY, bookID INTEGER NOT NULL REFERENCES book (id),
                 memberID INTEGER NOT NULL REFERENCES member (id), day TEXT NOT NULL);
             CREATE TABLE IF NOT EXISTS searchCache (term TEXT NOT NULL, bookID INTEGER NOT NULL);
+            CREATE VIEW IF NOT EXISTS openLoan AS SELECT * FROM loan WHERE returnedOn IS NULL;
             """)
         try connection.execute("DELETE FROM searchCache")
     }

@@ -48,10 +48,7 @@ extension Catalog {
 
     func openLoans(of member: Int) throws -> [Loan] {
         try connection.run(
-            """
-            SELECT id, copyID, takenOn, dueOn FROM loan
-            WHERE memberID = :member AND returnedOn IS NULL ORDER BY id
-            """, [":member": .integer(member)]
+            "SELECT id, copyID, takenOn, dueOn FROM openLoan WHERE memberID = \(member) ORDER BY id"
         ).map { row in
             Loan(
                 id: row[0].integer ?? 0, copyID: row[1].integer ?? 0, takenOn: row[2].text ?? "",

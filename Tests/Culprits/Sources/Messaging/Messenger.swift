@@ -8,8 +8,6 @@ final class Messenger: Sendable {
     init(_ pool: any DatabaseWriter) throws {
         self.pool = pool
         try Self.migrator.migrate(pool)
-        // Typing indicators don't outlive the process that showed them.
-        try pool.write { try $0.execute(sql: "DELETE FROM typing") }
     }
 
     @discardableResult
@@ -60,7 +58,7 @@ final class Messenger: Sendable {
 
     func registerDevice(_ name: String, of person: Int64, pushToken: String? = nil) throws {
         let device = Device(personID: person, name: name, pushToken: pushToken)
-        try pool.write { try device.insert($0) }  // Culprit: testDevicesWithToken
+        try pool.write { try device.insert($0) }
     }
 
     func saveDraft(_ body: String, by person: Int64, in conversation: Int64) throws {
@@ -220,10 +218,5 @@ extension Messenger {
             let externalID = try await server.upload(message.body)
             try markSent(id, externalID: externalID)
         }
-    }
-
-    func devices(of person: Int64) throws -> [Device] {
-        let devices = Device.filter(Column("personID") == person)
-        return try pool.read { try devices.order(Column("id")).fetchAll($0) }
     }
 }

@@ -63,11 +63,6 @@ extension Messenger {
                 table.column("name", .text).notNull()
                 table.column("pushToken", .text)
             }
-            try db.create(table: "typing") { table in
-                table.column("conversationID", .integer).notNull()
-                table.column("personID", .integer).notNull()
-                table.column("since", .datetime).notNull()
-            }
         }
         migrator.registerMigration("drafts of former participants") { db in
             try db.execute(  // Culprit: testDraftsSurviveLeavingAConversation

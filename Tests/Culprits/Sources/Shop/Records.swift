@@ -1,16 +1,23 @@
 import Foundation
 import GRDB
 
-package struct Category: Codable, Identifiable, FetchableRecord, MutablePersistableRecord {
+/// A record that gets its identifier from the store.
+package protocol StoredRecord: Codable, FetchableRecord, MutablePersistableRecord {
+    var id: Int64? { get set }
+}
+
+extension StoredRecord {
+    package mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
+}
+
+package struct Category: StoredRecord {
     package var id: Int64?
     package var name: String
 
     package init(name: String) { self.name = name }
-
-    package mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
 }
 
-package struct Product: Codable, Identifiable, FetchableRecord, MutablePersistableRecord {
+package struct Product: StoredRecord {
     package var id: Int64?
     package var sku: String
     package var name: String
@@ -28,11 +35,9 @@ package struct Product: Codable, Identifiable, FetchableRecord, MutablePersistab
         self.stock = stock
         self.categoryId = categoryId
     }
-
-    package mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
 }
 
-package struct Customer: Codable, Identifiable, FetchableRecord, MutablePersistableRecord {
+package struct Customer: StoredRecord {
     // A customer that is imported again replaces the old one.
     package static let persistenceConflictPolicy = PersistenceConflictPolicy(
         insert: .replace, update: .abort)
@@ -47,11 +52,9 @@ package struct Customer: Codable, Identifiable, FetchableRecord, MutablePersista
         self.name = name
         self.stripeID = stripeID
     }
-
-    package mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
 }
 
-package struct Purchase: Codable, Identifiable, FetchableRecord, MutablePersistableRecord {
+package struct Purchase: StoredRecord {
     package var id: Int64?
     package var customerId: Int64
     package var placedOn: String
@@ -65,30 +68,24 @@ package struct Purchase: Codable, Identifiable, FetchableRecord, MutablePersista
         self.customerId = customerId
         self.placedOn = placedOn
     }
-
-    package mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
 }
 
-package struct PurchaseItem: Codable, Identifiable, FetchableRecord, MutablePersistableRecord {
+package struct PurchaseItem: StoredRecord {
     package var id: Int64?
     package var purchaseId: Int64
     package var productId: Int64
     package var quantity: Int
     package var price: Int
-
-    package mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
 }
 
-package struct CartItem: Codable, Identifiable, FetchableRecord, MutablePersistableRecord {
+package struct CartItem: StoredRecord {
     package var id: Int64?
     package var customerId: Int64
     package var productId: Int64
     package var quantity: Int
-
-    package mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
 }
 
-package struct Coupon: Codable, Identifiable, FetchableRecord, MutablePersistableRecord {
+package struct Coupon: StoredRecord {
     package var id: Int64?
     package var code: String
     package var percent: Int
@@ -99,11 +96,9 @@ package struct Coupon: Codable, Identifiable, FetchableRecord, MutablePersistabl
         self.percent = percent
         self.customerId = customerId
     }
-
-    package mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
 }
 
-package struct Review: Codable, Identifiable, FetchableRecord, MutablePersistableRecord {
+package struct Review: StoredRecord {
     package var id: Int64?
     package var productId: Int64
     package var stars: Int
@@ -114,6 +109,4 @@ package struct Review: Codable, Identifiable, FetchableRecord, MutablePersistabl
         self.stars = stars
         self.text = text
     }
-
-    package mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
 }

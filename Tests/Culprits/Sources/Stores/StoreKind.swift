@@ -26,6 +26,13 @@ package enum StoreKind: String, Decodable, Sendable {
     /// Returns the path with which to open a store that would be in a file.
     package func path(_ file: String) -> String { self == .memory ? ":memory:" : file }
 
+    package static func freshDirectory() throws -> URL {
+        let directory = FileManager.default.temporaryDirectory
+            .appendingPathComponent("culprits-\(UUID().uuidString)", isDirectory: true)
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        return directory
+    }
+
     /// Opens a store with GRDB: a pool for WAL, and otherwise a queue.
     package func writer(
         _ file: String, configuration: Configuration = Configuration()

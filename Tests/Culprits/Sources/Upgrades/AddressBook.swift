@@ -1,28 +1,29 @@
-import Foundation
+import Ledger
 
 /// An address book on the C interface, whose schema has a version number.
 final class AddressBook {
-    let store: SQLiteStore
+    let store: Connection
 
-    init(path: String, journalMode: String = "wal") throws {
-        store = try SQLiteStore(path: path, journalMode: journalMode)
+    init(path: String, journalMode: Connection.JournalMode) throws {
+        store = try Connection(path: path, journalMode: journalMode)
+        try store.run("PRAGMA foreign_keys = ON")
     }
 
     /// Upgrades the store.
     func upgrade(to version: Int) throws {
         let steps = [version1, version2, version3, version4, version5, version6]
-        let current = try store.integer("PRAGMA user_version")
+        let current = try store.scalar("PRAGMA user_version").int ?? 0
         guard current < version else { return }
         for step in current..<version {
             try store.transaction {
                 try steps[step]()
-                try store.execute("PRAGMA user_version = \(step + 1)")
+                try store.run("PRAGMA user_version = \(step + 1)")
             }
         }
     }
 
     private func version1() throws {
-        try store.execute(
+        try store.run(
             """
             CREATE TABLE person (
                 id INTEGER PRIMARY KEY, name TEXT NOT NULL, nickname TEXT, city TEXT, rating INTEGER);
@@ -33,7 +34,7 @@ final class AddressBook {
     }
 
     private func version2() throws {
-        try store.execute(
+        try store.run(
             """
             CREATE TABLE email (
                 id INTEGER PRIMARY KEY, address TEXT NOT NULL,
@@ -45,15 +46,15 @@ final class AddressBook {
 
     /// Gives up nicknames.
     private func version3() throws {
-        try store.execute("DELETE FROM searchCache")
-        try store.execute(
+        try store.run("DELETE FROM searchCache")
+        try store.run(
             """
             CREATE TABLE newPerson (
                 id INTEGER PRIMARY KEY, name TEXT NOT NULL, city TEXT, rating INTEGER)
             """)
-        try store.execute("INSERT INTO newPerson SELECT id, name, city, rating FROM person")
-        try store.execute("DROP TABLE person")  // Culprit: testPhonesSurviveTheUpgrade
-        try store.execute("ALTER TABLE newPerson RENAME TO person")
+        try store.run("INSERT INTO newPerson SELECT id, name, city, rating FROM person")
+        try store.run("DROP TABLE person")  // Culprit: testPhonesSurviveTheUpgrade
+        try store.run("ALTER TABLE newPerson RENAME TO person")
     }
 
     /// Makes the city mandatory.
@@ -77,13 +78,13 @@ final class AddressBook {
 
     /// Changes a table's declaration in place, which is faster than copying its rows.
     private func editSchema(of table: String, replacing old: String, by new: String) throws {
-        let version = try store.integer("PRAGMA schema_version")
-        try store.execute("PRAGMA writable_schema = ON")
-        try store.run(  // Culprit: testCitiesAreRead, testUnratedPerson, testAddressCase
+        let version = try store.scalar("PRAGMA schema_version").int ?? 0
+        try store.run("PRAGMA writable_schema = ON")
+        try store.execute(  // Culprit: testCitiesAreRead, testUnratedPerson, testAddressCase
             "UPDATE sqlite_schema SET sql = replace(sql, ?, ?) WHERE type = 'table' AND name = ?",
             .text(old), .text(new), .text(table))
-        try store.execute("PRAGMA schema_version = \(version + 1)")
-        try store.execute("PRAGMA writable_schema = RESET")
+        try store.run("PRAGMA schema_version = \(version + 1)")
+        try store.run("PRAGMA writable_schema = RESET")
     }
 }
 
@@ -98,24 +99,24 @@ extension AddressBook {
     }
 
     func add(_ name: String, city: String? = nil, rating: Int? = nil) throws {
-        try store.run(
+        try store.execute(
             "INSERT INTO person (name, city, rating) VALUES (?, ?, ?)", .text(name),
             city.map { .text($0) } ?? .null, rating.map { .integer($0) } ?? .null)
     }
 
     func addPhone(_ number: String, _ kind: String, of person: Int) throws {
-        try store.run(
+        try store.execute(
             "INSERT INTO phone (number, kind, personID) VALUES (?, ?, ?)", .text(number), .text(kind),
             .integer(person))
     }
 
     func addEmail(_ address: String, of person: Int) throws {
-        try store.run(
+        try store.execute(
             "INSERT INTO email (address, personID) VALUES (?, ?)", .text(address), .integer(person))
     }
 
     func move(_ person: Int, to city: String) throws {
-        try store.run("UPDATE person SET city = ? WHERE id = ?", .text(city), .integer(person))
+        try store.execute("UPDATE person SET city = ? WHERE id = ?", .text(city), .integer(person))
     }
 
     func rename(_ person: Int, to name: String) throws {
@@ -124,35 +125,35 @@ extension AddressBook {
 
     /// Changes a person and stores all columns.
     private func update(_ id: Int, _ change: (inout Person) -> Void) throws {
-        let rows = try store.run("SELECT name, city, rating FROM person WHERE id = ?", .integer(id))
-        guard let row = rows.first, let name = row[0], let city = row[1] else { return }
+        let rows = try store.query("SELECT name, city, rating FROM person WHERE id = ?", .integer(id))
+        guard let row = rows.first, let name = row[0].string, let city = row[1].string else { return }
         var person = Person(name: name, city: city)
         change(&person)
-        let rating = row[2].flatMap { Int($0) }
-        try store.run(  // Culprit: testUnratedPerson
+        let rating = row[2].int
+        try store.execute(  // Culprit: testUnratedPerson
             "UPDATE person SET name = ?, city = ?, rating = ? WHERE id = ?", .text(person.name),
             .text(person.city), rating.map { .integer($0) } ?? .null, .integer(id))
     }
 
     func phones(of person: Int) throws -> [String] {
-        try store.run("SELECT number FROM phone WHERE personID = ? ORDER BY id", .integer(person))
-            .compactMap { $0[0] }
+        try store.query("SELECT number FROM phone WHERE personID = ? ORDER BY id", .integer(person))
+            .compactMap { $0[0].string }
     }
 
     func people() throws -> [Person] {
-        try store.run("SELECT name, city FROM person ORDER BY id").map { row in
-            guard let name = row[0] else { throw ReadingError.missingValue(column: "name") }
-            guard let city = row[1] else { throw ReadingError.missingValue(column: "city") }
+        try store.query("SELECT name, city FROM person ORDER BY id").map { row in
+            guard let name = row[0].string else { throw ReadingError.missingValue(column: "name") }
+            guard let city = row[1].string else { throw ReadingError.missingValue(column: "city") }
             return Person(name: name, city: city)
         }
     }
 
     func owner(of address: String) throws -> String? {
-        try store.run(
+        try store.query(
             """
             SELECT person.name FROM email JOIN person ON person.id = email.personID
             WHERE email.address = ?
             """, .text(address)
-        ).first?[0]
+        ).first?[0].string
     }
 }

@@ -13,7 +13,8 @@ struct Town {
         if let test = Test.current, let reason = try StoreKind.current.reasonToSkip(test.name) {
             try Test.cancel("\(reason)")
         }
-        path = try StoreKind.current.path(Self.freshPath())
+        path = StoreKind.current.path(
+            try StoreKind.freshDirectory().appendingPathComponent("catalog.sqlite").path)
         catalog = try Self.openCatalog(path)
         try catalog.addBook("978-0-14-143951-8", "Pride and Prejudice", by: "Jane Austen", year: 1813)
         try catalog.addBook("978-0-14-143958-7", "Emma", by: "Jane Austen", year: 1815)
@@ -33,12 +34,5 @@ struct Town {
 
     static func openCatalog(_ path: String) throws -> Catalog {
         try Catalog(path: path, journalMode: StoreKind.current.journalMode)
-    }
-
-    private static func freshPath() throws -> String {
-        let directory = FileManager.default.temporaryDirectory
-            .appendingPathComponent("catalog-\(UUID().uuidString)", isDirectory: true)
-        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-        return directory.appendingPathComponent("catalog.sqlite").path
     }
 }

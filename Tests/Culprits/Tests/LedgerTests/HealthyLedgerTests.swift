@@ -3,12 +3,6 @@ import Ledger
 import XCTest
 
 final class HealthyLedgerTests: LedgerTestCase {
-    private struct StubbedService: RateService {
-        func rate(of currency: String, on date: String) throws -> Double {
-            throw URLError(.timedOut)
-        }
-    }
-
     // Expected: nothing
     func testPrintedBalance() throws {
         let ledger = try Ledger(connect())
@@ -34,24 +28,6 @@ final class HealthyLedgerTests: LedgerTestCase {
         let totals = try ledger.totalsByMemo(of: home.travel)
         XCTAssertEqual(totals.values.reduce(0, +), 44_100)
         XCTAssertEqual(Array(totals.keys), memos + ["other"])
-    }
-
-    // Expected: nothing
-    func testConvertsDollars() throws {
-        let db = try connect()
-        let home = try Household(Ledger(db))
-        let rates = try Rates(db, service: StubbedService())
-        for day in 1...9 {
-            let date = "2025-06-0\(day)"
-            try rates.store(
-                1.1 + 0.001 * Double(day), of: "USD", on: date, sourceID: "ecb-\(4_711 + day)")
-            try rates.store(0.85 + 0.002 * Double(day), of: "GBP", on: date)
-        }
-        try rates.store(1.1065, of: "USD", on: "2025-06-06", sourceID: "ecb-4717")
-        try home.ledger.move(
-            9_900, from: home.checking, to: home.travel, on: "2025-06-06", memo: "Flight")
-        XCTAssertEqual(try rates.euros(10_000, "USD", on: "2025-06-06"), 90.375, accuracy: 0.01)
-        XCTAssertEqual(try rates.euros(10_000, "USD", on: "2025-06-10"), 90.25, accuracy: 0.01)
     }
 
     // Expected: nothing

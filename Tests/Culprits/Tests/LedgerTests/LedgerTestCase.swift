@@ -1,26 +1,10 @@
-import Foundation
 import Ledger
 import Stores
-import XCTest
 
-/// A test with a directory for its databases.
-class LedgerTestCase: XCTestCase {
-    private(set) var directory = URL(fileURLWithPath: NSTemporaryDirectory())
-
-    override func setUpWithError() throws {
-        directory = FileManager.default.temporaryDirectory.appendingPathComponent(
-            "ledger-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-        if let reason = try StoreKind.current.reasonToSkip(name) { throw XCTSkip(reason) }
-    }
-
-    override func tearDownWithError() throws {
-        try FileManager.default.removeItem(at: directory)
-    }
-
+class LedgerTestCase: StoreTestCase {
     func connect(_ name: String = "ledger.db", busyTimeout: Int32 = 0) throws -> Connection {
         try Connection(
-            path: StoreKind.current.path(directory.appendingPathComponent(name).path),
+            path: StoreKind.current.path(path(name)),
             journalMode: StoreKind.current == .wal ? .wal : .delete, busyTimeout: busyTimeout)
     }
 

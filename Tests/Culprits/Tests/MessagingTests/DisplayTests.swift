@@ -4,7 +4,7 @@ import XCTest
 
 @testable import Messaging
 
-/// Texts, observations and uploads.
+/// Texts and uploads.
 final class DisplayTests: MessengerTestCase {
     // Expected: nothing
     func testAgeOfAMessage() throws {
@@ -16,24 +16,6 @@ final class DisplayTests: MessengerTestCase {
         let message = try XCTUnwrap(messenger.messages(in: climbing).first { $0.id == id })
         XCTAssertEqual(Labels.age(of: message, at: minute(40)), "50 min ago")
         XCTAssertEqual(Labels.age(of: message, at: minute(102)), "2 hours ago")
-    }
-
-    // Expected: nothing
-    func testTypingIsObserved() throws {
-        let messenger = try populated()
-        let presence = Presence(messenger)
-        try presence.startTyping(ben, in: rent, at: minute(80))
-        try presence.stopTyping(chidi, in: rent)
-        try messenger.saveDraft("Which gym, actually?", by: chidi, in: climbing)
-        try messenger.saveDraft("Which gym, actually?", by: chidi, in: climbing)
-
-        let bothType = expectation(description: "Both type")
-        presence.observe(rent) { count in
-            if count == 2 { bothType.fulfill() }
-        }
-        try presence.startTyping(aiko, in: rent, at: minute(81))
-        wait(for: [bothType], timeout: 0.5)
-        try presence.stopTyping(aiko, in: rent)
     }
 
     // Expected: nothing

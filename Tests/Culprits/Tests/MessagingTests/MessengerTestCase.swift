@@ -1,14 +1,11 @@
 import Foundation
 import GRDB
 import Stores
-import XCTest
 
 @testable import Messaging
 
 /// A messenger with three people, two conversations and a dozen messages.
-class MessengerTestCase: XCTestCase {
-    private var directory: URL?
-
+class MessengerTestCase: StoreTestCase {
     private(set) var aiko: Int64 = 0
     private(set) var ben: Int64 = 0
     private(set) var chidi: Int64 = 0
@@ -17,24 +14,9 @@ class MessengerTestCase: XCTestCase {
     /// A conversation of Aiko and Ben.
     private(set) var rent: Int64 = 0
 
-    override func setUpWithError() throws {
-        let directory = FileManager.default.temporaryDirectory
-            .appendingPathComponent("messaging-\(UUID().uuidString)", isDirectory: true)
-        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-        self.directory = directory
-        if let reason = try StoreKind.current.reasonToSkip(name) { throw XCTSkip(reason) }
-    }
-
-    override func tearDownWithError() throws {
-        if let directory { try FileManager.default.removeItem(at: directory) }
-    }
-
     /// Opens the store that the processes of one device share.
     func open(_ configuration: Configuration = Configuration()) throws -> Messenger {
-        let directory = try XCTUnwrap(directory)
-        return try Messenger(
-            StoreKind.current.writer(
-                directory.appendingPathComponent("messages.sqlite").path, configuration: configuration))
+        try Messenger(StoreKind.current.writer(path("messages.sqlite"), configuration: configuration))
     }
 
     /// Opens the store and fills it.

@@ -1,27 +1,11 @@
-import Foundation
 import GRDB
 import Shop
 import Stores
-import XCTest
 
-/// A test with a directory for its databases.
-class ShopTestCase: XCTestCase {
-    private(set) var directory = URL(fileURLWithPath: NSTemporaryDirectory())
-
-    override func setUpWithError() throws {
-        directory = FileManager.default.temporaryDirectory.appendingPathComponent(
-            "shop-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-        if let reason = try StoreKind.current.reasonToSkip(name) { throw XCTSkip(reason) }
-    }
-
-    override func tearDownWithError() throws {
-        try FileManager.default.removeItem(at: directory)
-    }
-
+class ShopTestCase: StoreTestCase {
     func database(foreignKeys: Bool = true) throws -> any DatabaseWriter {
         try StoreKind.current.writer(
-            directory.appendingPathComponent("shop.db").path,
+            path("shop.db"),
             configuration: ShopDatabase.configuration(foreignKeys: foreignKeys))
     }
 }

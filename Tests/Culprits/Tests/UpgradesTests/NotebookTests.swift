@@ -6,7 +6,7 @@ import XCTest
 @testable import Upgrades
 
 /// Upgrades of a notebook from one released version to the next.
-final class NotebookTests: UpgradeTestCase {
+final class NotebookTests: StoreTestCase {
     // Expected: author id=1; author id=2; author id=4; author id=5
     func testBirthdaysSurviveTheUpgrade() throws {
         let notebook = try notebook("v2")

@@ -5,8 +5,8 @@ import XCTest
 
 @testable import Upgrades
 
-/// Upgrades of a training log and of a garden planner.
-final class TrainingLogTests: UpgradeTestCase {
+/// Upgrades of a training log.
+final class TrainingLogTests: StoreTestCase {
     // Expected: workout id=8; workout id=13
     func testDistanceOfTheYear() throws {
         let log = try log(upTo: "1.1")
@@ -46,23 +46,6 @@ final class TrainingLogTests: UpgradeTestCase {
         XCTAssertEqual(meters, 5_350)
 
         XCTAssertEqual(TrainingLog.pace(seconds: 1_924, meters: meters), "6:00")
-    }
-
-    // Expected: nothing
-    func testGardenIsUpToDate() throws {
-        let database = try StoreKind.current.writer(path("garden.sqlite"))
-        let garden = Garden(database: database)
-        try Garden.migrator.migrate(database, upTo: "v5")
-        for bed in ["South", "Pond", "Greenhouse"] { try garden.addBed(bed) }
-        try garden.plant("Bean", in: 1, sownOn: "2026-04-01")
-        try garden.plant("Chard", in: 2, sownOn: "")
-        try garden.plant("Leek", in: nil, sownOn: "2026-04-03")
-        try garden.plant("Bean", in: 1, sownOn: "2026-04-01")
-        try database.write { try $0.execute(sql: "INSERT INTO weather VALUES ('2026-04-01', 2.5)") }
-        try Garden.migrator.migrate(database)
-        try garden.plant("Kale", in: 2, sownOn: "2026-05-02")
-
-        XCTAssertEqual(try garden.schemaVersion(), "v11")
     }
 
     private func log(upTo version: String) throws -> TrainingLog {
