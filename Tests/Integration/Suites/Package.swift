@@ -36,18 +36,16 @@ let package = Package(
         // C code that is called by Swift, and that calls Swift.
         .target(name: "CSuiteCallbacks", dependencies: ["CSuiteSQLite"]),
         .target(name: "CSuiteOtherSQLite", linkerSettings: copy),
-        // Applications with mistakes, which `explain` finds.
+        // An application with mistakes, which `explain` finds.
         .target(
             name: "SuiteMarket", dependencies: [.product(name: "GRDB", package: "GRDB.swift")],
             swiftSettings: settings),
-        .target(name: "SuiteRawMarket", dependencies: ["CSuiteSQLite"], swiftSettings: settings),
         .testTarget(
             name: "RawSuite",
             dependencies: [
                 "CSuiteCallbacks",
                 "CSuiteOtherSQLite",
                 "CSuiteSQLite",
-                "SuiteRawMarket",
                 .product(name: "FailureArtifacts", package: "failure-artifacts"),
             ],
             swiftSettings: settings),

@@ -90,6 +90,18 @@ class Page:
         assert "exceptionDetails" not in result, result["exceptionDetails"]
         return result["result"].get("value")
 
+    def next_frame(self):
+        self.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+    def grid_rows(self):
+        """Returns the texts of all rows of the grid `g`, which is made as high as they are."""
+        self.run("g.style.maxHeight = 'none'; g.style.height = '300000px'; g.dispatchEvent(new Event('scroll')); 0")
+        self.next_frame()
+        rows = self.run(
+            "[...g.querySelectorAll('tbody tr[data-index]')].map(r => [...r.querySelectorAll('td[data-column]')].map(c => c.textContent))")
+        self.run("g.style.maxHeight = ''; g.style.height = ''; g.dispatchEvent(new Event('scroll')); 0")
+        return rows
+
     def wait(self, expression):
         deadline = time.monotonic() + 20
         while not self.run(expression):

@@ -50,8 +50,19 @@ def needs(is_there, what):
     return unittest.skipUnless(is_there, NEEDS + what)
 
 
+def write_article():
+    """Writes the code for SQLite in the article about tests, unless it is there. A link makes it a part of KitSuite."""
+    text = (ROOT / "Sources/FailureArtifacts/Documentation.docc/CoreDataTests.md").read_text()
+    code = "\n".join(re.findall(r"^SQLite:\n\n```swift\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
+    file = BUILD / "integration" / "CoreDataArticleTests.swift"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if not file.is_file() or file.read_text() != code:
+        file.write_text(code)
+
+
 def build():
     """Builds the suites, once for all checks."""
+    write_article()
     # SwiftPM caches a build plan and doesn't notice new files in a package beside this one.
     plan_anew = "--disable-build-manifest-caching"
     command = ["swift", "build", plan_anew, "--build-tests", "--scratch-path", str(SCRATCH)]
@@ -177,16 +188,55 @@ class Bundle:
     def store(self, name, entry="entry"):
         return Store(self.contents[self.described(name)[entry]])
 
-    def tool(self, command, *arguments):
-        """Runs a command of the tool with the bundle, which is written again because the original file is gone."""
+    @contextlib.contextmanager
+    def kept(self):
+        """Writes the bundle again, because the original file is gone."""
         with tempfile.TemporaryDirectory(prefix="integration ") as directory:
             path = pathlib.Path(directory) / "bundle.zip"
             with zipfile.ZipFile(path, "w") as archive:
                 for name in self.names:
                     archive.writestr(name, self.contents[name])
+            yield path
+
+    def tool(self, command, *arguments):
+        """Runs a command of the tool with the bundle."""
+        with self.kept() as path:
             return subprocess.run(
-                [TOOL, command, path, *arguments], env=clean_environment(directory),
-                capture_output=True, text=True, check=False)
+                [TOOL, command, path, *arguments], env=clean_environment(path.parent), capture_output=True, text=True)
+
+    def said(self, command, *arguments, statuses=(0,)):
+        """Returns the output of a command of the tool with the bundle."""
+        result = self.tool(command, *arguments)
+        assert result.returncode in statuses, result.stderr
+        return result.stdout
+
+    def json(self, command, *arguments, statuses=(0,)):
+        """Returns the document that a command prints about the bundle."""
+        return json.loads(self.said(command, *arguments, "--json", statuses=statuses))
+
+    def statements(self, store):
+        """Returns the statements of a store, as its metadata describes it."""
+        described = store["statements"]
+        records = [json.loads(line) for line in self.contents[described["entry"]].decode().splitlines()]
+        assert len(records) == described["count"], described
+        for record in records:
+            validator("statement").validate(record)
+        orders = [record["order"] for record in records]
+        assert orders == sorted(set(orders)), orders
+        return records
+
+
+def fresh_directory(case, prefix="integration "):
+    """Returns a new directory, which is removed after the test."""
+    directory = tempfile.TemporaryDirectory(prefix=prefix)
+    case.addCleanup(directory.cleanup)
+    return pathlib.Path(directory.name)
+
+
+def lines_until(process, line):
+    """Reads a process's output up to a line."""
+    while (found := process.stdout.readline()).strip() != line:
+        assert found, "the process has ended by itself"
 
 
 def label(store):

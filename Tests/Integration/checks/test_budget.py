@@ -11,7 +11,6 @@ import subprocess
 import tempfile
 import threading
 import time
-import unittest
 import zipfile
 
 import harness
@@ -140,9 +139,7 @@ class BudgetCase(SuiteCase):
     framework = "Swift Testing"
 
     def setUp(self):
-        context = tempfile.TemporaryDirectory(prefix="budget ")
-        self.directory = context.__enter__()
-        self.addCleanup(context.__exit__, None, None, None)
+        self.directory = harness.fresh_directory(self)
 
     def assertSound(self, crowd):
         """All bundles are complete, and no other files are left."""
@@ -321,7 +318,3 @@ class Deaths(BudgetCase):
             crowd.environment["FAILURE_ARTIFACTS_" + name] = str(value)
         self.assertEqual(Crowd.run(crowd, 1).bundles, count + 5)
         self.assertSound(crowd)
-
-
-if __name__ == "__main__":
-    unittest.main()

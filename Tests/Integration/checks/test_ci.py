@@ -16,7 +16,6 @@ import shutil
 import subprocess
 import tempfile
 import threading
-import unittest
 import zipfile
 
 import browser
@@ -179,9 +178,7 @@ class Checkout:
 
 class CICase(SuiteCase):
     def checkout(self, service=None, **variables):
-        directory = tempfile.TemporaryDirectory(prefix="ci ")
-        self.addCleanup(directory.cleanup)
-        return Checkout(pathlib.Path(directory.name) / "app", service, **variables)
+        return Checkout(harness.fresh_directory(self) / "app", service, **variables)
 
     def check_bundles(self, place, service, stems=FAILING):
         bundles = place.bundles()
@@ -753,7 +750,3 @@ class Recipes(CICase):
         self.assertEqual(sections[0], "Overview")
         known = {name.removesuffix(" CI") for name in SERVICES}
         self.assertEqual(set(sections[1:]), known)
-
-
-if __name__ == "__main__":
-    unittest.main()

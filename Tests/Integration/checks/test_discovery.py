@@ -1,9 +1,8 @@
 """Stores are discovered without registration, and other code's use of SQLite is not disturbed."""
 
 import pathlib
-import tempfile
 
-from harness import SuiteCase, label, openers, run
+from harness import SuiteCase, fresh_directory, label, openers, run
 
 
 class Discovery(SuiteCase):
@@ -106,9 +105,7 @@ class Frameworks(SuiteCase):
     APP = "Library/Application Support/app.sqlite"
 
     def setUp(self):
-        directory = tempfile.TemporaryDirectory(prefix="home ")
-        self.addCleanup(directory.cleanup)
-        self.home = pathlib.Path(directory.name)
+        self.home = fresh_directory(self)
 
     def fails(self, *stores):
         paths = [self.home / store for store in stores]

@@ -7,29 +7,21 @@ import subprocess
 import sys
 
 from harness import TOOL, SuiteCase, clean_environment
-from test_source_lines import kept, marked_lines
+from test_source_lines import marked_lines
 from test_testing import TestingCase, only
 
 RAW = "RawSuite."
 GRDB_MARKET = "Sources/SuiteMarket/Market.swift"
-RAW_MARKET = "Sources/SuiteRawMarket/RawMarket.swift"
 
 
 class Evidence(SuiteCase):
-    def explanation(self, bundle):
-        result = bundle.tool("explain", "--all", "--json")
-        result.check_returncode()
-        return json.loads(result.stdout)
-
     def findings(self, bundle, code=None):
-        found = self.explanation(bundle)["findings"]
+        found = bundle.json("explain", "--all")["findings"]
         return [finding for finding in found if code in (None, finding["code"])]
 
     def text(self, bundle, command, *arguments):
-        result = bundle.tool(command, *arguments)
-        result.check_returncode()
         # Long statements are wrapped.
-        return " ".join(result.stdout.split())
+        return " ".join(bundle.said(command, *arguments).split())
 
 
 class Experiments(Evidence):
@@ -39,44 +31,29 @@ class Experiments(Evidence):
         self.assertEqual(
             (finding["source"]["file"], finding["source"]["line"]), (file, marked_lines(file)[marker]))
 
-    def assertUndone(self, bundle, number, expected, row, periods, line):
+    def test_a_wrong_write(self):
         """Without a transaction, the query returns the expected value. Its row and its line are the wrong ones."""
-        explanation = self.explanation(bundle)
+        bundle = self.left_by("GRDBSuite.ExplanationTests/testWrongWrite")
+        self.assertEqual(bundle.described("memory")["storage"], "memory")
+        explanation = bundle.json("explain", "--all")
         first = explanation["findings"][0]
-        title = f"Without transaction {number}, the query returns the expected {expected}"
+        title = "Without transaction 5, the query returns the expected 333"
         self.assertEqual((first["code"], first["title"]), ("result-changed", title))
-        self.assertEqual(first["transaction"], number)
-        self.assertEqual(
-            first["undone"], {"transactions": [number], "result": str(expected), "isExpected": True})
+        self.assertEqual(first["transaction"], 5)
+        self.assertEqual(first["undone"], {"transactions": [5], "result": "333", "isExpected": True})
         # Other rows of the transaction don't matter for the query.
-        self.assertEqual(first["rows"], [row])
+        self.assertEqual(first["rows"], [{
+            "table": "fruit", "key": {"name": "plum"}, "change": "updated",
+            "columns": {"cents": {"before": 333, "after": 260}}}])
         self.assertTrue(first["statement"]["sql"].startswith("UPDATE fruit SET "))
-        self.assertLine(first, *line)
-        found = explanation["question"]["results"]
-        self.assertEqual([(each.get("transaction"), each["result"]) for each in found], periods)
+        self.assertLine(first, GRDB_MARKET, "repriced")
         # The expected value was there before the transaction.
-        self.assertEqual([each["result"] for each in found if each.get("isExpected")], [str(expected)])
+        found = [(each.get("transaction"), each["result"], each.get("isExpected", False))
+                 for each in explanation["question"]["results"]]
+        self.assertEqual(found, [(1, "no row", False), (4, "333", True), (5, "260", False)])
         self.assertIn(title, self.text(bundle, "explain"))
         # Its query is in the answer, too.
         self.assertIn("failing-query", [finding["code"] for finding in explanation["findings"][:3]])
-
-    def test_a_wrong_write_through_grdb(self):
-        bundle = self.left_by("GRDBSuite.ExplanationTests/testWrongWrite")
-        self.assertEqual(bundle.described("memory")["storage"], "memory")
-        self.assertUndone(
-            bundle, 5, 333, {
-                "table": "fruit", "key": {"name": "plum"}, "change": "updated",
-                "columns": {"cents": {"before": 333, "after": 260}}},
-            [(1, "no row"), (4, "333"), (5, "260")], (GRDB_MARKET, "repriced"))
-
-    def test_a_wrong_write_through_the_c_interface(self):
-        bundle = self.leaves(RAW + "ExplanationTests/testWrongWrite")
-        self.assertEqual(bundle.described("memory")["storage"], "memory")
-        self.assertUndone(
-            bundle, 4, 37, {
-                "table": "fruit", "key": {"name": "pear"}, "change": "updated",
-                "columns": {"kilos": {"before": 37, "after": 25}}},
-            [(1, "no row"), (3, "37"), (4, "25")], (RAW_MARKET, "sold"))
 
     def test_a_wrong_part_of_a_write(self):
         """Only without one of the transaction's changes, the query returns the expected value."""
@@ -96,7 +73,7 @@ class Experiments(Evidence):
 
     def test_a_wrong_query(self):
         bundle = self.left_by("GRDBSuite.ExplanationTests/testWrongQuery")
-        explanation = self.explanation(bundle)
+        explanation = bundle.json("explain", "--all")
         first, *others = explanation["findings"]
         self.assertEqual(
             (first["code"], first["title"], first["confidence"]),
@@ -146,7 +123,7 @@ class Determinism(Evidence):
     def test_a_busy_machine_changes_nothing(self):
         """The work is limited by numbers and not by times."""
         for name in ("testWrongPartOfAWrite", "testWrongQuery", "testManyWrites"):
-            with self.subTest(name), kept(self.left_by(f"GRDBSuite.ExplanationTests/{name}")) as path:
+            with self.subTest(name), self.left_by(f"GRDBSuite.ExplanationTests/{name}").kept() as path:
                 alone = self.output(path)
                 with self.load():
                     self.assertEqual(self.output(path), alone)
@@ -222,9 +199,7 @@ class Rows(Evidence):
         for command in ("show", "history"):
             text = self.text(bundle, command, *(["--statements"] if command == "show" else []))
             self.assertRegex(text, r"INSERT INTO note \(text\) VALUES .{,200}\(10 rows", command)
-        records = [json.loads(line) for line in
-                   bundle.contents[bundle.described("notes")["statements"]["entry"]].splitlines()]
-        [insert] = [record for record in records if record["sql"].startswith("INSERT INTO note (text)")]
+        [insert] = [record for record in bundle.statements(bundle.described("notes")) if record["sql"].startswith("INSERT INTO note (text)")]
         self.assertGreater(insert["changes"], 10)
         self.assertEqual(insert["ownChanges"], 10)
 

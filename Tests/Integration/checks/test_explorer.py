@@ -5,12 +5,10 @@ import json
 import pathlib
 import subprocess
 import tempfile
-import unittest
 
 import browser
 from harness import TOOL, SuiteCase, needs
 from test_report import report
-from test_source_lines import kept, tool
 
 # The transactions before the first update create the tables and insert their rows.
 FIRST = 3
@@ -36,13 +34,13 @@ class ManySteps(SuiteCase):
         if not self.file:
             captured = self.leaves(
                 "RawSuite.ExplorerTests/testManySteps", variables={"FAILURE_ARTIFACTS_STATEMENTS": "2000"})
-            with kept(captured) as path:
+            with captured.kept() as path:
                 # A larger page has more time, which a debug build on a busy machine needs.
                 type(self).file = report(self.directory, path, "--max-bytes", "40MB")
                 # Another program rebuilds the states.
                 type(self).states = {
                     number: self.state(path, number) for number in STATES}
-                type(self).finding = json.loads(tool("explain", path, "--json"))["findings"][0]
+                type(self).finding = captured.json("explain")["findings"][0]
         self.page.events.clear()
         self.page.show(1440, 1000, "light")
         self.page.open("about:blank")
@@ -60,14 +58,6 @@ class ManySteps(SuiteCase):
             [TOOL, "query", path, sql, "--at", str(number), "--json"], capture_output=True, text=True)
         assert found.returncode == 0, found.stderr
         return [[row["id"], row["cents"]] for row in json.loads(found.stdout)]
-
-    def rows(self):
-        """All rows of the grid, which is made as high as they are."""
-        self.page.run("g.style.maxHeight = 'none'; g.style.height = '300000px'; g.dispatchEvent(new Event('scroll')); 0")
-        self.page.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
-        rows = self.page.run("[...g.querySelectorAll('tbody tr[data-index]')].map(r => [Number(r.cells[0].textContent), Number(r.cells[2].textContent)])")
-        self.page.run("g.style.maxHeight = ''; g.style.height = ''; g.dispatchEvent(new Event('scroll')); 0")
-        return sorted(rows)
 
     def go(self, number):
         """Moves the scrubber, as a pointer does, to the state after a transaction."""
@@ -90,7 +80,8 @@ class ManySteps(SuiteCase):
         """The rows of each state are those that the tool rebuilds, wherever the scrubber comes from."""
         for number in (*reversed(STATES), *STATES):
             self.go(number)
-            self.assertEqual(self.rows(), self.states[number], number)
+            rows = sorted([int(row[0]), int(row[2])] for row in self.page.grid_rows())
+            self.assertEqual(rows, self.states[number], number)
 
     def test_keys(self):
         self.page.run("document.querySelector('.scrubber input').focus()")
@@ -166,7 +157,3 @@ class ManySteps(SuiteCase):
     def test_only_changed_rows(self):
         self.page.run("[...document.querySelectorAll('.toggle')].find(b => b.textContent === 'only changed').click()")
         self.page.wait("g.querySelectorAll('tbody tr[data-index]').length === 1")
-
-
-if __name__ == "__main__":
-    unittest.main()

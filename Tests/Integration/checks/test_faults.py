@@ -207,21 +207,21 @@ class FaultCase(unittest.TestCase):
         if not sys.platform.startswith("linux"):
             raise unittest.SkipTest("Libraries are preloaded on Linux.")
 
-    def check_all(self, points, check):
-        """Runs `check` for all points. It returns the problems."""
-        print(f"{len(points)} faults, seed {SEED}", file=sys.stderr)
+    def check_all(self, tasks):
+        """Runs tasks: pairs of a title and a function that returns the faults and the problems."""
+        print(f"{len(tasks)} faults, seed {SEED}", file=sys.stderr)
         wrong = []
         hit = 0
         with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
-            for point, (faults, problems) in zip(points, pool.map(check, points)):
+            for (title, _), (faults, problems) in zip(tasks, pool.map(lambda task: task[1](), tasks)):
                 hit += bool(faults)
-                wrong += [f"{point} ({faults[0] if faults else 'not reached'}): {problem}" for problem in problems]
-        print(f"{hit} of {len(points)} faults reached", file=sys.stderr)
+                wrong += [f"{title} ({faults[0] if faults else 'not reached'}): {problem}" for problem in problems]
+        print(f"{hit} of {len(tasks)} faults reached", file=sys.stderr)
         report = os.environ.get("INTEGRATION_FAULTS_REPORT")
         if report:
             pathlib.Path(f"{report}-{type(self).__name__}").write_text("\n".join(wrong))
         self.assertEqual(wrong, [], f"{len(wrong)} problems")
-        self.assertGreater(hit, len(points) * 0.8)
+        self.assertGreater(hit, len(tasks) * 0.8)
 
 
 def archive_problems(place):
@@ -362,27 +362,20 @@ class Capturing(FaultCase):
             chosen = sample([point for _, point in found], share)
             generator = random.Random(SEED)
             found = [(generator.choice(by_point[point]), point) for point in chosen]
-        self.check_all(
-            [Task(test, point) for test, point in found],
-            lambda task: self.problems(f"{SUITE}/{task.test}", task.point))
+        self.check_points(found)
+
+    def check_points(self, found):
+        self.check_all([
+            (f"{test}: {point}", functools.partial(self.problems, f"{SUITE}/{test}", point)) for test, point in found])
 
     def run_kills(self, tests):
         """Kills the process before each of its calls."""
         found = [
-            Task(test, Point("any", number, "kill")) for test in tests
+            (test, Point("any", number, "kill")) for test in tests
             for number in range(1, len(self.calls(f"{SUITE}/{test}")) + 1)]
         if LIMIT != "all":
             found = random.Random(SEED).sample(found, min(int(LIMIT), len(found)))
-        self.check_all(found, lambda task: self.problems(f"{SUITE}/{task.test}", task.point))
-
-
-@dataclasses.dataclass(frozen=True)
-class Task:
-    test: str
-    point: Point
-
-    def __str__(self):
-        return f"{self.test}: {self.point}"
+        self.check_points(found)
 
 
 class CapturingIntoTheDirectory(Capturing):
@@ -458,9 +451,7 @@ class Recovering(FaultCase):
 
     def left(self, selection):
         """The outputs of a dead process."""
-        directory = tempfile.TemporaryDirectory(prefix="faults ")
-        self.addCleanup(directory.cleanup)
-        place = Place(directory.name)
+        place = Place(harness.fresh_directory(self))
         result = place.run([EXECUTABLE, selection])
         self.assertEqual(result.returncode, -signal.SIGKILL)
         return place
@@ -529,18 +520,10 @@ class Recovering(FaultCase):
                 kills = [Point("any", number, "kill") for number in range(1, len(place.calls) + 1)]
             if LIMIT != "all":
                 kills = random.Random(SEED).sample(kills, int(LIMIT) // 5)
-            tasks += [Swept(left, clean, point) for point in sample(found, share=0.4) + kills]
-        self.check_all(tasks, lambda task: self.problems(task.left, task.clean, task.point))
-
-
-@dataclasses.dataclass(frozen=True)
-class Swept:
-    left: Place
-    clean: tuple
-    point: Point
-
-    def __str__(self):
-        return f"sweep of {self.clean[1]['test']['name']}: {self.point}"
+            tasks += [
+                (f"sweep of {selection}: {point}", functools.partial(self.problems, left, clean, point))
+                for point in sample(found, share=0.4) + kills]
+        self.check_all(tasks)
 
 
 def files_below(directory):
@@ -584,29 +567,36 @@ class JournalOfRedactedTests(FaultCase):
             found = [point for point in points(place.calls) if point.call in ("write", "space", "changes", "ftruncate")]
             place.run([TOOL, "sweep", place.artifacts])
             self.assertEqual(len(place.bundles), 1)
-        self.check_all(found, self.problems)
+        self.check_all([(point, functools.partial(self.problems, point)) for point in found])
 
 
-class Memory(Capturing):
-    """SQLite runs out of memory during a capture."""
+class Shortages(Capturing):
+    """SQLite may allocate little more memory during a capture, or the process may open only a few more files."""
 
-    def problems(self, selection, heap):
+    def problems(self, selection, resource, amount):
         with tempfile.TemporaryDirectory(prefix="faults ") as name:
             place = Place(name)
+            stays = {"SUITE_HEAP_STAYS": "1"} if selection.endswith(LAST) else {}
             try:
-                stays = {"SUITE_HEAP_STAYS": "1"} if selection.endswith(LAST) else {}
-                result = place.run([EXECUTABLE, selection], SUITE_HEAP=str(heap), **stays)
+                result = place.run([EXECUTABLE, selection], **{f"SUITE_{resource}": str(amount)}, **stays)
             except subprocess.TimeoutExpired:
                 return [], ["hangs"]
-            return ["reached"], list(self.what_is_wrong(place, selection, Point("heap", heap, "zero"), result))
+            return ["reached"], list(self.what_is_wrong(place, selection, Point(resource, amount, "zero"), result))
 
-    def test_limits(self):
+    def check_amounts(self, resource, tests, amounts):
+        self.check_all([
+            (f"{test}: {amount}", functools.partial(self.problems, f"{SUITE}/{test}", resource, amount))
+            for test in tests for amount in amounts])
+
+    def test_memory(self):
         generator = random.Random(SEED)
         limits = [0, 100, 1000, 5000, 20_000, 50_000, 100_000, 1_000_000]
         limits += [generator.randrange(200_000) for _ in range(300 if LIMIT == "all" else 3)]
-        tasks = [Limit(test, limit) for test in (*TESTS, LAST) for limit in limits]
-        self.check_all(tasks, lambda task: self.problems(f"{SUITE}/{task.test}", task.bytes))
+        self.check_amounts("HEAP", (*TESTS, LAST), limits)
 
+    def test_descriptors(self):
+        """Files that can't be examined don't count as missing."""
+        self.check_amounts("DESCRIPTORS", (FEW,), range(16))
 
     def test_opening(self):
         """Discovery's own need for memory doesn't make an open fail that would succeed without it."""
@@ -615,29 +605,3 @@ class Memory(Capturing):
         yardstick = harness.without("ExplicitSuite.OpeningTests/testOpens")
         self.assertIn("7 7", yardstick.output)
         self.assertEqual(timeless(result.stdout), timeless(yardstick.output))
-
-
-class FewDescriptors(Capturing):
-    """The process may open only a few more files. Files that can't be examined don't count as missing."""
-
-    def problems(self, selection, few):
-        with tempfile.TemporaryDirectory(prefix="faults ") as name:
-            place = Place(name)
-            try:
-                result = place.run([EXECUTABLE, selection], SUITE_DESCRIPTORS=str(few))
-            except subprocess.TimeoutExpired:
-                return [], ["hangs"]
-            return ["reached"], list(self.what_is_wrong(place, selection, Point("descriptors", few, "zero"), result))
-
-    def test_limits(self):
-        tasks = [Limit(FEW, few) for few in range(16)]
-        self.check_all(tasks, lambda task: self.problems(f"{SUITE}/{task.test}", task.bytes))
-
-
-@dataclasses.dataclass(frozen=True)
-class Limit:
-    test: str
-    bytes: int
-
-    def __str__(self):
-        return f"{self.test}: {self.bytes}"

@@ -1,7 +1,6 @@
-"""More failures, connections, threads and processes than real projects have at once."""
+"""More failures, connections, stores and threads than real projects have at once."""
 
 import collections
-import concurrent.futures
 import os
 import pathlib
 import re
@@ -96,24 +95,40 @@ class Connections(SuiteCase):
             self.assertEqual(sorted(found), list(range(count)))
 
 
-class Processes(SuiteCase):
-    def test_fifty(self):
-        """Fifty processes share a directory. There are as many bundles as allowed."""
-        with tempfile.TemporaryDirectory(prefix="integration ") as name:
-            directory = pathlib.Path(name)
-            found = self.crowd(directory / "limited", FAILURE_ARTIFACTS_MAX_BUNDLES="100")
-            self.assertEqual(sum(found.values()), 100)
-            self.assertEqual(self.crowd(directory / "not"), {1: 50, 2: 50, 3: 50})
+class Stores(SuiteCase):
+    FIFTY = "RawSuite.ManyStoresTests/testFiftyOpenStores"
 
-    def crowd(self, directory, **variables):
-        directory.mkdir()
-        artifacts = directory / "artifacts"
+    def test_fifty_open_stores_and_little_room(self):
+        """Each store has about 36 KB, of which 20 KB are incompressible."""
+        limit = 500_000
+        found = run(self.FIFTY, {
+            "FAILURE_ARTIFACTS_MAX_TOTAL_BYTES": str(limit), "FAILURE_ARTIFACTS_HISTORY": "off"})
+        self.assertUnchanged(found, self.FIFTY)
+        (bundle,) = found.bundles
+        self.check(bundle)
+        self.assertLess(bundle.size, limit)
+        stores = bundle.metadata["stores"]
+        self.assertEqual(len(stores), 50)
+        copied = [store for store in stores if "entry" in store]
+        self.assertGreater(len(copied), 5)
+        self.assertLessEqual(sum(store["bytes"]["copy"] for store in copied), limit)
+        for store in copied:
+            number = store["originalPath"].rpartition("-")[2].removesuffix(".sqlite")
+            self.assertEqual(bundle.store(f"store-{number}").rows(), ["apple", number])
+        for store in stores:
+            if "entry" not in store:
+                self.assertEqual(store["capture"]["method"], "described")
+                self.assertTrue(store["capture"]["reason"].endswith("."))
+        self.assertEqual(bundle.metadata["capture"]["limitsHit"], ["FAILURE_ARTIFACTS_MAX_TOTAL_BYTES"])
 
-        def start(number):
-            return fail(directory / str(number), 3, FAILURE_ARTIFACTS_DIR=str(artifacts), **variables)
+    def test_passing_tests_leave_nothing(self):
+        """No memory and no descriptors are left; the tests themselves check that."""
+        found = run("RawSuite.ManyStoresTests/test1Passes,RawSuite.ManyStoresTests/test2PassesToo")
+        self.assertEqual(found.status, 0, found.output)
+        self.assertIn("Executed 2 tests, with 0 failures", found.output)
+        self.assertTidy(found, 0)
 
-        with concurrent.futures.ThreadPoolExecutor(max_workers=50) as pool:
-            list(pool.map(start, range(50)))
-        verify(artifacts)
-        self.assertEqual([path.name for path in (artifacts / ".in-flight").glob("*")], [])
-        return numbers(artifacts)
+    def test_a_vfs_of_the_application(self):
+        bundle = self.leaves("RawSuite.DefaultFileSystemTests/testHasAVFSOfItsOwn")
+        self.assertStores(bundle, ours=["apple"])
+        self.assertEqual(bundle.described("ours")["vfs"], "application")

@@ -4,7 +4,6 @@ import json
 import pathlib
 import re
 import subprocess
-import tempfile
 import unittest
 
 import harness
@@ -26,9 +25,7 @@ class OldBundles(unittest.TestCase):
     maxDiff = None
 
     def setUp(self):
-        context = tempfile.TemporaryDirectory(prefix="old bundles ")
-        self.directory = pathlib.Path(context.__enter__())
-        self.addCleanup(context.__exit__, None, None, None)
+        self.directory = harness.fresh_directory(self)
         (self.directory / "tmp").mkdir()
 
     def tool(self, *words, status=0):
@@ -146,7 +143,3 @@ class SharedStores(OldBundles):
         text = self.tool("show", SHARING)
         self.assertIn("INSERT INTO fruit VALUES ('apple'), ('pear')", text)
         self.assertIn(HOLDER.name, text)
-
-
-if __name__ == "__main__":
-    unittest.main()

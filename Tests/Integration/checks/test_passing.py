@@ -1,11 +1,10 @@
-"""Capturing passing tests on request: a failed attempt beside a passing one."""
+"""Capturing passing tests on request: a failed attempt beside a passing one, and their difference."""
 
 import json
 import pathlib
 import subprocess
-import tempfile
 
-from harness import Store, SuiteCase, clean_environment, label, launch, read, timeless
+from harness import SUITES, Store, SuiteCase, clean_environment, fresh_directory, label, launch, read, timeless
 from test_fleet import TOOL
 from test_testing import only
 
@@ -15,9 +14,7 @@ APPLES = {kilos: [("apple", int(kilos)), ("pear", 1)] for kilos in (FEW, ENOUGH,
 
 class PassingCase(SuiteCase):
     def setUp(self):
-        directory = tempfile.TemporaryDirectory(prefix="passing ")
-        self.addCleanup(directory.cleanup)
-        self.directory = pathlib.Path(directory.name)
+        self.directory = fresh_directory(self)
 
     def attempt(self, selection, kilos, passing="retry", at="failure-artifacts", **variables):
         """Runs a test again in the same directory, and reads its artifacts directory."""
@@ -222,3 +219,54 @@ class PassedSinceOfSwiftTesting(PassedSinceCase):
         (bundle,) = self.attempt(only("RetriedTests", "argument"), FEW, passing="never").bundles
         self.attempt(only("RetriedTests", "argument"), ENOUGH, passing="never")
         self.assertEqual(self.listed(), [set(), {bundle.path.name}])
+
+
+class ComparedRuns(PassingCase):
+    """`explain --against` names the transaction and the line in which a failing run differs from a passing one.
+
+    Idiomatic tests close their stores, which checkpoints the WAL, so that the histories lack the first transactions.
+    """
+
+    def bundle(self, name, outcome):
+        """Runs a test and returns its bundle."""
+        at = f"{name}-{outcome}"
+        process = launch(
+            "GRDBSuite.ComparedRunTests/" + name, self.directory,
+            {"COMPARED_RUN": "wrong" if outcome == "failed" else "", "FAILURE_ARTIFACTS_PASSING": "always",
+             "FAILURE_ARTIFACTS_DIR": at})
+        found = read(process, self.directory / at)
+        self.assertEqual((found.warnings, len(found.bundles)), ([], 1), found.errors)
+        self.assertEqual(found.bundles[0].metadata["outcome"], outcome)
+        return found.bundles[0]
+
+    def test_first_transaction_that_differs(self):
+        # A pool that tearDown closes, one that was closed before the assertion, and one that an error closes.
+        for name in ("testProperty", "testClosedBefore", "testError"):
+            with self.subTest(name):
+                passed, failed = self.bundle(name, "passed"), self.bundle(name, "failed")
+                for bundle in (passed, failed):
+                    (store,) = [store for store in bundle.metadata["stores"] if store["name"] == "stock"]
+                    self.assertNotIn("reason", store["history"])
+                process = subprocess.run(
+                    [TOOL, "explain", "--json", "--against", passed.path, failed.path], capture_output=True, text=True,
+                    env=clean_environment("/tmp"), check=True)
+                finding, *others = json.loads(process.stdout)["findings"]
+                self.assertEqual((finding["code"], finding["confidence"]), ("difference-from-pass", "likely"))
+                self.assertNotIn(finding["code"], [other["code"] for other in others])
+                # An error has no file, which would tell the package root of the lines.
+                self.check_finding(finding, has_line=name != "testError")
+
+    def check_finding(self, finding, has_line):
+        self.assertEqual(finding["transaction"], 6)
+        self.assertEqual(finding["title"], "Transaction 6 is the first one that differs from the passing run")
+        (row,) = finding["rows"]
+        self.assertEqual(
+            (row["table"], row["key"], row["change"], row["columns"]),
+            ("product", {"id": 2}, "updated", {"stock": {"before": 20, "after": 15}}))
+        self.assertTrue(finding["statement"]["sql"].startswith("UPDATE product SET stock = stock - ?"))
+        self.assertIn("the passing run changed 1 row differently or in addition: product id = 2 updated "
+                      "(stock 20 → 18)", finding["explanation"])
+        if has_line:
+            # The line after the wrong number executes the statement.
+            source = SUITES / finding["source"]["file"]
+            self.assertIn("let taken = isWrong", source.read_text().splitlines()[finding["source"]["line"] - 2])

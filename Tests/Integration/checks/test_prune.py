@@ -6,7 +6,6 @@ import pathlib
 import random
 import shutil
 import subprocess
-import unittest
 import zipfile
 
 from test_budget import SEED, TOOL, BudgetCase, Crowd
@@ -130,7 +129,3 @@ class Meanwhile(PruneCase):
         self.assertEqual(removed + left, 3 * 63)
         if left:
             self.assertWhole(crowd)
-
-
-if __name__ == "__main__":
-    unittest.main()

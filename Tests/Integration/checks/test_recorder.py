@@ -1,7 +1,6 @@
 """The last statements of a process that dies, and the results of tests whose flight recorder can't work."""
 
 import concurrent.futures
-import json
 import os
 import pathlib
 import random
@@ -38,33 +37,14 @@ class RecorderCase(CrashCase):
         """A place for tests that run in the suites' package, whose sources they are."""
         place = super().place(**variables)
         place.environment["FAILURE_ARTIFACTS_DIR"] = str(place.artifacts)
+        place.working = SUITES
         return place
 
-    def died(self, place, name="testDies", executable=EXECUTABLE):
-        """Runs a test that ends its process. Returns the status."""
-        return subprocess.run(
-            [str(executable), f"{TESTS}/{name}"], cwd=SUITES, env=place.environment, capture_output=True, timeout=120
-        ).returncode
-
-    def hanging(self, place):
-        process = subprocess.Popen(
-            [str(EXECUTABLE), f"{TESTS}/testDies"], cwd=SUITES, env=place.environment, stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL)
-        for line in process.stdout:
-            if line.strip() == b"hanging":
-                return process
-        self.fail("the process has ended by itself")
-
-    def records(self, bundle, store):
-        """The statements of a store."""
-        described = store["statements"]
-        records = [json.loads(line) for line in bundle.contents[described["entry"]].decode().splitlines()]
-        self.assertEqual(len(records), described["count"])
-        for record in records:
-            harness.validator("statement").validate(record)
-        orders = [record["order"] for record in records]
-        self.assertEqual(orders, sorted(set(orders)))
-        return records
+    def killed(self, place, selection=f"{TESTS}/testDies", **options):
+        """Runs a test that kills its process. Returns the bundle that a sweep makes."""
+        self.assertEqual(place.run(selection, **options)[0], -signal.SIGKILL)
+        (bundle,) = self.swept(place)
+        return bundle
 
     def assertSource(self, record, file, marker):
         found = record.get("source", {})
@@ -77,7 +57,7 @@ class RecorderCase(CrashCase):
 class LastStatements(RecorderCase):
     def dies(self, death, status, outcome="crashed"):
         place = self.place(SUITE_DEATH=death)
-        self.assertEqual(self.died(place), status)
+        self.assertEqual(place.run(f"{TESTS}/testDies")[0], status)
         if outcome == "crashed":
             (bundle,) = self.swept(place)
         else:
@@ -86,7 +66,7 @@ class LastStatements(RecorderCase):
 
     def assertHasLastStatements(self, bundle, outcome="crashed"):
         self.check(bundle, outcome=outcome)
-        crash = self.records(bundle, bundle.described("crash"))
+        crash = bundle.statements(bundle.described("crash"))
         first, last = crash[-2:]
         self.assertEqual(first["sql"], "INSERT INTO fruit VALUES ('pear')")
         self.assertEqual(last["sql"], "UPDATE fruit SET name = name || 's'")
@@ -97,14 +77,14 @@ class LastStatements(RecorderCase):
         # All statements but the last one of each connection.
         others = [record for record in crash if record not in (first, last)]
         self.assertEqual([record.get("changes") for record in others], [0, 0, 1])
-        of_the_class = self.records(bundle, bundle.described("class"))
+        of_the_class = bundle.statements(bundle.described("class"))
         self.assertEqual(
             [(record["sql"].split()[0], record["phase"]) for record in of_the_class],
             [("PRAGMA", "earlier"), ("CREATE", "earlier"), ("INSERT", "earlier"), ("INSERT", "test")])
         self.assertSource(of_the_class[-1], RAW, "class")
         self.assertEqual(of_the_class[-2].get("changes"), 1)
         (described,) = self.in_memory(bundle)
-        memory = self.records(bundle, described)
+        memory = bundle.statements(described)
         self.assertEqual(memory[-1]["sql"], "UPDATE fruit SET name = 'prune'")
         self.assertSource(memory[-1], RAW, "memory")
         self.assertEqual({record["phase"] for record in memory}, {"test"})
@@ -137,36 +117,25 @@ class LastStatements(RecorderCase):
     def test_the_maximum_number_of_statements(self):
         for number in (2, 1000):
             place = self.place(SUITE_DEATH="SIGKILL", FAILURE_ARTIFACTS_STATEMENTS=str(number))
-            self.died(place)
-            (bundle,) = self.swept(place)
+            bundle = self.killed(place)
             logs = [store["statements"] for store in bundle.metadata["stores"] if "statements" in store]
             self.assertGreaterEqual(len(logs), 3)
             for log in logs:
                 self.assertEqual(log.get("limit"), 2 if number == 2 else None, log)
-                records = self.records(bundle, next(s for s in bundle.metadata["stores"] if s.get("statements") == log))
+                records = bundle.statements(next(s for s in bundle.metadata["stores"] if s.get("statements") == log))
                 self.assertLessEqual(len([record for record in records if "repeated" not in record]), number)
 
     def test_store_in_memory_that_is_older(self):
-        place = self.place()
-        result = subprocess.run(
-            [str(EXECUTABLE), "RawSuite.RecorderOfClassTests"], cwd=SUITES, env=place.environment,
-            capture_output=True, timeout=120)
-        self.assertEqual(result.returncode, -signal.SIGKILL)
-        (bundle,) = self.swept(place)
+        bundle = self.killed(self.place(), "RawSuite.RecorderOfClassTests")
         (store,) = self.in_memory(bundle)
-        records = self.records(bundle, store)
+        records = bundle.statements(store)
         self.assertEqual([record["phase"] for record in records], ["earlier"] * 3 + ["test"])
         self.assertEqual(records[-1]["sql"], "INSERT INTO fruit (name) VALUES ('kiwi')")
         self.assertIs(store["shared"], True)
 
     def test_pool(self):
-        place = self.place()
-        result = subprocess.run(
-            [str(EXECUTABLE), "GRDBSuite.PoolCrashTests/testIsKilled"], cwd=SUITES, env=place.environment,
-            capture_output=True, timeout=120)
-        self.assertEqual(result.returncode, -signal.SIGKILL)
-        (bundle,) = self.swept(place)
-        records = self.records(bundle, bundle.described("pool"))
+        bundle = self.killed(self.place(), "GRDBSuite.PoolCrashTests/testIsKilled")
+        records = bundle.statements(bundle.described("pool"))
         (writer,) = [record for record in records if "'pear'" in record["sql"]]
         (reader,) = [record for record in records if "count(*)" in record["sql"]]
         self.assertSource(writer, POOL, "writer")
@@ -180,12 +149,12 @@ class LastStatements(RecorderCase):
             with self.subTest(rebuilt=rebuilt):
                 place = self.place(SUITE_DEATH="SIGKILL")
                 executable = harness.copy_executable(place.directory)
-                self.assertEqual(self.died(place, executable=executable), -signal.SIGKILL)
+                self.assertEqual(place.run(f"{TESTS}/testDies", executable=executable)[0], -signal.SIGKILL)
                 if rebuilt:
                     library = place.directory / "RawSuite.so"
                     give_another_build_id(library if library.exists() else executable)
                 (bundle,) = self.swept(place)
-                records = self.records(bundle, bundle.described("crash"))
+                records = bundle.statements(bundle.described("crash"))
                 self.assertEqual(records[-1]["sql"], "UPDATE fruit SET name = name || 's'")
                 if rebuilt:
                     self.assertEqual([record for record in records if "source" in record], [])
@@ -200,7 +169,8 @@ class LastStatements(RecorderCase):
                     rules = place.directory / "rules.json"
                     rules.write_text('{"columns": [{"table": "fruit", "column": "name", "method": "mask"}]}')
                     place.environment["FAILURE_ARTIFACTS_REDACTIONS"] = str(rules)
-                process = self.hanging(place)
+                process = place.start(f"{TESTS}/testDies")
+                harness.lines_until(process, b"hanging")
                 try:
                     (recorder,) = (place.artifacts / ".in-flight").glob("recorder-*")
                     self.assertEqual(recorder.stat().st_mode & 0o777, 0o600)
@@ -219,21 +189,18 @@ class LastStatements(RecorderCase):
         own = place.directory / "own"
         own.mkdir()
         place.environment["SUITE_OWN_FILES"] = str(own)
-        self.assertEqual(self.died(place, "testClosesDescriptors"), -signal.SIGKILL)
+        bundle = self.killed(place, f"{TESTS}/testClosesDescriptors")
         self.assertEqual({file.read_bytes() for file in own.iterdir()}, {b"mine"})
         self.assertEqual(len(list(own.iterdir())), 61)
-        (bundle,) = self.swept(place)
         (store,) = self.in_memory(bundle)
-        texts = [record["sql"] for record in self.records(bundle, store)]
+        texts = [record["sql"] for record in bundle.statements(store)]
         self.assertIn("INSERT INTO fruit (name) VALUES ('before')", texts)
 
     def test_fork(self):
-        place = self.place(SUITE_DEATH="SIGKILL")
-        self.assertEqual(self.died(place, "testForks"), -signal.SIGKILL)
-        (bundle,) = self.swept(place)
+        bundle = self.killed(self.place(SUITE_DEATH="SIGKILL"), f"{TESTS}/testForks")
         (memory,) = self.in_memory(bundle)
         for store, last in ((memory, "prune"), (bundle.described("forked"), "pear")):
-            texts = [record["sql"] for record in self.records(bundle, store)]
+            texts = [record["sql"] for record in bundle.statements(store)]
             self.assertEqual([text for text in texts if "of the child" in text], [])
             self.assertEqual(texts[-1], f"INSERT INTO fruit (name) VALUES ('{last}')")
 
@@ -294,13 +261,9 @@ class Hindrances(RecorderCase):
 class RandomKills(RecorderCase):
     """Processes killed at random points in time leave whole statements."""
 
-    def killed(self, environment, wait):
-        process = subprocess.Popen(
-            [str(EXECUTABLE), f"{TESTS}/testRunsNumberedStatementsForEver"], cwd=SUITES, env=environment,
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        for line in process.stdout:
-            if line.strip() == b"running":
-                break
+    def run_for(self, place, wait):
+        process = place.start(f"{TESTS}/testRunsNumberedStatementsForEver")
+        harness.lines_until(process, b"running")
         time.sleep(wait)
         process.kill()
         process.communicate()
@@ -314,7 +277,7 @@ class RandomKills(RecorderCase):
             FAILURE_ARTIFACTS_STATEMENTS="500")
         waits = [dice.uniform(0, 0.05) for _ in range(KILLS)]
         with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-            statuses = list(pool.map(lambda wait: self.killed(place.environment, wait), waits))
+            statuses = list(pool.map(lambda wait: self.run_for(place, wait), waits))
         self.assertEqual(statuses, [-signal.SIGKILL] * KILLS)
         bundles = [harness.Bundle(path) for path in place.sweep()]
         self.assertEqual(place.in_flight, [])
@@ -326,7 +289,7 @@ class RandomKills(RecorderCase):
         """Checks the statements of both threads. Returns the number of threads that ran any."""
         found = 0
         for name in ("numbered", "numbers"):
-            records = self.records(bundle, bundle.described(name))
+            records = bundle.statements(bundle.described(name))
             self.assertEqual(len({record["connection"] for record in records}), 1)
             self.assertEqual({record["phase"] for record in records}, {"test"})
             # Older ones that stand for others come first.
@@ -352,7 +315,3 @@ class RandomKills(RecorderCase):
                 self.assertIn(rows if rows else 0, (numbers[-1] - 1, numbers[-1]))
                 found += 1
         return found
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -11,7 +11,7 @@ import tempfile
 import unittest
 import zipfile
 
-from harness import BUILD, BUILT_TOOL, NEEDS, ROOT
+from harness import BUILD, BUILT_TOOL, NEEDS, ROOT, fresh_directory
 
 FILES = BUILD / "release-files"
 SYSTEM = f"{platform.system().lower()}-{platform.machine()}"
@@ -33,10 +33,9 @@ class Release(unittest.TestCase):
             ROOT / "Sources/FailureArtifactsBundle/Format/ToolVersion.swift").read_text())[1]
 
     def unpacked(self):
-        directory = tempfile.TemporaryDirectory(prefix="release ")
-        self.addCleanup(directory.cleanup)
-        subprocess.run(["tar", "-xzf", self.tarball, "-C", directory.name], check=True)
-        return pathlib.Path(directory.name) / self.name
+        directory = fresh_directory(self)
+        subprocess.run(["tar", "-xzf", self.tarball, "-C", directory], check=True)
+        return directory / self.name
 
     def test_names_and_sizes(self):
         self.assertEqual(self.name, f"failure-artifacts-{self.version}-{SYSTEM}")

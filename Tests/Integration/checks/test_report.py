@@ -200,19 +200,10 @@ class Report(unittest.TestCase):
             "[...document.querySelectorAll('article:not([hidden]) .tab[aria-pressed=true]')].some(b => b.textContent)")
         self.page.run("window.g = document.querySelector('article:not([hidden]) .grid'); 0")
 
-    def shown_rows(self):
-        """The texts of all rows of the shown grid, which is made as high as they are."""
-        self.page.run("g.style.maxHeight = 'none'; g.style.height = '300000px'; g.dispatchEvent(new Event('scroll')); 0")
-        self.page.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
-        rows = self.page.run(
-            "[...g.querySelectorAll('tbody tr[data-index]')].map(r => [...r.querySelectorAll('td[data-column]')].map(c => c.textContent))")
-        self.page.run("g.style.maxHeight = ''; g.style.height = ''; g.dispatchEvent(new Event('scroll')); 0")
-        return rows
-
     def rows_of(self, failure, table):
         self.failure(failure)
         self.table(table)
-        return self.shown_rows()
+        return self.page.grid_rows()
 
     def test_rows(self):
         # The rows of the best finding come first.
@@ -234,7 +225,7 @@ class Report(unittest.TestCase):
         self.assertLess(self.page.run("g.querySelectorAll('thead th').length"), 60)
         for left in range(0, width, 600):
             self.page.run(f"g.scrollLeft = {left}; 0")
-            self.page.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+            self.page.next_frame()
             for number, name, first, second in self.page.run("""[...g.querySelectorAll('thead th')].map(h => [
                     h.dataset.column, h.textContent,
                     ...[...g.querySelectorAll(`tbody td[data-column="${h.dataset.column}"]`)].map(c => c.textContent)])"""):
@@ -263,14 +254,14 @@ class Report(unittest.TestCase):
         self.assertEqual(self.page.run(first), "name 9999")
         self.page.run("window.i = g.querySelectorAll('thead input')[1]; i.value = 'NAME 123'; i.dispatchEvent(new Event('input')); 0")
         found = sorted((name for _, name in self.many if "name 123" in name), reverse=True)
-        self.assertEqual([row[1] for row in self.shown_rows()], found)
+        self.assertEqual([row[1] for row in self.page.grid_rows()], found)
         status = "document.querySelector('article:not([hidden]) .summary').textContent"
         self.assertTrue(self.page.run(status).startswith(f"{len(found)} of 10,000 rows"))
         for text, test in ((">=9990", lambda i: i >= 9990), ("=17", lambda i: i == 17), ("<3", lambda i: i < 3)):
             self.page.run("for (const b of document.querySelectorAll('article:not([hidden]) .tools button')) if (b.textContent === 'clear filters') b.click(); 0")
             self.page.wait("g.querySelectorAll('thead input')[1].value === ''")
             self.page.run(f"i = g.querySelectorAll('thead input')[0]; i.value = {json.dumps(text)}; i.dispatchEvent(new Event('input')); 0")
-            self.assertEqual(sorted(int(row[0]) for row in self.shown_rows()), [i for i, _ in self.many if test(i)], text)
+            self.assertEqual(sorted(int(row[0]) for row in self.page.grid_rows()), [i for i, _ in self.many if test(i)], text)
 
     def test_searching_the_store(self):
         self.failure("testHostile")
@@ -285,7 +276,7 @@ class Report(unittest.TestCase):
         self.page.run("g.querySelectorAll('thead button')[1].click()")
         with contextlib.closing(sqlite3.connect(self.directory / "hostile.sqlite")) as database:
             expected = [row[0] for row in database.execute('SELECT value FROM "values" ORDER BY value, id')]
-        self.assertEqual([row[1] for row in self.shown_rows()], list(map(shown, expected)))
+        self.assertEqual([row[1] for row in self.page.grid_rows()], list(map(shown, expected)))
 
     def test_references(self):
         """References lead to other rows and back."""
@@ -300,7 +291,7 @@ class Report(unittest.TestCase):
         text = self.page.run(f"(() => {{ const b = {links}.find(b => b.textContent.includes('of posting')); b.click(); return b.textContent; }})()")
         self.page.wait("document.querySelector('article:not([hidden]) .grid').ariaLabel === 'Rows of posting'")
         self.page.run("window.g = document.querySelector('article:not([hidden]) .grid'); 0")
-        rows = self.shown_rows()
+        rows = self.page.grid_rows()
         self.assertEqual(text, f"{len(rows)} rows of posting, by accountID")
         self.assertEqual({row[2] for row in rows}, {"5"})
 
@@ -423,16 +414,16 @@ class Report(unittest.TestCase):
         self.assertEqual(self.page.run("g.querySelectorAll('tbody tr.inserted').length"), 1)
         self.assertEqual(self.page.run("[...g.querySelectorAll('td.changed')].slice(0, 2).map(c => [c.textContent, c.title])"),
                          [["Account 1", "before: <Account> 1"], ["Account 2", "before: <Account> 2"]])
-        after = self.shown_rows()
+        after = self.page.grid_rows()
         self.page.run("document.activeElement?.blur(); 0")
         self.page.press("ArrowLeft", 37)
         self.page.wait("document.querySelector('#f1 .panel h3').textContent === 'Before the first step'")
         self.page.wait("g.querySelectorAll('tbody tr.inserted').length === 0")
         with contextlib.closing(sqlite3.connect(self.directory / "committed.sqlite")) as database:
-            self.assertEqual(self.shown_rows(), [list(map(shown, row)) for row in database.execute("SELECT * FROM account")])
+            self.assertEqual(self.page.grid_rows(), [list(map(shown, row)) for row in database.execute("SELECT * FROM account")])
         self.page.press("End", 35)
         self.page.wait("g.querySelectorAll('tbody tr.inserted').length === 1")
-        self.assertEqual(self.shown_rows(), after)
+        self.assertEqual(self.page.grid_rows(), after)
 
     def test_the_policy_is_in_force(self):
         policy = self.page.run("document.querySelector('meta[http-equiv=Content-Security-Policy]').content")
@@ -509,7 +500,3 @@ class Report(unittest.TestCase):
             tables, panel = (self.page.run(f"document.querySelector('#f1 {part}').getBoundingClientRect().top")
                              for part in (".tables", ".panel"))
             self.assertEqual(tables == panel, width >= 1150)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -12,6 +12,7 @@ import termios
 import time
 import unittest
 
+import harness
 from harness import EXECUTABLE
 from test_crash import TOOL, CrashCase
 from test_faults import preloaded
@@ -145,9 +146,7 @@ class Running(RunCase):
     def test_told_to_stop(self):
         place = self.place()
         process = self.supervise(place, EXECUTABLE, "RawSuite.CrashTests/testHangs")
-        for line in process.stdout:
-            if line.strip() == b"hanging":
-                break
+        harness.lines_until(process, b"hanging")
         process.send_signal(signal.SIGTERM)
         status, _, errors = self.ends(process)
         self.assertEqual(status, 128 + signal.SIGTERM)
@@ -240,7 +239,3 @@ class LateSignals(RunCase):
                 self.see(controller, b"ready")
                 os.write(controller, key)
                 self.assertEqual(self.ends(process)[0], 128 + stop)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,15 +1,11 @@
 """Each statement of a bundle has the line of the package's own sources that ran it."""
 
-import contextlib
 import json
-import pathlib
 import re
-import subprocess
 import tempfile
-import zipfile
 
 import test_testing
-from harness import SUITES, TOOL, SuiteCase
+from harness import SUITES, SuiteCase
 
 RAW = "RawSuite.SourceLineTests/testLines"
 GRDB = "GRDBSuite.SourceLineTests/"
@@ -29,28 +25,6 @@ def records(bundle):
     """Returns all statements of a bundle."""
     entries = [name for name in bundle.names if name.startswith("statements/")]
     return [json.loads(line) for name in entries for line in bundle.contents[name].decode().splitlines()]
-
-
-@contextlib.contextmanager
-def kept(bundle):
-    """Writes a bundle again, because the original file is gone."""
-    with tempfile.TemporaryDirectory(prefix="integration ") as directory:
-        path = pathlib.Path(directory) / "bundle.zip"
-        with zipfile.ZipFile(path, "w") as archive:
-            for name in bundle.names:
-                archive.writestr(name, bundle.contents[name])
-        yield path
-
-
-def tool(*words):
-    """Returns the output of a command of the tool."""
-    return subprocess.run([str(TOOL), *map(str, words)], capture_output=True, text=True, check=True).stdout
-
-
-def show(bundle):
-    """Returns the output of `show` for a bundle."""
-    with kept(bundle) as path:
-        return tool("show", path)
 
 
 class SourceLineCase(SuiteCase):
@@ -95,12 +69,10 @@ class SourceLines(SourceLineCase):
             "await": "SourceLineTests.insertAfterAwait(_:)",
         })
         line = marked_lines("Tests/RawSuite/SourceLineTests.swift")["await"]
-        self.assertIn(f"SourceLineTests.insertAfterAwait(_:) Tests/RawSuite/SourceLineTests.swift:{line}", show(bundle))
+        self.assertIn(f"SourceLineTests.insertAfterAwait(_:) Tests/RawSuite/SourceLineTests.swift:{line}", bundle.said("show"))
         # The metadata has the test framework's path.
         self.assertTrue(bundle.metadata["failures"][0]["file"].startswith("/"))
-        with kept(bundle) as path:
-            failure = json.loads(tool("explain", path, "--json"))["failure"]
-        self.assertEqual(failure["file"], "Tests/RawSuite/SourceLineTests.swift")
+        self.assertEqual(bundle.json("explain")["failure"]["file"], "Tests/RawSuite/SourceLineTests.swift")
 
     def test_c_code(self):
         """A statement that C code runs has the line of Swift that called the C code."""
@@ -130,9 +102,7 @@ class SourceLines(SourceLineCase):
             "RawSuite.SourceLineTests/testInterleavedTransactions", variables={"FAILURE_ARTIFACTS_STATEMENTS": "400"})
         expected = [(f"{thread} {number}", lines[f"{thread} thread"])
                     for number in range(50) for thread in ("first", "second")]
-        with kept(bundle) as path:
-            history = json.loads(tool("history", path, "--json"))
-        found = history["transactions"][-100:]
+        found = bundle.json("history")["transactions"][-100:]
         rows = [transaction["changes"]["tables"] for transaction in found]
         inserted = [[(table["name"], table["inserted"]) for table in tables] for tables in rows]
         self.assertEqual(inserted, 100 * [[("fruit", 1)]])
@@ -208,9 +178,7 @@ class FailedCommits(SourceLineCase):
         commits = [record for record in records(bundle) if record["sql"].startswith("COMMIT")]
         self.assertEqual([i for i, r in enumerate(commits) if "leftOpen" in r], [len(commits) - 1])
         self.assertIs(commits[-1]["leftOpen"], True)
-        with kept(bundle) as path:
-            found = json.loads(tool("explain", path, "--json"))["findings"][0]
-            shown = tool("show", path)
+        found, shown = bundle.json("explain")["findings"][0], bundle.said("show")
         self.assertEqual((found["code"], found["confidence"]), ("foreign-key-violation", "certain"))
         self.assertEqual(found["statement"]["sql"], "DELETE FROM maker WHERE id = 1")
         self.assertEqual(
@@ -225,8 +193,7 @@ class FailedCommits(SourceLineCase):
         """The pool is closed when the error leaves the test, but its history is known."""
         bundle = self.left_by("GRDBSuite.DeferredKeyTests/testPool")
         self.assertNamesTheDelete(bundle)
-        with kept(bundle) as path:
-            blamed = json.loads(tool("blame", path, "maker", "1", "--json"))["transactions"]
+        blamed = bundle.json("blame", "maker", "1")["transactions"]
         self.assertEqual(
             [[s["sql"] for s in transaction["statements"]] for transaction in blamed],
             [["INSERT INTO maker VALUES (1), (2)"], ["DELETE FROM maker WHERE id = 1"]])

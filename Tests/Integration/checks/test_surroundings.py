@@ -1,4 +1,4 @@
-"""Changes in a process's surroundings: clock, directories, umask, descriptors, forks."""
+"""Changes in a process's surroundings: clock, directories, umask, descriptors, forks, variables."""
 
 import os
 import pathlib
@@ -45,10 +45,8 @@ def run(selection, directory, prefix=(), before=None, removed=(), stderr=subproc
 
 class Case(SuiteCase):
     def setUp(self):
-        directory = tempfile.TemporaryDirectory(prefix="surroundings ")
-        self.addCleanup(directory.cleanup)
+        self.directory = harness.fresh_directory(self)
         # All users can access the directory, as with a checkout.
-        self.directory = pathlib.Path(directory.name)
         self.directory.chmod(0o755)
 
     @property
@@ -463,3 +461,30 @@ class ReadOnly(Case):
                 if len(bundles) < 7:
                     self.assertTrue(any("No space left on device" in warning for warning in found.warnings))
                 shutil.rmtree(copy)
+
+
+class Variables(SuiteCase):
+    """Values that can't be read are warnings; `ConfigurationTests` has each one."""
+
+    FAILING = "RawSuite.CopyTests/testRowsInTheWAL"
+
+    def test_several_at_once(self):
+        found = harness.run(self.FAILING, {name: "?" for name in ("FAILURE_ARTIFACTS", "FAILURE_ARTIFACTS_MAX_BUNDLES")})
+        self.assertUnchanged(found, self.FAILING)
+        self.assertEqual(len(found.warnings), 2, found.errors)
+        for warning, words in zip(found.warnings, (
+                ("FAILURE_ARTIFACTS ", "'?'", "first-failure"), ("FAILURE_ARTIFACTS_MAX_BUNDLES", "'?'", "200"))):
+            for word in words:
+                self.assertIn(word, warning)
+        self.assertTidy(found, 1)
+        self.assertEqual(found.bundles[0].store("wal").rows(), ["apple", "pear"])
+
+    def test_no_warning_where_nothing_is_captured(self):
+        found = harness.run(self.FAILING, {"FAILURE_ARTIFACTS": "off", "FAILURE_ARTIFACTS_MAX_BUNDLES": "?"})
+        self.assertTidy(found, 0)
+        self.assertEqual(found.output.count("FAILURE_ARTIFACTS"), 0)
+
+    def test_listing_is_silent(self):
+        found = harness.run("--list-tests", {"FAILURE_ARTIFACTS": "sometimes"})
+        self.assertEqual(found.errors, "")
+        self.assertTidy(found, 0)

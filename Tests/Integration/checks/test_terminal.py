@@ -11,7 +11,7 @@ import tempfile
 import unicodedata
 import unittest
 
-from harness import ROOT
+from harness import ROOT, fresh_directory
 from test_fleet import TOOL
 from test_report import bundle, described, metadata, store
 
@@ -32,9 +32,7 @@ class AtATerminal(unittest.TestCase):
     """The display on eighty columns."""
 
     def setUp(self):
-        directory = tempfile.TemporaryDirectory(prefix="terminal ")
-        self.addCleanup(directory.cleanup)
-        self.directory = pathlib.Path(directory.name)
+        self.directory = fresh_directory(self)
 
     def see(self, *arguments, width=80, **variables):
         """The lines on a terminal without colors, standard output and error together."""

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import pathlib
 import re
 import resource
 import shutil
@@ -66,9 +65,7 @@ class UntrustedBundles(unittest.TestCase):
     """`open` runs a stand-in for `sqlite3` that records its arguments. No other program can be started."""
 
     def setUp(self):
-        temporary = tempfile.TemporaryDirectory(prefix="untrusted ")
-        self.addCleanup(temporary.cleanup)
-        self.place = pathlib.Path(temporary.name)
+        self.place = harness.fresh_directory(self)
         for name in ("bin", "tmp", "here"):
             (self.place / name).mkdir()
         self.evil = self.place / "evil"

@@ -3,31 +3,14 @@ import FailureArtifacts
 import Foundation
 import XCTest
 
-/// A fresh directory.
-private func freshDirectory() throws -> URL {
-    let directory = FileManager.default.temporaryDirectory
-        .appendingPathComponent("suite-\(UUID().uuidString)", isDirectory: true)
-    try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-    return directory
-}
-
-/// Opens a store with one row, and leaves it open.
-private func open(_ url: URL, fruit: String) {
-    var handle: OpaquePointer?
-    XCTAssertEqual(sqlite3_open(url.path, &handle), SQLITE_OK)
-    let sql = "CREATE TABLE fruit (name TEXT); INSERT INTO fruit VALUES ('\(fruit)')"
-    XCTAssertEqual(sqlite3_exec(handle, sql, nil, nil, nil), SQLITE_OK)
-}
-
 /// Stores that tests register.
 final class RegistrationTests: XCTestCase {
     /// `registered`: apple, with the name `larder`; `other`: pear, found by discovery.
     func testRegistersOneOfTwo() throws {
-        let directory = try freshDirectory()
-        let registered = directory.appendingPathComponent("registered.sqlite")
-        CurrentTest.register(storeAt: registered, named: "larder")
-        open(registered, fruit: "apple")
-        open(directory.appendingPathComponent("other.sqlite"), fruit: "pear")
+        let registered = try freshPath("registered.sqlite")
+        CurrentTest.register(storeAt: URL(fileURLWithPath: registered), named: "larder")
+        _ = try openStore(registered, fruit: "apple")
+        _ = try openStore(try freshPath("other.sqlite"), fruit: "pear")
         XCTFail("one of two is registered")
     }
 }
@@ -48,10 +31,10 @@ final class AttachmentTests: XCTestCase {
     private func attach() throws {
         CurrentTest.attach(Data("{}".utf8), named: "request.json")
         CurrentTest.attach(Data("data".utf8), named: "../outside")
-        let file = try freshDirectory().appendingPathComponent("log.txt")
+        let file = URL(fileURLWithPath: try freshPath("log.txt"))
         CurrentTest.attach(file)
         try Data("a file".utf8).write(to: file)
-        open(try freshDirectory().appendingPathComponent("attached.sqlite"), fruit: "apple")
+        _ = try openStore(try freshPath("attached.sqlite"), fruit: "apple")
     }
 }
 
@@ -68,7 +51,7 @@ final class InstallationTests: XCTestCase {
 
     /// `installed`: apple; one bundle, in the directory that the code sets.
     func testInstallsTwice() throws {
-        open(try freshDirectory().appendingPathComponent("installed.sqlite"), fruit: "apple")
+        _ = try openStore(try freshPath("installed.sqlite"), fruit: "apple")
         XCTFail("installed by hand")
     }
 }
@@ -77,9 +60,8 @@ final class InstallationTests: XCTestCase {
 final class LateInstallationTests: XCTestCase {
     private var earlier: OpaquePointer?
 
-    override func setUp() {
-        super.setUp()
-        earlier = openStore("earlier", fruit: "kiwi")
+    override func setUpWithError() throws {
+        earlier = try openStore(freshPath("earlier.sqlite"), fruit: "kiwi")
         guard ProcessInfo.processInfo.environment["SUITE_INSTALLS"] != nil else { return }
         var configuration = CaptureConfiguration()
         configuration.mode = .firstFailure
@@ -94,8 +76,9 @@ final class LateInstallationTests: XCTestCase {
 
     /// No bundle: the product is off when it starts.
     func testAFails() throws {
-        let late = openStore("late", fruit: "apple")
-        XCTAssertEqual(sqlite3_close(openStore("closed", fruit: "pear")), SQLITE_OK)
+        let late = try openStore(freshPath("late.sqlite"), fruit: "apple")
+        XCTAssertEqual(
+            try sqlite3_close(openStore(freshPath("closed.sqlite"), fruit: "pear")), SQLITE_OK)
         XCTFail("installed in setUp")
         XCTFail("and once more")
         XCTAssertEqual(sqlite3_close(late), SQLITE_OK)
@@ -103,12 +86,13 @@ final class LateInstallationTests: XCTestCase {
 
     /// No bundle.
     func testBPasses() throws {
-        XCTAssertEqual(sqlite3_close(openStore("passing", fruit: "plum")), SQLITE_OK)
+        XCTAssertEqual(
+            try sqlite3_close(openStore(freshPath("passing.sqlite"), fruit: "plum")), SQLITE_OK)
     }
 
     /// `earlier`: kiwi; `next`: fig.
     func testCFails() throws {
-        let next = openStore("next", fruit: "fig")
+        let next = try openStore(freshPath("next.sqlite"), fruit: "fig")
         XCTFail("started with an observer")
         XCTAssertEqual(sqlite3_close(next), SQLITE_OK)
     }
@@ -119,15 +103,5 @@ final class LateInstallationTests: XCTestCase {
     func testDFailsLater() async throws {
         await Task.yield()
         XCTFail("after a suspension")
-    }
-
-    private func openStore(_ name: String, fruit: String) -> OpaquePointer? {
-        guard let directory = try? freshDirectory() else { return nil }
-        var handle: OpaquePointer?
-        let path = directory.appendingPathComponent("\(name).sqlite").path
-        XCTAssertEqual(sqlite3_open(path, &handle), SQLITE_OK)
-        let sql = "CREATE TABLE fruit (name TEXT); INSERT INTO fruit VALUES ('\(fruit)')"
-        XCTAssertEqual(sqlite3_exec(handle, sql, nil, nil, nil), SQLITE_OK)
-        return handle
     }
 }

@@ -34,13 +34,13 @@ final class FaultTests: XCTestCase {
 
     /// `wal`: apple and pear, and a store in memory; two attachments and a snapshot.
     func test1FailsWithAWAL() throws {
-        let url = try freshDirectory().appendingPathComponent("wal.sqlite")
-        let store = openStore(url.path, journal: "wal")
+        let path = try freshPath("wal.sqlite")
+        let store = try open(path, journal: "wal")
         add("apple", to: store)
-        let memory = openStore(":memory:", journal: "memory")
+        let memory = try open(":memory:", journal: "memory")
         add("kiwi", to: memory)
         CurrentTest.attach(Data("{}".utf8), named: "request.json")
-        let file = url.deletingLastPathComponent().appendingPathComponent("log.txt")
+        let file = URL(fileURLWithPath: try freshPath("log.txt"))
         try Data("a file".utf8).write(to: file)
         CurrentTest.attach(file)
         capturing { CurrentTest.snapshot("before") }
@@ -48,24 +48,23 @@ final class FaultTests: XCTestCase {
 
         capturing { XCTFail("with a WAL") }
 
-        assertLocked(url.path, Self.shared, by: F_RDLCK)
-        assertLocked(url.path + "-shm", 128, by: F_RDLCK)
+        assertLocked(path, Self.shared, by: F_RDLCK)
+        assertLocked(path + "-shm", 128, by: F_RDLCK)
         assertUsable(store, rows: 2)
         assertUsable(memory, rows: 1)
         print("the test with a WAL went on")
     }
 
     func test2Passes() throws {
-        let store = openStore(
-            try freshDirectory().appendingPathComponent("passes.sqlite").path, journal: "wal")
+        let store = try open(try freshPath("passes.sqlite"), journal: "wal")
         assertUsable(store, rows: 0)
         print("the test that passes went on")
     }
 
     /// `transaction`: apple and pear; pear is not committed.
     func test3FailsInATransaction() throws {
-        let path = try freshDirectory().appendingPathComponent("transaction.sqlite").path
-        let store = openStore(path, journal: "delete")
+        let path = try freshPath("transaction.sqlite")
+        let store = try open(path, journal: "delete")
         add("apple", to: store)
         XCTAssertEqual(sqlite3_exec(store, "BEGIN", nil, nil, nil), SQLITE_OK)
         add("pear", to: store)
@@ -80,11 +79,9 @@ final class FaultTests: XCTestCase {
 
     /// `rollback`: apple; `closed`, closed before the failure: pear.
     func test4FailsWithARollbackJournal() throws {
-        let directory = try freshDirectory()
-        let store = openStore(
-            directory.appendingPathComponent("rollback.sqlite").path, journal: "delete")
+        let store = try open(try freshPath("rollback.sqlite"), journal: "delete")
         add("apple", to: store)
-        let closed = openStore(directory.appendingPathComponent("closed.sqlite").path, journal: "wal")
+        let closed = try open(try freshPath("closed.sqlite"), journal: "wal")
         add("pear", to: closed)
         XCTAssertEqual(sqlite3_close(handles.removeLast()), SQLITE_OK)
 
@@ -98,9 +95,9 @@ final class FaultTests: XCTestCase {
     ///
     /// The connection can't be used, so the files are copied.
     func test6FailsWithAnotherThreadsStore() throws {
-        let path = try freshDirectory().appendingPathComponent("others.sqlite").path
+        let path = try freshPath("others.sqlite")
         let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX
-        let store = openStore(path, journal: "wal", flags: flags)
+        let store = try open(path, journal: "wal", flags: flags)
         add("apple", to: store)
         let handle = UInt(bitPattern: store)
         let done = expectation(description: "another thread has used it")
@@ -125,8 +122,8 @@ final class FaultTests: XCTestCase {
     /// `SUITE_DESCRIPTORS` is the number of files that the process may still open.
     func test7FailsWithFewDescriptors() throws {
         let few = ProcessInfo.processInfo.environment["SUITE_DESCRIPTORS"].flatMap { Int($0) }
-        let path = try freshDirectory().appendingPathComponent("few.sqlite").path
-        let store = openStore(path, journal: "wal")
+        let path = try freshPath("few.sqlite")
+        let store = try open(path, journal: "wal")
         add("apple", to: store)
         var taken: [Int32] = []
         if let few {
@@ -152,8 +149,8 @@ final class FaultTests: XCTestCase {
 
     /// `large`: more rows than the connection's cache holds, so that pages are read from the file.
     func test9FailsInALargeTransaction() throws {
-        let path = try freshDirectory().appendingPathComponent("large.sqlite").path
-        let store = openStore(path, journal: "delete")
+        let path = try freshPath("large.sqlite")
+        let store = try open(path, journal: "delete")
         let sql = """
             CREATE TABLE filler (content TEXT);
             WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 40)
@@ -174,8 +171,7 @@ final class FaultTests: XCTestCase {
     ///
     /// The shortage lasts until the process ends.
     func test5FailsAtItsEnd() throws {
-        let store = openStore(
-            try freshDirectory().appendingPathComponent("last.sqlite").path, journal: "wal")
+        let store = try open(try freshPath("last.sqlite"), journal: "wal")
         add("apple", to: store)
         capturing { XCTFail("at its end") }
         print("the test went on")
@@ -183,20 +179,10 @@ final class FaultTests: XCTestCase {
 
     // MARK: Stores
 
-    private func freshDirectory() throws -> URL {
-        let directory = FileManager.default.temporaryDirectory
-            .appendingPathComponent("suite-\(UUID().uuidString)", isDirectory: true)
-        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-        return directory
-    }
-
-    private func openStore(
+    private func open(
         _ path: String, journal: String, flags: Int32 = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
-    ) -> OpaquePointer? {
-        var handle: OpaquePointer?
-        XCTAssertEqual(sqlite3_open_v2(path, &handle, flags, nil), SQLITE_OK)
-        let sql = "PRAGMA journal_mode = \(journal); CREATE TABLE fruit (name TEXT)"
-        XCTAssertEqual(sqlite3_exec(handle, sql, nil, nil, nil), SQLITE_OK)
+    ) throws -> OpaquePointer? {
+        let handle = try openStore(path, journal: journal, flags: flags)
         handles.append(handle)
         return handle
     }
@@ -228,7 +214,7 @@ final class FaultTests: XCTestCase {
     /// Checks that the process still has its lock on a byte of a file.
     private func assertLocked(_ path: String, _ byte: Int, by type: Int32) {
         #if os(Linux)
-        let descriptor = open(path, O_RDONLY)
+        let descriptor = Foundation.open(path, O_RDONLY)
         descriptors.append(descriptor)
         var lock = flock()
         lock.l_type = Int16(F_WRLCK)

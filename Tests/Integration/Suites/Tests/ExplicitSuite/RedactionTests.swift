@@ -16,18 +16,13 @@ final class ConfiguredRedactionTests: XCTestCase {
     }
 
     private func makeStore() throws -> OpaquePointer? {
-        let directory = FileManager.default.temporaryDirectory
-            .appendingPathComponent("suite-\(UUID().uuidString)", isDirectory: true)
-        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-        var handle: OpaquePointer?
-        XCTAssertEqual(
-            sqlite3_open(directory.appendingPathComponent("redacted.sqlite").path, &handle), SQLITE_OK)
-        let sql = """
-            PRAGMA journal_mode = wal; CREATE TABLE users(name, token); CREATE TABLE sessions(content);
+        let handle = try openStore(try freshPath("redacted.sqlite"))
+        try execute(
+            """
+            CREATE TABLE users(name, token); CREATE TABLE sessions(content);
             INSERT INTO users VALUES ('ann', '\(secret)'), ('bob', '\(secret)');
             INSERT INTO sessions VALUES ('\(secret)')
-            """
-        XCTAssertEqual(sqlite3_exec(handle, sql, nil, nil, nil), SQLITE_OK)
+            """, on: handle)
         return handle
     }
 

@@ -18,10 +18,10 @@ final class SurroundingsTests: XCTestCase {
 
     /// `relative`: apple, in the directory where the test began; `registered`: pear.
     func testChangesItsDirectory() throws {
-        let store = try open("relative.sqlite", fruit: "apple")
-        let registered = try open("registered.sqlite", fruit: "pear")
+        let store = try openStore("relative.sqlite", fruit: "apple")
+        let registered = try openStore("registered.sqlite", fruit: "pear")
         CurrentTest.register(storeAt: URL(fileURLWithPath: "registered.sqlite"), named: "named")
-        let other = try freshDirectory()
+        let other = try freshPath("")
         XCTAssertEqual(chdir(other), 0)
         XCTFail("in another directory")
         XCTAssertEqual(try FileManager.default.contentsOfDirectory(atPath: other), [])
@@ -31,8 +31,8 @@ final class SurroundingsTests: XCTestCase {
 
     /// `gone`: apple.
     func testRemovesItsDirectory() throws {
-        let store = try open(try freshDirectory() + "/gone.sqlite", fruit: "apple")
-        let directory = try freshDirectory()
+        let store = try openStore(try freshPath("gone.sqlite"), fruit: "apple")
+        let directory = try freshPath("")
         XCTAssertEqual(chdir(directory), 0)
         XCTAssertEqual(rmdir(directory), 0)
         CurrentTest.attach(Data("data".utf8), named: "attached")
@@ -44,7 +44,7 @@ final class SurroundingsTests: XCTestCase {
     func testSetsAMask() throws {
         let mask = ProcessInfo.processInfo.environment["SUITE_UMASK"].flatMap { mode_t($0, radix: 8) }
         // Opened before the mask is set, which may deny an ordinary user access to new files.
-        let store = try open(try freshDirectory() + "/masked.sqlite", fruit: "apple")
+        let store = try openStore(try freshPath("masked.sqlite"), fruit: "apple")
         umask(try XCTUnwrap(mask))
         CurrentTest.snapshot("before")
         CurrentTest.attach(Data("data".utf8), named: "attached")
@@ -54,7 +54,7 @@ final class SurroundingsTests: XCTestCase {
 
     /// `first`: apple.
     func testFails() throws {
-        let store = try open(try freshDirectory() + "/first.sqlite", fruit: "apple")
+        let store = try openStore(try freshPath("first.sqlite"), fruit: "apple")
         CurrentTest.attach(Data("data".utf8), named: "attached")
         XCTFail("planned")
         XCTAssertEqual(sqlite3_close(store), SQLITE_OK)
@@ -72,7 +72,7 @@ final class ForkTests: XCTestCase {
 
     /// No bundle.
     func testChildExits() throws {
-        let store = try open(try freshDirectory() + "/before.sqlite", fruit: "apple")
+        let store = try openStore(try freshPath("before.sqlite"), fruit: "apple")
         try inChild { exit(3) }
         XCTAssertEqual(sqlite3_close(store), SQLITE_OK)
     }
@@ -81,7 +81,7 @@ final class ForkTests: XCTestCase {
     ///
     /// The parent fails before the child exits.
     func testChildExitsAfterAFailure() throws {
-        let store = try open(try freshDirectory() + "/before.sqlite", fruit: "apple")
+        let store = try openStore(try freshPath("before.sqlite"), fruit: "apple")
         XCTFail("before the fork")
         try inChild { exit(3) }
         XCTAssertEqual(sqlite3_close(store), SQLITE_OK)
@@ -89,7 +89,7 @@ final class ForkTests: XCTestCase {
 
     /// No bundle: the parent doesn't see the child's failure.
     func testChildFails() throws {
-        let store = try open(try freshDirectory() + "/before.sqlite", fruit: "apple")
+        let store = try openStore(try freshPath("before.sqlite"), fruit: "apple")
         try inChild {
             XCTFail("in the child")
             CurrentTest.snapshot("in the child")
@@ -100,7 +100,7 @@ final class ForkTests: XCTestCase {
 
     /// `before`: apple.
     func testChildFailsAndExitsAfterAFailure() throws {
-        let store = try open(try freshDirectory() + "/before.sqlite", fruit: "apple")
+        let store = try openStore(try freshPath("before.sqlite"), fruit: "apple")
         XCTFail("before the fork")
         try inChild {
             XCTFail("in the child")
@@ -111,9 +111,9 @@ final class ForkTests: XCTestCase {
 
     /// No bundle: the child has its own store.
     func testChildUsesAStore() throws {
-        let path = try freshDirectory() + "/child.sqlite"
+        let path = try freshPath("child.sqlite")
         try inChild {
-            let store = try? open(path, fruit: "apple")
+            let store = try? openStore(path, fruit: "apple")
             _exit(store != nil && sqlite3_close(store) == SQLITE_OK ? 3 : 4)
         }
     }
@@ -126,7 +126,7 @@ final class ForkTests: XCTestCase {
 
     private func failLarge() throws {
         let stores = try (0..<12).map {
-            try open(try freshDirectory() + "/large\($0).sqlite", fruit: "apple")
+            try openStore(try freshPath("large\($0).sqlite"), fruit: "apple")
         }
         for store in stores {
             let sql = """
@@ -140,10 +140,10 @@ final class ForkTests: XCTestCase {
     }
 
     private func forkMany() throws {
-        let directory = try freshDirectory()
+        let directory = try freshPath("")
         for number in 0..<40 {
             try inChild {
-                let store = try? open("\(directory)/\(number).sqlite", fruit: "apple")
+                let store = try? openStore("\(directory)/\(number).sqlite", fruit: "apple")
                 _exit(store != nil && sqlite3_close(store) == SQLITE_OK ? 3 : 4)
             }
         }
@@ -180,26 +180,4 @@ private var everywhere: UnsafeMutableRawPointer? {
     #else
     return nil
     #endif
-}
-
-/// Returns a new directory for a test's files, in the one that the checks set or in the temporary directory.
-private func freshDirectory() throws -> String {
-    let place = ProcessInfo.processInfo.environment["SUITE_PLACE"].map {
-        URL(fileURLWithPath: $0, isDirectory: true)
-    }
-    let directory = (place ?? FileManager.default.temporaryDirectory)
-        .appendingPathComponent("suite-\(UUID().uuidString)", isDirectory: true)
-    try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-    return directory.path
-}
-
-private func open(_ path: String, fruit: String) throws -> OpaquePointer? {
-    var handle: OpaquePointer?
-    let sql = """
-        PRAGMA journal_mode = wal; CREATE TABLE fruit (name TEXT); INSERT INTO fruit VALUES ('\(fruit)')
-        """
-    struct Failure: Error {}
-    guard sqlite3_open(path, &handle) == SQLITE_OK, sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK
-    else { throw Failure() }
-    return handle
 }

@@ -54,33 +54,6 @@ final class PoolTests: XCTestCase {
     }
 }
 
-/// Errors thrown out of a pool's write.
-///
-/// Its readers use separate connections.
-final class PoolErrorTests: XCTestCase {
-    /// `pool`: apple, pear; committed: apple.
-    func testErrorThrownOutOfWrite() throws {
-        let pool = try DatabasePool(path: try freshPath("pool.sqlite"))
-        try fail(pool)
-    }
-
-    /// `pool`: apple, pear; committed: apple.
-    func testErrorThrownOutOfWriteAndClosed() throws {
-        let pool = try DatabasePool(path: try freshPath("pool.sqlite"))
-        defer { XCTAssertNoThrow(try pool.close()) }
-        try fail(pool)
-    }
-
-    private func fail(_ pool: DatabasePool) throws {
-        try pool.plant("apple")
-        XCTAssertEqual(try pool.read { try Fruit.fetchCount($0) }, 1)
-        try pool.write { db in
-            try Fruit(name: "pear").insert(db)
-            try db.execute(sql: "INSERT INTO vegetables VALUES ('leek')")
-        }
-    }
-}
-
 /// Transactions that fail when they are committed.
 final class DeferredKeyTests: XCTestCase {
     /// Without the place of a failure, the package is the one around the working directory, as in `swift test`.

@@ -43,57 +43,6 @@ final class QueueTests: XCTestCase {
         }
     }
 
-    /// `thrown`: apple.
-    ///
-    /// GRDB rolls pear back before XCTest learns of the error.
-    func testErrorThrownOutOfWrite() throws {
-        let queue = try DatabaseQueue(path: try freshPath("thrown.sqlite"))
-        try queue.plant("apple")
-        try queue.write { db in
-            try Fruit(name: "pear").insert(db)
-            try db.execute(sql: "INSERT INTO vegetables VALUES ('leek')")
-        }
-    }
-
-    /// `closed`: apple, pear; committed: apple.
-    ///
-    /// It is rolled back and closed before XCTest learns of the error.
-    func testErrorThrownOutOfWriteAndClosed() throws {
-        let queue = try DatabaseQueue(path: try freshPath("closed.sqlite"))
-        defer { XCTAssertNoThrow(try queue.close()) }
-        try queue.plant("apple")
-        try queue.write { db in
-            try Fruit(name: "pear").insert(db)
-            try db.execute(sql: "INSERT INTO vegetables VALUES ('leek')")
-        }
-    }
-
-    /// One store in memory: apple, pear; committed: apple.
-    func testErrorThrownOutOfWriteInMemory() throws {
-        let queue = try DatabaseQueue()
-        try queue.plant("apple")
-        try failInSavepoint(of: queue)
-    }
-
-    /// One store in memory: apple, pear; committed: apple.
-    func testErrorThrownOutOfWriteInMemoryAndClosed() throws {
-        let queue = try DatabaseQueue()
-        defer { XCTAssertNoThrow(try queue.close()) }
-        try queue.plant("apple")
-        try failInSavepoint(of: queue)
-    }
-
-    /// Rolls back twice; the first rollback discards most changes.
-    private func failInSavepoint(of queue: DatabaseQueue) throws {
-        try queue.write { db in
-            try db.inSavepoint {
-                try Fruit(name: "pear").insert(db)
-                try db.execute(sql: "INSERT INTO vegetables VALUES ('leek')")
-                return .commit
-            }
-        }
-    }
-
     /// `after`: apple; pear was rolled back before the assertion.
     func testAssertionAfterARollback() throws {
         let queue = try DatabaseQueue(path: try freshPath("after.sqlite"))
@@ -126,5 +75,50 @@ final class QueueTests: XCTestCase {
         let count = try await queue.read { try Fruit.fetchCount($0) }
         XCTAssertEqual(count, 1, "in memory, after an asynchronous write")
         try await queue.write { try Fruit(name: "kiwi").insert($0) }
+    }
+}
+
+/// Errors thrown out of a write, which GRDB rolls back before XCTest learns of them.
+///
+/// Each store has apple and pear; apple is committed.
+final class ThrownErrorTests: XCTestCase {
+    /// `thrown`.
+    func testQueue() throws { try fail(try DatabaseQueue(path: freshPath("thrown.sqlite"))) }
+
+    /// `closed`.
+    func testClosedQueue() throws {
+        try failAndClose(try DatabaseQueue(path: freshPath("closed.sqlite")))
+    }
+
+    func testQueueInMemory() throws { try fail(try DatabaseQueue(), inSavepoint: true) }
+
+    func testClosedQueueInMemory() throws { try failAndClose(try DatabaseQueue(), inSavepoint: true) }
+
+    /// `pool`, whose readers use separate connections.
+    func testPool() throws { try fail(try DatabasePool(path: freshPath("pool.sqlite"))) }
+
+    /// `pool`.
+    func testClosedPool() throws { try failAndClose(try DatabasePool(path: freshPath("pool.sqlite"))) }
+
+    private func failAndClose(_ writer: some DatabaseWriter, inSavepoint: Bool = false) throws {
+        defer { XCTAssertNoThrow(try writer.close()) }
+        try fail(writer, inSavepoint: inSavepoint)
+    }
+
+    /// A savepoint rolls back twice; the first rollback discards most changes.
+    private func fail(_ writer: some DatabaseWriter, inSavepoint: Bool = false) throws {
+        try writer.plant("apple")
+        XCTAssertEqual(try writer.read { try Fruit.fetchCount($0) }, 1)
+        func write(_ db: Database) throws {
+            try Fruit(name: "pear").insert(db)
+            try db.execute(sql: "INSERT INTO vegetables VALUES ('leek')")
+        }
+        try writer.write { db in
+            guard inSavepoint else { return try write(db) }
+            try db.inSavepoint {
+                try write(db)
+                return .commit
+            }
+        }
     }
 }

@@ -21,28 +21,6 @@ final class CopyTests: XCTestCase {
         XCTAssertEqual(try database.integer("SELECT count(*) FROM fruit"), 2)
     }
 
-    /// `memory-journal`: one empty table, and a journal mode that only the connection knows.
-    func testJournalInMemoryWithoutAMutex() throws {
-        let database = try Database(try freshPath("memory-journal.sqlite"), hasMutex: false)
-        try database.execute("PRAGMA journal_mode = memory; CREATE TABLE fruit (name TEXT NOT NULL)")
-
-        XCTFail("a journal in memory, without a mutex")
-
-        XCTAssertEqual(try database.integer("SELECT count(*) FROM fruit"), 0)
-    }
-
-    /// `rollback`: apple.
-    func testRollbackJournal() throws {
-        let path = try freshPath("rollback.sqlite")
-        let database = try Database(path, journal: "delete", fruit: "apple")
-
-        XCTFail("one row, rollback journal")
-
-        XCTAssertNil(size(of: path + "-wal"))
-        XCTAssertNil(size(of: path + "-journal"))
-        XCTAssertEqual(try database.integer("SELECT count(*) FROM fruit"), 1)
-    }
-
     /// One store in memory: apple, kiwi.
     func testInMemory() throws {
         let database = try Database(":memory:", journal: "memory", fruit: "apple", "kiwi")
@@ -110,46 +88,5 @@ final class CopyTests: XCTestCase {
         _ = try database.integer("PRAGMA schema_version")
         XCTFail("an empty store")
         try database.close()
-    }
-}
-
-/// A failure while the test's own connection is inside a write transaction.
-final class TransactionTests: XCTestCase {
-    /// `open`: apple, pear; committed: apple.
-    func testOpenInWAL() throws {
-        try failInside(journal: "wal", begin: "BEGIN IMMEDIATE", message: "a transaction, WAL")
-    }
-
-    /// `open`: apple, pear; committed: apple, if other connections can read during a write in this journal
-    /// mode.
-    func testOpenWithRollbackJournal() throws {
-        try failInside(journal: "delete", begin: "BEGIN", message: "a transaction, rollback journal")
-    }
-
-    private func failInside(journal: String, begin: String, message: String) throws {
-        let path = try freshPath("open.sqlite")
-        let database = try Database(path, journal: journal, fruit: "apple")
-        try database.execute(begin)
-        try database.add("pear")
-
-        XCTFail(message)
-
-        XCTAssertNotEqual(try write(from: "sqlite3", to: path), 0, "the write lock was lost")
-        try database.execute("ROLLBACK")
-        XCTAssertEqual(try database.integer("SELECT count(*) FROM fruit"), 1)
-        XCTAssertEqual(try write(from: "sqlite3", to: path), 0, "a lock was left behind")
-        try database.close()
-    }
-
-    /// Returns the exit status of another process that adds a row to `path`.
-    private func write(from program: String, to path: String) throws -> Int32 {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = [program, path, "INSERT INTO fruit (name) VALUES ('from outside')"]
-        process.standardOutput = FileHandle.nullDevice
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        process.waitUntilExit()
-        return process.terminationStatus
     }
 }

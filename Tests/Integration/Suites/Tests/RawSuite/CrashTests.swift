@@ -37,8 +37,7 @@ final class CrashTests: XCTestCase {
 
     func testIsKilled() throws {
         _ = try openStore()
-        kill(getpid(), SIGKILL)
-        pause()
+        killSelf()
     }
 
     func testUnderscoreExit() throws {
@@ -63,8 +62,7 @@ final class CrashTests: XCTestCase {
         let database = try Database(try freshPath("crash.sqlite"), journal: "wal", fruit: "apple")
         XCTFail("failed before the crash")
         try database.add("pear")
-        kill(getpid(), SIGKILL)
-        pause()
+        killSelf()
     }
 
     func testFailsAndExits() throws {
@@ -77,21 +75,18 @@ final class CrashTests: XCTestCase {
     func testCrashesInMemory() throws {
         let database = try Database(":memory:", journal: "memory", fruit: "apple")
         try database.add("pear")
-        kill(getpid(), SIGKILL)
-        pause()
+        killSelf()
     }
 
     func testDeletesItsStoreAndCrashes() throws {
         let path = try freshPath("crash.sqlite")
         try Database(path, journal: "wal", fruit: "apple").close()
         try FileManager.default.removeItem(atPath: path)
-        kill(getpid(), SIGKILL)
-        pause()
+        killSelf()
     }
 
     func testCrashesWithoutAStore() throws {
-        kill(getpid(), SIGKILL)
-        pause()
+        killSelf()
     }
 
     /// The second transaction's pages are already in the file, and the original pages are in the journal.
@@ -104,8 +99,7 @@ final class CrashTests: XCTestCase {
             WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 1000)
             INSERT INTO fruit SELECT hex(randomblob(200)) FROM c
             """)
-        kill(getpid(), SIGKILL)
-        pause()
+        killSelf()
     }
 
     /// Writes until the checks end the process.
@@ -143,14 +137,21 @@ final class SharedStoreCrashTests: XCTestCase {
 
     func test2Crashes() throws {
         try Self.shared?.add("pear")
-        kill(getpid(), SIGKILL)
-        pause()
+        killSelf()
     }
 }
 
 /// Many failures in a row, to be interrupted at any point.
 final class ManyFailuresTests: XCTestCase {
-    private func fail(_ name: String = #function) throws {
+    func testNothing() {}
+
+    override class func tearDown() {
+        for number in 1...16 {
+            FailingTest(name: "test\(number)") { _ in try fail("test\(number)") }.run()
+        }
+    }
+
+    private static func fail(_ name: String) throws {
         let database = try Database(try freshPath("many.sqlite"), journal: "wal", fruit: name)
         try database.execute(
             """
@@ -163,27 +164,4 @@ final class ManyFailuresTests: XCTestCase {
         say("failed \(name)")
         try database.close()
     }
-
-    func test01() throws { try fail() }
-    func test02() throws { try fail() }
-    func test03() throws { try fail() }
-    func test04() throws { try fail() }
-    func test05() throws { try fail() }
-    func test06() throws { try fail() }
-    func test07() throws { try fail() }
-    func test08() throws { try fail() }
-    func test09() throws { try fail() }
-    func test10() throws { try fail() }
-    func test11() throws { try fail() }
-    func test12() throws { try fail() }
-    func test13() throws { try fail() }
-    func test14() throws { try fail() }
-    func test15() throws { try fail() }
-    func test16() throws { try fail() }
-}
-
-/// Writes a line immediately, even if standard output is buffered.
-private func say(_ line: String) {
-    let bytes = Array((line + "\n").utf8)
-    _ = write(1, bytes, bytes.count)
 }

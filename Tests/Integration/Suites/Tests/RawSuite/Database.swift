@@ -14,9 +14,8 @@ final class Database: @unchecked Sendable {
     private(set) var handle: OpaquePointer?
 
     /// Opens `path`, which may be `:memory:`.
-    init(_ path: String, hasMutex: Bool = true) throws {
-        let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | (hasMutex ? 0 : SQLITE_OPEN_NOMUTEX)
-        let code = sqlite3_open_v2(path, &handle, flags, nil)
+    init(_ path: String) throws {
+        let code = sqlite3_open(path, &handle)
         guard code == SQLITE_OK else {
             let failure = Failure(description: "Cannot open \(path): \(code)")
             sqlite3_close_v2(handle)
@@ -96,4 +95,16 @@ func exitStatusOfSQLite3(_ path: String, _ sql: String) throws -> Int32 {
     try process.run()
     process.waitUntilExit()
     return process.terminationStatus
+}
+
+/// Writes a line immediately, even if standard output is buffered.
+func say(_ line: String) {
+    let bytes = Array((line + "\n").utf8)
+    _ = write(1, bytes, bytes.count)
+}
+
+/// Ends the process as a crash does.
+func killSelf() -> Never {
+    kill(getpid(), SIGKILL)
+    while true { pause() }
 }

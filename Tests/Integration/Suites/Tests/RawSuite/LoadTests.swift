@@ -60,7 +60,7 @@ final class FailingSuiteTests: XCTestCase {
 }
 
 /// A test created at run time.
-private final class FailingTest: XCTestCase {}
+final class FailingTest: XCTestCase {}
 
 /// A reusable barrier for threads.
 private final class Barrier: @unchecked Sendable {

@@ -2,7 +2,7 @@ import CSuiteOtherSQLite
 import Foundation
 import XCTest
 
-/// Stores of other copies of SQLite, whose functions have a prefix.
+/// Stores of other copies of SQLite, whose functions have a known prefix.
 final class OtherLibraryTests: XCTestCase {
     override class func setUp() {
         // The product looks for the copy when a test starts.
@@ -124,9 +124,93 @@ final class OtherLibraryTests: XCTestCase {
     }
 }
 
+/// Stores that a copy of SQLite with an unknown prefix has open, so that discovery can't see its connections.
+final class SecondLibraryTests: XCTestCase {
+    /// `second`: apple.
+    func testOutsideWithAWAL() throws {
+        try failOutside(journal: "wal")
+    }
+
+    /// `second`: apple.
+    func testOutsideWithARollbackJournal() throws {
+        try failOutside(journal: "delete")
+    }
+
+    private func failOutside(journal: String) throws {
+        let path = try freshPath("second.sqlite")
+        let database = try OtherDatabase(OtherDatabase.second, path, journal: journal)
+        try database.execute("INSERT INTO fruit (name) VALUES ('apple')")
+
+        XCTFail("in a second library")
+
+        // A process that finds no lock on a WAL store would remove the WAL when it closes the store.
+        XCTAssertEqual(
+            try exitStatusOfSQLite3(path, "INSERT INTO fruit (name) VALUES ('pear')"), 0,
+            "a writer was refused"
+        )
+        try database.execute("INSERT INTO fruit (name) VALUES ('kiwi')")
+        // If the number of rows differs, `abs` fails.
+        let count = "SELECT abs(iif(count(*) = 3, 0, -9223372036854775808)) FROM fruit"
+        XCTAssertEqual(try exitStatusOfSQLite3(path, count), 0, "rows were lost")
+        XCTAssertEqual(size(of: path + "-wal") != nil, journal == "wal", "the WAL was taken away")
+        database.close()
+    }
+
+    /// `second`: apple; pear is not committed.
+    func testInsideWithAWAL() throws {
+        try failInside(journal: "wal")
+    }
+
+    /// `second`: apple; pear is not committed.
+    func testInsideWithARollbackJournal() throws {
+        try failInside(journal: "delete")
+    }
+
+    private func failInside(journal: String) throws {
+        let path = try freshPath("second.sqlite")
+        let database = try OtherDatabase(OtherDatabase.second, path, journal: journal)
+        try database.execute("INSERT INTO fruit (name) VALUES ('apple')")
+        try database.execute("BEGIN IMMEDIATE; INSERT INTO fruit (name) VALUES ('pear')")
+
+        XCTFail("in a second library's transaction")
+
+        XCTAssertNotEqual(
+            try exitStatusOfSQLite3(path, "INSERT INTO fruit (name) VALUES ('outside')"), 0,
+            "the write lock was lost")
+        try database.execute("COMMIT")
+        XCTAssertEqual(try exitStatusOfSQLite3(path, "INSERT INTO fruit (name) VALUES ('outside')"), 0)
+        database.close()
+    }
+
+    /// `second`: apple.
+    func testDeletedWithAWAL() throws {
+        try failDeleted(journal: "wal")
+    }
+
+    /// `second`: apple.
+    func testDeletedWithARollbackJournal() throws {
+        try failDeleted(journal: "delete")
+    }
+
+    private func failDeleted(journal: String) throws {
+        let path = try freshPath("second.sqlite")
+        let database = try OtherDatabase(OtherDatabase.second, path, journal: journal)
+        try database.execute("INSERT INTO fruit (name) VALUES ('apple')")
+        try FileManager.default.removeItem(atPath: (path as NSString).deletingLastPathComponent)
+
+        XCTFail("deleted in a second library")
+
+        XCTAssertNil(size(of: path), "the file came back")
+        // Without a WAL, SQLite refuses to write to a file without a name.
+        if journal == "wal" { try database.execute("INSERT INTO fruit (name) VALUES ('pear')") }
+        database.close()
+    }
+}
+
 /// A connection of another copy of SQLite.
 private final class OtherDatabase {
     static let nio = suite_sqlite_nio()
+    /// The checks build this copy.
     static let second = suite_second_sqlite(ProcessInfo.processInfo.environment["SECOND_SQLITE"] ?? "")
 
     struct Failure: Error {

@@ -135,9 +135,3 @@ final class RecorderOfClassTests: XCTestCase {
         kill(getpid(), SIGKILL)
     }
 }
-
-/// Writes a line immediately, even if standard output is buffered.
-private func say(_ line: String) {
-    let bytes = Array((line + "\n").utf8)
-    _ = write(1, bytes, bytes.count)
-}

@@ -122,16 +122,14 @@ final class RedactionTests: XCTestCase {
 
     func testIsKilled() throws {
         _ = try makeStore(try freshPath("redacted.sqlite"), journal: "wal")
-        kill(getpid(), SIGKILL)
-        pause()
+        killSelf()
     }
 
     func testFailsAndIsKilled() throws {
         let database = try makeStore(try freshPath("redacted.sqlite"), journal: "wal")
         XCTFail("planned")
         try database.execute("UPDATE users SET token = '\(secret)-after'")
-        kill(getpid(), SIGKILL)
-        pause()
+        killSelf()
     }
 
     func testHangs() throws {

@@ -9,9 +9,8 @@ struct Rotten: Error, CustomStringConvertible {
 
 /// Every way in which a test can fail.
 ///
-/// The comments name the stores' content at the failure time.
+/// The comments name the stores' content at the failure time, which is an apple in `fruit` otherwise.
 @Suite struct FailureTests {
-    /// `fruit`: apple.
     @Test func expectation() throws {
         let store = try Connection(try freshPath("fruit.sqlite"), fruit: "apple")
         let total = 3
@@ -19,14 +18,12 @@ struct Rotten: Error, CustomStringConvertible {
         try store.add("pear")
     }
 
-    /// `fruit`: apple.
     @Test func requirement() throws {
         let store = try Connection(try freshPath("fruit.sqlite"), fruit: "apple")
         defer { #expect(throws: Never.self) { try store.add("pear") } }
         try #require(Bool(false), "required")
     }
 
-    /// `fruit`: apple.
     @Test func nothing() throws {
         let store = try Connection(try freshPath("fruit.sqlite"), fruit: "apple")
         defer { store.close() }
@@ -34,22 +31,18 @@ struct Rotten: Error, CustomStringConvertible {
         _ = try #require(number)
     }
 
-    /// `fruit`: apple.
     @Test func record() throws {
         let store = try Connection(try freshPath("fruit.sqlite"), fruit: "apple")
         Issue.record("by hand")
         try store.add("pear")
     }
 
-    /// `fruit`: apple.
     @Test func recordedError() throws {
         let store = try Connection(try freshPath("fruit.sqlite"), fruit: "apple")
         Issue.record(Rotten(), "by hand")
         try store.add("pear")
     }
 
-    /// `fruit`: apple.
-    ///
     /// The store is closed when the error leaves the function.
     @Test func thrownError() throws {
         let store = try Connection(try freshPath("fruit.sqlite"), fruit: "apple")
@@ -67,15 +60,12 @@ struct Rotten: Error, CustomStringConvertible {
         }
     }
 
-    /// `fruit`: apple.
     @Test func wrongError() throws {
         let store = try Connection(try freshPath("fruit.sqlite"), fruit: "apple")
         #expect(throws: CocoaError.self) { throw Rotten() }
         try store.add("pear")
     }
 
-    /// `fruit`: apple.
-    ///
     /// The error doesn't mean a cancellation, because the test isn't canceled.
     @Test func cancellationError() throws {
         let store = try Connection(try freshPath("fruit.sqlite"), fruit: "apple")
@@ -83,7 +73,6 @@ struct Rotten: Error, CustomStringConvertible {
         throw CancellationError()
     }
 
-    /// `fruit`: apple.
     @Test func miscount() async throws {
         let store = try Connection(try freshPath("fruit.sqlite"), fruit: "apple")
         await confirmation("two", expectedCount: 2) { $0() }
@@ -100,7 +89,6 @@ struct Rotten: Error, CustomStringConvertible {
         Issue.record("third")
     }
 
-    /// `fruit`: apple.
     @Test func childTask() async throws {
         let store = try Connection(try freshPath("fruit.sqlite"), fruit: "apple")
         async let child: Void = { Issue.record("in a child task") }()
@@ -122,14 +110,12 @@ struct Rotten: Error, CustomStringConvertible {
         try store.add("kiwi")
     }
 
-    /// `fruit`: apple.
     @Test func unstructuredTask() async throws {
         let store = try Connection(try freshPath("fruit.sqlite"), fruit: "apple")
         _ = await Task { Issue.record("in a task of its own") }.value
         try store.add("pear")
     }
 
-    /// `fruit`: apple.
     @MainActor @Test func mainActor() async throws {
         let store = try Connection(try freshPath("fruit.sqlite"), fruit: "apple")
         await Task.yield()
@@ -159,8 +145,6 @@ struct Rotten: Error, CustomStringConvertible {
         }
     }
 
-    /// `fruit`: apple.
-    ///
     /// The child process has its own store `child`, and its own issue.
     @Test func exitTest() async throws {
         let store = try Connection(try freshPath("fruit.sqlite"), fruit: "apple")
