@@ -97,16 +97,9 @@ package struct Fixture: ~Copyable {
 
     /// Writes the bundle of a store without a history.
     ///
-    /// - Parameters:
-    ///   - sql: The statements that create the store.
-    ///   - log: The logged statements, each with the number of rows that SQLite counted.
-    ///   - facts: More keys of a statement, as JSON, by the statement's index. By default, it ran on the first connection and
-    ///     thread, in the test, and its line in the file `Sources/A.swift` is its number.
-    ///   - store: More keys of the store, as JSON.
-    ///   - statements: More keys of its log, as JSON.
-    ///   - message: The failure's message.
-    /// - Returns: The path.
-    /// - Throws: An error if a program fails, or a file can't be written.
+    /// `log` has statements, each with the number of rows that SQLite counted. `facts` has more keys of a statement, as JSON,
+    /// by the statement's index. By default, it ran on the first connection and thread, in the test, and its line in the file
+    /// `Sources/A.swift` is its number. `store` and `statements` have more keys of the store and of its log.
     package func bundleWithoutHistory(
         _ sql: String, log: [(sql: String, changes: Int?)], facts: [Int: String] = [:],
         store: String? = nil, statements: String? = nil, message: String

@@ -44,7 +44,6 @@ INSERT INTO ATRANSACTIONSTRING VALUES (1, 16003, 1, 'importer');
 """
 
 UUID = "5E1B4F0C-8A3E-4B5E-9C57-2B7A1C0D9E11"
-ENTITIES = ("Basket", "Fruit", "Citrus", "Person", "Farmer", "Tag", "果物屋")
 # The day of the examples: 2026-11-21T07:08:09.25Z, in seconds since 2001-01-01.
 DATE = 1795244889.25 - 978307200
 

@@ -11,16 +11,7 @@ package func sqlite3Program(_ path: String, _ sql: String...) throws -> String {
     try runProgram(["sqlite3", "-bail", path] + sql).text
 }
 
-/// Runs a program and waits for its end.
-///
-/// - Parameters:
-///   - arguments: The program, an absolute path or a name that is looked up in `PATH`, and its arguments.
-///   - input: The bytes of standard input.
-///   - environment: The environment variables; nil for those of this process.
-///   - directory: The working directory; nil for that of this process.
-///   - separatesErrors: True to return standard error apart from standard output.
-/// - Returns: The program's status and output.
-/// - Throws: An error if the program can't be started.
+/// Runs a program, by an absolute path or a name that is looked up in `PATH`, and waits for its end.
 package func runProgram(
     _ arguments: [String], input: [UInt8] = [], environment: [String: String]? = nil,
     directory: String? = nil, separatesErrors: Bool = false
@@ -103,9 +94,7 @@ package final class RunningProgram {
 
     package func closeInput() { try? input?.fileHandleForWriting.close() }
 
-    /// Waits for the next line of the output.
-    ///
-    /// - Returns: The line without its line break; nil if the program has closed its output before it ended a line.
+    /// Returns the next line of the output; nil if the program has closed its output before it ended a line.
     package func readLine() -> String? {
         while true {
             if let end = unread.firstIndex(of: UInt8(ascii: "\n")) {
@@ -125,9 +114,7 @@ package final class RunningProgram {
         process.waitUntilExit()
     }
 
-    /// Closes the program's input, and waits for its end.
-    ///
-    /// - Returns: The status, and the output that was not read before.
+    /// Closes the program's input, and waits for its end; the output is what was not read before.
     package func finish() throws -> FinishedProgram {
         closeInput()
         let output = unread + (try output.fileHandleForReading.readToEnd() ?? Data())

@@ -62,12 +62,8 @@ package final class ChildTestRun {
 
     /// Runs tests in a child process and waits for its end.
     ///
-    /// - Parameters:
-    ///   - selection: The tests.
-    ///   - variables: Environment variables for the child; its environment is otherwise empty but for the search paths.
-    /// - Returns: The finished run. Bundles are in `failure-artifacts` in its directory, unless a variable names another
-    ///   directory.
-    /// - Throws: An error if the process cannot be started.
+    /// Its environment has the variables and otherwise only the search paths. Bundles are in `failure-artifacts` in its
+    /// directory, unless a variable names another directory.
     package static func run(
         _ selection: Selection, _ variables: [String: String] = [:]
     ) throws -> ChildTestRun {
@@ -99,11 +95,7 @@ package final class ChildTestRun {
         get throws { try FileSystem.contents(ofDirectory: Path.join(directory, "tmp")) }
     }
 
-    /// Returns the bundles in a directory, sorted by their paths.
-    ///
-    /// - Parameter name: The directory's name in the working directory.
-    /// - Returns: The bundles; nil if there is no such directory.
-    /// - Throws: An error if a bundle cannot be read.
+    /// Returns the bundles in a directory, sorted by their paths; nil if there is no such directory.
     package func bundles(in name: String = "failure-artifacts") throws -> [CapturedBundle]? {
         let artifacts = Path.join(directory, name)
         guard try FileSystem.status(of: artifacts) != nil else { return nil }
@@ -134,13 +126,7 @@ package struct CapturedBundle {
     /// The failures' messages.
     package var messages: [String] { metadata.failures.map(\.message) }
 
-    /// Returns the first column of a query's result.
-    ///
-    /// - Parameters:
-    ///   - sql: The query.
-    ///   - store: The store's name in the bundle; nil for the first one.
-    /// - Returns: The texts; a NULL is `NULL`.
-    /// - Throws: An error if there is no such store, or if SQLite refuses the query.
+    /// Returns the first column of a query's result in a store, by default the first one; NULLs are `NULL`.
     package func texts(_ sql: String, in store: String? = nil) throws -> [String] {
         let path = try reader.extract(reader.store(named: store), below: run.directory)
         return try ApplicationHandle(path).texts(sql)

@@ -57,18 +57,7 @@ final class OrdinaryTests: XCTestCase, Measured {
 
     /// Runs `BENCHMARK_COUNT` such tests, after all other tests.
     override class func tearDown() {
-        do {
-            let count = try count
-            let start = processorTime()
-            for _ in 0..<count {
-                OneStoreTest(name: "testItems") { _ in
-                    do { try testItems() } catch { fatalError("\(error)") }
-                }.run()
-            }
-            try report(processorTime() - start)
-        } catch {
-            fatalError("\(error)")
-        }
+        measureTests(testItems)
     }
 
     private static func testItems() throws {
@@ -105,25 +94,15 @@ final class PassingTests: XCTestCase, Measured {
 
     /// Runs `BENCHMARK_COUNT` tests that open one store each, after all other tests.
     override class func tearDown() {
-        do {
-            let count = try count
-            let path = NSTemporaryDirectory() + "store-\(getpid()).sqlite"
-            let start = processorTime()
-            for _ in 0..<count {
-                let test = OneStoreTest(name: "testStore") { _ in
-                    var handle: OpaquePointer?
-                    guard sqlite3_open(path, &handle) == SQLITE_OK,
-                        sqlite3_exec(handle, "PRAGMA user_version", nil, nil, nil) == SQLITE_OK
-                    else { fatalError("open") }
-                    sqlite3_close(handle)
-                }
-                test.run()
-            }
-            try report(processorTime() - start)
-            unlink(path)
-        } catch {
-            fatalError("\(error)")
+        let path = NSTemporaryDirectory() + "store-\(getpid()).sqlite"
+        measureTests {
+            var handle: OpaquePointer?
+            guard sqlite3_open(path, &handle) == SQLITE_OK,
+                sqlite3_exec(handle, "PRAGMA user_version", nil, nil, nil) == SQLITE_OK
+            else { fatalError("open") }
+            sqlite3_close(handle)
         }
+        unlink(path)
     }
 }
 
@@ -137,6 +116,22 @@ extension Measured {
     static var count: Int {
         get throws {
             try XCTUnwrap(Int(ProcessInfo.processInfo.environment["BENCHMARK_COUNT"] ?? ""))
+        }
+    }
+
+    /// Runs `BENCHMARK_COUNT` tests.
+    static func measureTests(_ body: @escaping () throws -> Void) {
+        do {
+            let count = try count
+            let start = processorTime()
+            for _ in 0..<count {
+                OneStoreTest(name: "testStore") { _ in
+                    do { try body() } catch { fatalError("\(error)") }
+                }.run()
+            }
+            try report(processorTime() - start)
+        } catch {
+            fatalError("\(error)")
         }
     }
 
