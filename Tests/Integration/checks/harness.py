@@ -51,11 +51,10 @@ def needs(is_there, what):
 
 
 def write_article():
-    """Writes the code for SQLite in the article about tests, unless it is there. A link makes it a part of KitSuite."""
+    """Writes the code for SQLite in the article about tests as a part of KitSuite, unless it is there."""
     text = (ROOT / "Sources/FailureArtifacts/Documentation.docc/CoreDataTests.md").read_text()
     code = "\n".join(re.findall(r"^SQLite:\n\n```swift\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
-    file = BUILD / "integration" / "CoreDataArticleTests.swift"
-    file.parent.mkdir(parents=True, exist_ok=True)
+    file = SUITES / "Tests/KitSuite/CoreDataArticleTests.swift"
     if not file.is_file() or file.read_text() != code:
         file.write_text(code)
 

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -238,6 +239,16 @@ class Modes(ModesCase):
     def test_parallel(self):
         self.assertBundles(
             self.package.swift("test", "--parallel", "--disable-swift-testing"), testFails="fails", testFailsToo="failsToo")
+
+    def test_linked_modules(self):
+        """What only reads bundles stays out of the test process, and out of the build."""
+        self.assertEqual(self.package.swift("build", "--build-tests").status, 0)
+        program = self.package.scratch / "debug" / "withPackageTests.xctest"
+        symbols = subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout
+        # A mangled name starts with its module's, after the length of that.
+        starts = set(re.findall(r" \$s(\d+)(FailureArtifacts\w{0,20})", symbols))
+        modules = {name[:int(length)].removeprefix("FailureArtifacts") for length, name in starts}
+        self.assertEqual(modules, {"", "Testing", "Capture", "Bundle", "SQLite", "Zip", "System"})
 
     def test_nothing_fails(self):
         found = self.package.swift("test", "--filter", "testPasses")

@@ -1,1 +1,0 @@
-../../../../../.build/integration/CoreDataArticleTests.swift
