@@ -64,6 +64,14 @@ class Case(SuiteCase):
         self.assertVerified()
         return found.bundles
 
+    def fails_without_warning(self, directory=None, count=1, selection=f"{SURROUNDINGS}/testFails", **options):
+        """Runs tests whose outputs may differ from those without capture."""
+        found = run(selection, directory or self.directory, **options)
+        self.assertEqual(found.status, 1, found.errors)
+        self.assertEqual(found.warnings, [])
+        self.assertTidy(found, count)
+        return found.bundles
+
     def assertSame(self, found, selection, **variables):
         with tempfile.TemporaryDirectory(prefix="surroundings ") as name:
             yardstick = run(selection, pathlib.Path(name), FAILURE_ARTIFACTS="off", **variables)
@@ -89,12 +97,9 @@ class Clock(Case):
             "300000000:0": "", "7000000000:1": "2191-",
         }.items():
             with self.subTest(clock):
-                found = run(FAULTS, self.directory, FAULTS_CLOCK=clock, **preloaded())
-                self.assertEqual(found.status, 1, found.errors)
-                self.assertEqual(found.warnings, [])
-                self.assertTidy(found, 7)
+                bundles = self.fails_without_warning(count=7, selection=FAULTS, FAULTS_CLOCK=clock, **preloaded())
                 self.assertVerified()
-                for bundle in found.bundles:
+                for bundle in bundles:
                     self.assertEqual(list(harness.validator().iter_errors(bundle.metadata)), [])
                     self.assertTrue(bundle.metadata["capture"]["at"].startswith(year))
                     # Durations come from a clock that can't be set.
@@ -132,15 +137,11 @@ class Directories(Case):
             os.chdir(gone)
             os.rmdir(gone)
 
-        selection = f"{SURROUNDINGS}/testFails"
         gone.mkdir()
-        found = run(selection, self.directory, before=start, FAILURE_ARTIFACTS_DIR=str(self.artifacts))
-        self.assertEqual(found.status, 1)
-        self.assertEqual(found.warnings, [])
-        self.assertTidy(found, 1)
+        self.fails_without_warning(before=start, FAILURE_ARTIFACTS_DIR=str(self.artifacts))
         shutil.rmtree(self.artifacts)
         gone.mkdir()
-        found = run(selection, self.directory, before=start)
+        found = run(f"{SURROUNDINGS}/testFails", self.directory, before=start)
         self.assertEqual(found.status, 1)
         self.assertEqual(len(found.warnings), 1, found.said)
         self.assertIn("Set FAILURE_ARTIFACTS_DIR", found.warnings[0])
@@ -155,23 +156,16 @@ class Directories(Case):
                 directory = self.directory / f"{len(variables)}{'nowhere' in str(variables)}"
                 directory.mkdir()
                 # This matters only to the suite, which would not find a directory for its stores.
-                found = run(
-                    f"{SURROUNDINGS}/testFails", directory, removed=removed, SUITE_PLACE=str(self.directory),
-                    **variables)
-                self.assertEqual(found.status, 1, found.errors)
-                self.assertEqual(found.warnings, [])
-                self.assertTidy(found, 1)
-                self.assertStores(found.bundles[0], first=["apple"])
+                (bundle,) = self.fails_without_warning(
+                    directory, removed=removed, SUITE_PLACE=str(self.directory), **variables)
+                self.assertStores(bundle, first=["apple"])
 
     def test_no_home(self):
         rules = self.directory / "rules.json"
         rules.write_text('{"homePaths": "short"}')
         for variables in ({}, {"FAILURE_ARTIFACTS_REDACTIONS": str(rules)}):
             with self.subTest(variables):
-                found = run(f"{SURROUNDINGS}/testFails", self.directory, removed=("HOME",), **variables)
-                self.assertEqual(found.status, 1)
-                self.assertEqual(found.warnings, [])
-                self.assertTidy(found, 1)
+                self.fails_without_warning(removed=("HOME",), **variables)
                 shutil.rmtree(self.artifacts)
 
 
@@ -294,15 +288,19 @@ class ReadOnly(Case):
     def fallback(self):
         return self.directory / "tmp" / "failure-artifacts"
 
-    def replaced(self, prefix, reason, artifacts=None, **options):
-        """The bundle is below the temporary directory, and one warning says so."""
+    def warned(self, prefix, reason, artifacts=None, **options):
+        """Runs a test. Returns the only warning, which says why the artifacts directory can't be used."""
         found = run(self.selection, self.directory, prefix=prefix, **options)
         self.assertSame(found, self.selection)
         (warning,) = found.warnings
         self.assertIn(f"No bundle can be written to '{artifacts or self.artifacts}'", warning)
         self.assertIn(reason, warning)
-        self.assertIn(f"Bundles go to '{self.fallback}' instead.", warning)
         self.assertIn("Set FAILURE_ARTIFACTS_DIR", warning)
+        return warning
+
+    def replaced(self, *where, **options):
+        """The bundle is below the temporary directory, and one warning says so."""
+        self.assertIn(f"Bundles go to '{self.fallback}' instead.", self.warned(*where, **options))
         self.check_fallback()
 
     def check_fallback(self):
@@ -314,16 +312,10 @@ class ReadOnly(Case):
         self.assertStores(bundle, first=["apple"])
         shutil.rmtree(self.fallback)
 
-    def refused(self, prefix, reason, artifacts=None, **options):
+    def refused(self, *where, **options):
         """There is no bundle, and one warning says so."""
-        found = run(self.selection, self.directory, prefix=prefix, **options)
-        self.assertSame(found, self.selection)
-        (warning,) = found.warnings
-        self.assertIn(f"No bundle can be written to '{artifacts or self.artifacts}'", warning)
-        self.assertIn(reason, warning)
-        self.assertNotIn("instead", warning)
-        self.assertIn("Set FAILURE_ARTIFACTS_DIR", warning)
-        self.assertIsNone(found.left)
+        self.assertNotIn("instead", self.warned(*where, **options))
+        self.assertFalse(self.artifacts.exists())
 
     def supervised(self, prefix, **variables):
         """The same with `run`, which looks for the bundle there."""

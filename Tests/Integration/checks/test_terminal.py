@@ -1,17 +1,14 @@
-"""The terminal: eighty columns, and installing the tool."""
+"""The display on a terminal of eighty columns."""
 
 import contextlib
 import os
-import pathlib
 import pty
 import re
-import shutil
 import subprocess
-import tempfile
 import unicodedata
 import unittest
 
-from harness import ROOT, fresh_directory
+from harness import fresh_directory
 from test_fleet import TOOL
 from test_report import bundle, described, metadata, store
 
@@ -99,62 +96,3 @@ class AtATerminal(unittest.TestCase):
         self.assertEqual(
             " ".join(lines).split(),
             tool("show", "/nowhere/at/all").stderr.split())
-
-
-class Installation(unittest.TestCase):
-    FILES = ["bin/failure-artifacts"]
-
-    def install(self, *arguments, cwd=None, **variables):
-        return subprocess.run(
-            [ROOT / "Scripts/install", *map(str, arguments)], cwd=cwd, capture_output=True, text=True,
-            env={**os.environ, "TOOL": str(TOOL), **variables})
-
-    def files(self, place):
-        return sorted(str(path.relative_to(place)) for path in place.rglob("*") if path.is_file())
-
-    def test_one_command_puts_all_in_place(self):
-        with tempfile.TemporaryDirectory(prefix="prefix with spaces ") as name:
-            place = pathlib.Path(name) / "usr"
-            for _ in range(2):  # The second one replaces the first.
-                found = self.install(place)
-                self.assertEqual(found.returncode, 0, found.stderr)
-                self.assertEqual(found.stdout.splitlines(), [str(place / file) for file in self.FILES])
-                self.assertIn(f"PATH has no {place}/bin", found.stderr)
-                self.assertEqual(self.files(place), self.FILES)
-            self.assertEqual((place / self.FILES[0]).stat().st_mode & 0o777, 0o755)
-            version = subprocess.run([place / self.FILES[0], "--version"], capture_output=True, text=True, check=True)
-            self.assertEqual(version.stdout, tool("--version").stdout)
-            self.assertEqual(self.install("--uninstall", place).returncode, 0)
-            self.assertEqual(self.files(place), [])
-
-    def test_the_tool_is_built_where_none_is_given(self):
-        with tempfile.TemporaryDirectory(prefix="build ") as name:
-            place = pathlib.Path(name)
-            (place / "built").mkdir()
-            shutil.copy(TOOL, place / "built")
-            # The stand-in records its arguments. For the last option, it prints the product's directory.
-            (place / "swift").write_text(
-                f"#!/bin/sh\nprintf '%s\\n' \"$*\" >>'{place}/words'\n"
-                f"case $* in *--show-bin-path) echo '{place}/built' ;; esac\n")
-            (place / "swift").chmod(0o755)
-            # Without a prefix, the files go to a directory that the user can write to.
-            found = self.install(TOOL="", DESTDIR=str(place / "package"), HOME="/home/nobody",
-                                 PATH=f"{place}:{os.environ['PATH']}")
-            self.assertEqual(found.returncode, 0, found.stderr)
-            prefix = "usr/local" if os.access("/usr/local/bin", os.W_OK) else "home/nobody/.local"
-            self.assertEqual(self.files(place / "package" / prefix), self.FILES)
-            build, asked = (place / "words").read_text().splitlines()
-            self.assertEqual(build, f"build --package-path {ROOT} -c release --product failure-artifacts")
-            self.assertEqual(asked, f"build --package-path {ROOT} -c release --show-bin-path")
-
-    def test_prefixes(self):
-        with tempfile.TemporaryDirectory(prefix="prefix ") as name:
-            place = pathlib.Path(name)
-            self.assertEqual(self.install("there", cwd=place).returncode, 0)
-            self.assertEqual(self.files(place / "there"), self.FILES)
-            found = self.install("/usr", DESTDIR=str(place / "package"), PATH=f"/usr/bin:{os.environ['PATH']}")
-            self.assertEqual((found.returncode, found.stderr), (0, ""))
-            self.assertEqual(self.files(place / "package/usr"), self.FILES)
-            for arguments in (["--nope"], ["a", "b"]):
-                self.assertEqual(self.install(*arguments, cwd=place).returncode, 1)
-            self.assertEqual(sorted(path.name for path in place.iterdir()), ["package", "there"])

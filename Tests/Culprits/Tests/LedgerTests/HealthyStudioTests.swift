@@ -42,14 +42,6 @@ final class HealthyStudioTests: LedgerTestCase {
     }
 
     // Expected: nothing
-    func testCorrectedVisits() throws {
-        let studio = try studio()
-        try studio.setVisits(1, 12)
-        try studio.setVisits(1, 40)
-        XCTAssertEqual(try studio.value("visits", of: 1)?.int, 12)
-    }
-
-    // Expected: nothing
     func testVisitsInJanuary() throws {
         let studio = try studio()
         for member in 1...7 { try studio.setVisits(member, 10 + member) }
@@ -75,13 +67,6 @@ final class HealthyStudioTests: LedgerTestCase {
         let studio = try studio()
         try studio.leave(2)
         XCTAssertEqual(try studio.number("SELECT max(minutes) FROM attendance"), 120)
-    }
-
-    // Expected: nothing
-    func testMinutesOfAll() throws {
-        let studio = try studio()
-        try studio.leave(2)
-        XCTAssertEqual(try studio.number("SELECT sum(minutes) FROM attendance"), 400)
     }
 
     // Expected: nothing

@@ -261,3 +261,32 @@ private struct EndTrait: TestTrait, TestScoping {
         #expect(number % 2 == 1, "one of many")
     }
 }
+
+/// Stores that tests leave open, one after the other in one process.
+@Suite(.serialized) struct LeftOpenTests {
+    nonisolated(unsafe) private static var kept: [Connection] = []
+    nonisolated(unsafe) private static var used: Connection?
+    nonisolated(unsafe) private static var queue: DatabaseQueue?
+
+    /// Passes, and leaves a store that no other test uses and two for other tests.
+    @Test func leaves() throws {
+        Self.kept.append(try Connection(try freshPath("unused.sqlite"), fruit: "apple"))
+        Self.used = try Connection(try freshPath("used.sqlite"), fruit: "pear")
+        Self.queue = try DatabaseQueue(path: try freshPath("queue.sqlite"))
+        try Self.queue?.plant("pear")
+    }
+
+    /// `own`: plum; `used` and `queue`: pear, fig.
+    @Test func usesThem() throws {
+        Self.kept.append(try Connection(try freshPath("own.sqlite"), fruit: "plum"))
+        try Self.used?.add("fig")
+        try Self.queue?.add("fig")
+        Issue.record("uses what another test has left")
+    }
+
+    /// `last`: kiwi.
+    @Test func usesNothing() throws {
+        Self.kept.append(try Connection(try freshPath("last.sqlite"), fruit: "kiwi"))
+        Issue.record("uses nothing of other tests")
+    }
+}
