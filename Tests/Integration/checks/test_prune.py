@@ -25,11 +25,7 @@ class PruneCase(BudgetCase):
     def prune(self, crowd, *options, status=0):
         result = crowd.tool("prune", crowd.artifacts, "--json", *options)
         self.assertEqual(result.returncode, status, result.stderr)
-        return json.loads(result.stdout), result.stderr
-
-    def assertWhole(self, crowd):
-        result = crowd.tool("verify", crowd.artifacts)
-        self.assertEqual(result.returncode, 0, result.stdout[-2000:] + result.stderr[-2000:])
+        return json.loads(result.stdout)
 
 
 class Pruned(PruneCase):
@@ -44,24 +40,16 @@ class Pruned(PruneCase):
         dates = sorted((metadata(path)["capture"]["at"], str(path)) for path in paths)
         newest = {pathlib.Path(path) for _, path in dates[-15:]}
 
-        said, _ = self.prune(crowd, "--max-bundles", 15, "--dry-run")
-        self.assertEqual((said["removed"]["bundles"], said["kept"]["bundles"], said["dryRun"]), (25, 15, True))
-        self.assertEqual(self.paths(crowd.artifacts), set(paths))
-
-        done, errors = self.prune(crowd, "--max-bundles", 15)
-        self.assertEqual({**done, "dryRun": True}, said)
-        self.assertEqual(errors, "")
+        done = self.prune(crowd, "--max-bundles", 15)
         self.assertEqual(self.paths(crowd.artifacts), newest)
-        self.assertEqual({entry["bundle"] for entry in done["bundles"]}, {path for _, path in dates[:25]})
         self.assertEqual([entry["at"] for entry in done["bundles"]], [at for at, _ in dates[:25]])
-        self.assertEqual(done["kept"]["bytes"], sum(path.stat().st_size for path in newest))
 
         # Exactly as many bundles fit again as the limit allows.
         self.assertEqual(crowd.run(1).bundles, 40)
         self.assertLess(newest, self.paths(crowd.artifacts))
 
         limit = 20_000
-        done, _ = self.prune(crowd, "--max-total-bytes", limit, "--max-age", "1d")
+        done = self.prune(crowd, "--max-total-bytes", limit, "--max-age", "1d")
         sizes = [path.stat().st_size for path in self.paths(crowd.artifacts)]
         self.assertEqual(done["kept"], {"bundles": len(sizes), "bytes": sum(sizes)})
         self.assertTrue(limit - 3 * max(sizes) < sum(sizes) <= limit, sizes)
@@ -118,7 +106,7 @@ class Meanwhile(PruneCase):
                 if not crowd.artifacts.is_dir():
                     continue
                 for count in (3, 0):
-                    removed += self.prune(crowd, "--max-bundles", count)[0]["removed"]["bundles"]
+                    removed += self.prune(crowd, "--max-bundles", count)["removed"]["bundles"]
         finally:
             for process in processes:
                 process.wait(timeout=300)
@@ -128,4 +116,4 @@ class Meanwhile(PruneCase):
         # Each failure has left a bundle, which still exists or was removed.
         self.assertEqual(removed + left, 3 * 63)
         if left:
-            self.assertWhole(crowd)
+            self.assertSound(crowd)
