@@ -1,6 +1,7 @@
-"""More failures, connections, stores and threads than real projects have at once."""
+"""More failures, connections, stores, threads and processes than real projects have at once."""
 
 import collections
+import concurrent.futures
 import os
 import pathlib
 import re
@@ -93,6 +94,28 @@ class Connections(SuiteCase):
         # A capture takes ten seconds at most.
         if not bundle.metadata["capture"]["limitsHit"]:
             self.assertEqual(sorted(found), list(range(count)))
+
+
+class Processes(SuiteCase):
+    def test_fifty(self):
+        """Fifty processes share a directory. There are as many bundles as allowed."""
+        directory = harness.fresh_directory(self)
+        found = self.crowd(directory / "limited", FAILURE_ARTIFACTS_MAX_BUNDLES="100")
+        self.assertEqual(sum(found.values()), 100)
+        self.assertEqual(self.crowd(directory / "not"), {1: 50, 2: 50, 3: 50})
+
+    def crowd(self, directory, **variables):
+        directory.mkdir()
+        artifacts = directory / "artifacts"
+
+        def start(number):
+            return fail(directory / str(number), 3, FAILURE_ARTIFACTS_DIR=str(artifacts), **variables)
+
+        with concurrent.futures.ThreadPoolExecutor(max_workers=50) as pool:
+            list(pool.map(start, range(50)))
+        verify(artifacts)
+        self.assertEqual([path.name for path in (artifacts / ".in-flight").glob("*")], [])
+        return numbers(artifacts)
 
 
 class Stores(SuiteCase):
