@@ -237,20 +237,6 @@ public enum CoreDataMigration {
             type: .sqlite, options: options)
     }
 
-    /// Returns a Boolean value that indicates whether a store on disk has a version, by the hashes of its entities.
-    ///
-    /// - Parameters:
-    ///   - url: The store's file.
-    ///   - version: The version.
-    /// - Returns: True if Core Data opens the store without a migration.
-    /// - Throws: Core Data's error if it cannot read the store's metadata.
-    public static func isStore(at url: URL, of version: CoreDataVersion) throws -> Bool {
-        let metadata = try NSPersistentStoreCoordinator.metadataForPersistentStore(
-            type: .sqlite, at: url)
-        return version.model.isConfiguration(
-            withName: nil, compatibleWithStoreMetadata: metadata)
-    }
-
     /// Compares the schemas and rows of two stores, by tables and columns.
     ///
     /// - Parameters:

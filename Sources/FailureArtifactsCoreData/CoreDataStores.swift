@@ -9,7 +9,7 @@ internal import FailureArtifactsCapture
 /// added, which does not happen in a deallocation.
 enum CoreDataStores {
     /// The stores seen so far.
-    private static let seen = SeenStores { CoreDataFacts.externalFiles(ofStoreAt: $0) }
+    private static let seen = SeenStores()
 
     /// Registers for the notification once; always true.
     static let isInstalled: Bool = {

@@ -51,26 +51,16 @@ final class SeenStores: Sendable {
 
     private let entries = Lock<[Entry]>([])
     private let maximumCount: Int
-    /// Returns the files that belong to a store and are not part of its database.
-    private let externalFiles: @Sendable (_ path: String) -> [LibraryStore.ExternalFile]
 
-    /// Creates an empty list.
-    ///
-    /// - `maximumCount`: the maximum number of stores. Beyond it, the oldest closed one is forgotten, or the
-    ///   oldest one.
-    init(
-        maximumCount: Int = 256,
-        externalFiles: @escaping @Sendable (_ path: String) -> [LibraryStore.ExternalFile] = { _ in [] }
-    ) {
+    /// Creates an empty list of at most so many stores; beyond it, the oldest closed one is forgotten, or the oldest one.
+    init(maximumCount: Int = 256) {
         self.maximumCount = maximumCount
-        self.externalFiles = externalFiles
     }
 
     /// Adds a store that was opened.
     ///
     /// - `owner`: the object that has it open. It must not be in its deallocation, because a weak reference to
     ///   it is formed.
-    /// - `test`: the test that opened it; nil if it isn't known.
     func add(_ store: SeenStore, openIn owner: AnyObject, by test: RunningTest?) {
         let entry = Entry(
             store: store, owner: ObjectIdentifier(owner),
@@ -80,8 +70,6 @@ final class SeenStores: Sendable {
     }
 
     /// Marks a store as closed.
-    ///
-    /// - `test`: the test that closed it; nil if it isn't known.
     func remove(_ store: SeenStore, from owner: ObjectIdentifier, by test: RunningTest?) {
         let known = entries.withLock { $0 }.filter { $0.owner == owner && $0.store == store }
         for entry in known {
@@ -147,8 +135,8 @@ final class SeenStores: Sendable {
                         because: reason + " It was closed before the failure.", usedBy: user))
             } else if let path = entry.store.path, known.insert(path).inserted {
                 stores.append(
-                    LibraryStore(path: path, usedBy: user, isClosed: true) { [externalFiles] in
-                        externalFiles(path)
+                    LibraryStore(path: path, usedBy: user, isClosed: true) {
+                        CoreDataFacts.externalFiles(ofStoreAt: path)
                     })
             }
         }
@@ -162,8 +150,6 @@ final class SeenStores: Sendable {
 /// Facts about Core Data's stores that the adapter derives without Core Data, so that every platform tests them.
 enum CoreDataFacts {
     /// Returns the description of a store.
-    ///
-    /// - `url`: the store's location; nil if it has none.
     static func describe(type: String, url: URL?) -> SeenStore {
         let path = url.flatMap { $0.isFileURL ? $0.path(percentEncoded: false) : nil }
         let isNull = path == "/dev/null"

@@ -56,9 +56,11 @@ import Testing
         let world = try World { $0.discoversStores = true }
         let path = world.directory + "/closed.sqlite"
         try FileSystem.copy(world.directory + "/ledger.sqlite", toNewFile: path)
-        let file = world.directory + "/external"
-        try FileSystem.write([1, 2, 3], toNewFile: file)
-        let seen = SeenStores { _ in [.init(name: "blob", path: file)] }
+        // Core Data's folder for values that it stores in files.
+        let folder = world.directory + "/.closed_SUPPORT/_EXTERNAL_DATA"
+        try FileSystem.createDirectory(folder)
+        try FileSystem.write([1, 2, 3], toNewFile: folder + "/blob")
+        let seen = SeenStores()
         world.session.addSource { seen.closedStores(besides: []) }
         let test = world.start()
         let store = SeenStore(path: path, name: "closed", reasonForNoContent: nil)
@@ -75,7 +77,8 @@ import Testing
         world.finish(test)
         let bundle = try world.bundle()
         #expect(try bundle.rows(ofFirstTableIn: "closed") == 1)
-        #expect(bundle.metadata.attachments.map(\.entry) == ["attachments/blob"])
+        #expect(
+            bundle.metadata.attachments.map(\.entry) == ["attachments/closed_EXTERNAL_DATA-blob"])
         withExtendedLifetime(owner) {}
     }
 

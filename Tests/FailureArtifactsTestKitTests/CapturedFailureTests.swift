@@ -136,10 +136,6 @@ import Testing
 
                 fruit: 2 rows inserted
 
-                fruit
-                  + name: "pear"
-                  + name: 2 bytes
-
                 """)
     }
 

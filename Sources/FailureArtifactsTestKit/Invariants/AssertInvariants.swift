@@ -79,8 +79,6 @@ package enum InvariantCheck {
     private static let seconds = 5.0
 
     /// Checks invariants.
-    ///
-    /// - `directory`: the directory with the invariants; nil for the configured one.
     package static func problems(
         in directory: URL?, copying copy: (String) throws -> Void
     ) throws -> [String] {

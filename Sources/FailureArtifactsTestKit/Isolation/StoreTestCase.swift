@@ -105,8 +105,6 @@ open class StoreTestCase<Store: TestStore>: XCTestCase {
 
 extension XCTestCase {
     /// Runs a test with its setup and teardown, and stops it at its first failure if that is wanted and possible.
-    ///
-    /// - `stops`: true to set `continueAfterFailure` to false first.
     package func invoke(stoppingAtFirstFailure stops: Bool, _ body: () -> Void) {
         if stops { continueAfterFailure = false }
         body()

@@ -130,9 +130,9 @@ public final class StoreMigrations<Store: TestStore> {
             CaptureConfiguration.current.mode != .off
         else { return }
         let title = "\(old.name) -> \(new.name)"
-        let text = try? stores.withFiles(old, new) { DifferenceText.make($0, $1, title: title) }
+        let difference = try? stores.withFiles(old, new) { try StoreDifference(from: $0, to: $1) }
         CurrentTest.attach(
-            Data((text ?? "\(title) cannot be compared\n").utf8),
+            Data("\(title)\n\n\(difference?.description ?? "The stores cannot be compared.")\n".utf8),
             named: "\(old.name) to \(new.name).diff.txt")
     }
 }
