@@ -50,9 +50,9 @@ package enum CommandLineTool {
             try console.output.write(HelpText.text(for: command.syntax))
             return .done
         }
-        let value = try command.init(parsed)
+        let value = command.init(arguments: parsed)
         guard command.syntax.option(named: "--no-limits") != nil else { return try value.run(console) }
-        return try value.run(console.limited(to: ReadingLimits(parsed, command.syntax)))
+        return try value.run(console.limited(to: value.readingLimits()))
     }
 
     private static func help(_ arguments: [String], console: Console) throws -> ExitCode {
@@ -74,11 +74,28 @@ package enum CommandLineTool {
     }
 }
 
-/// A subcommand, initialised from its parsed arguments and then run.
+/// A subcommand with its parsed arguments.
 package protocol Command {
     static var syntax: Syntax { get }
 
-    init(_ arguments: ParsedArguments) throws
+    var arguments: ParsedArguments { get }
+
+    init(arguments: ParsedArguments)
 
     func run(_ console: Console) throws -> ExitCode
+}
+
+extension Command {
+    /// The first argument, which is the path of a bundle or a directory.
+    var path: String { arguments.positionals[0] }
+
+    var store: String? { arguments.value(of: "--store") }
+
+    var isJSON: Bool { arguments.has("--json") }
+
+    /// Writes a result as JSON, or else its lines.
+    func write(_ document: some Encodable, _ console: Console, lines: () -> [String]) throws {
+        if isJSON { return try console.output.writeLine(JSONText.pretty(document)) }
+        for line in lines() { try console.output.writeLine(line) }
+    }
 }

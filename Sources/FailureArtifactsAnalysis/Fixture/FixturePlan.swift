@@ -64,8 +64,7 @@ package struct FixturePlan {
             self.store = store.store
             self.culprit = culprit
             // A source file has the same line ends throughout.
-            let check = FixtureCheck(finding: finding, step: culprit.step, store: store)
-            queries = [finding.query, try? check.query()].compactMap(\.self)
+            queries = [finding.query, try? Self.lostRows(of: finding, in: store)].compactMap(\.self)
                 .map { $0.replacing("\r\n", with: "\n") }
             return
         }
@@ -131,71 +130,24 @@ package struct FixturePlan {
         }
         queries = first.map { [$0] } ?? []
     }
-}
 
-/// A query for the rows of a finding: it returns rows if the store has what the finding describes.
-private struct FixtureCheck {
-    private static let rowLimit = 5
-    private static let columnLimit = 6
-
-    let finding: Finding
-    /// The transaction that the finding is about; nil if it is unknown.
-    let step: Timeline.Step?
-    let store: Timeline
-
-    /// Returns the query; nil for findings about statements, or about rows of which some are right.
-    func query() throws -> String? {
-        switch finding.code {
-        case .unexpectedDelete: try lostRows() ?? wrongRows()
-        case .checkViolation: try wrongRows()
-        default: nil
+    /// Returns a query for the rows that should not have been deleted; nil for findings about something else.
+    private static func lostRows(of finding: Finding, in store: Timeline) throws -> String? {
+        guard finding.code == .unexpectedDelete else { return nil }
+        let literals = try SQLLiterals(store.connection)
+        let rows = finding.rows.filter { row in
+            row.change == .deleted && store.schema.tables[folded(row.table)] != nil && !row.key.isEmpty
+                && !row.key.contains { $0.value.isCut }
         }
-    }
-
-    private func lostRows() throws -> String? {
-        let deleted = finding.rows.filter { row in
-            row.change == .deleted && store.schema.tables[folded(row.table)] != nil
-        }
-        let queries = try deleted.prefix(Self.rowLimit).compactMap { row -> String? in
-            guard let condition = try condition(row.key.map { ($0.column, $0.value) }) else {
-                return nil
-            }
-            let title = StoredValue(.text(Array(row.title.utf8)))
-            let text = try SQLLiterals(store.connection).literal(title)
-            return "SELECT \(text) AS missing WHERE NOT EXISTS "
+        let queries = try rows.prefix(5).map { row in
+            let condition = try row.key.map {
+                "\(quotedIdentifier($0.column)) IS \(try literals.literal($0.value))"
+            }.joined(separator: " AND ")
+            let title = try literals.literal(StoredValue(.text(Array(row.title.utf8))))
+            return "SELECT \(title) AS missing WHERE NOT EXISTS "
                 + "(SELECT 1 FROM \(quotedIdentifier(row.table)) WHERE \(condition))"
         }
         return queries.isEmpty ? nil : queries.joined(separator: "\nUNION ALL ")
-    }
-
-    private func wrongRows() throws -> String? {
-        guard let table = finding.rows.first.flatMap({ store.schema.tables[folded($0.table)] }) else {
-            return nil
-        }
-        let key = Set(store.keyColumns(of: table.name).map(folded))
-        let rows = finding.rows.prefix(Self.rowLimit).filter { folded($0.table) == folded(table.name) }
-        let conditions = try rows.compactMap { row -> String? in
-            let cells = row.columns.compactMap { cell in cell.new.map { (cell.column, $0) } }
-                .filter { !key.contains(folded($0.0)) }.prefix(Self.columnLimit)
-            guard !cells.isEmpty else { return nil }
-            // A new row gets another key in a store with fewer rows.
-            let isNew =
-                row.change == .inserted
-                || (step?.table(row.table)?.rows ?? []).contains {
-                    $0.kind == .inserted && $0.key == row.key.map(\.value)
-                }
-            return try condition((isNew ? [] : row.key.map { ($0.column, $0.value) }) + cells)
-        }
-        guard !conditions.isEmpty else { return nil }
-        return "SELECT * FROM \(quotedIdentifier(table.name)) WHERE "
-            + conditions.joined(separator: "\n   OR ")
-    }
-
-    private func condition(_ values: [(column: String, value: StoredValue)]) throws -> String? {
-        let literals = try SQLLiterals(store.connection)
-        guard !values.isEmpty, !values.contains(where: { $0.value.isCut }) else { return nil }
-        return try values.map { "\(quotedIdentifier($0.column)) IS \(try literals.literal($0.value))" }
-            .joined(separator: " AND ")
     }
 }
 

@@ -4,7 +4,7 @@ package import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 internal import FailureArtifactsZip
 
-package struct BundleCheck: Encodable, Equatable {
+package struct BundleCheck: Encodable, Equatable, Sendable {
     package var bundle: String
     package var ok = true
     package var problems: [String] = []

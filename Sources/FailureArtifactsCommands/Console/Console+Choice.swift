@@ -8,8 +8,6 @@ internal import FailureArtifactsSystem
 /// The bundle that a path stands for, and the other failures there.
 struct BundleChoice {
     let location: BundleLocation
-    /// A path that stands for this bundle only, or the given path if that is one.
-    let path: String
     /// The other failures whose tests have not passed since, newest first.
     let others: [KnownBundle]
 }
@@ -37,7 +35,7 @@ extension Console {
             if locations[0].description != path, test == nil, passes.contains(locations[0]) {
                 say("The test has passed since, in a later run.")
             }
-            return BundleChoice(location: locations[0], path: path, others: [])
+            return BundleChoice(location: locations[0], others: [])
         }
         let limits = limits.archive
         let known = Threads.map(locations) { location -> KnownBundle? in
@@ -56,12 +54,11 @@ extension Console {
                 newest(\.isOpen) ?? newest { $0.outcome != .passed } ?? bundles.first
             }
         guard let chosen else {
-            return BundleChoice(location: locations[0], path: path, others: [])
+            return BundleChoice(location: locations[0], others: [])
         }
         if let sentence = Self.reason(for: chosen, among: bundles, at: path) { say(sentence) }
         let others = bundles.filter { $0.isOpen && $0.location != chosen.location }
-        return BundleChoice(
-            location: chosen.location, path: ToolCommand().shortened(chosen.location), others: others)
+        return BundleChoice(location: chosen.location, others: others)
     }
 
     /// Returns a sentence about the choice of a bundle; nil if no other one was as good.
@@ -116,5 +113,86 @@ extension ToolCommand {
             return shortened(bundle.description)
         }
         return bundle.path + "/" + BundleName.randomPart(of: bundle.name)
+    }
+}
+
+/// The facts about a bundle that tell it from the others at the same path.
+struct KnownBundle: Sendable {
+    let location: BundleLocation
+    let test: BundleMetadata.Test
+    let outcome: BundleMetadata.Outcome
+    /// The time of the first failure, or of the capture of a test that passed, as in the metadata.
+    let at: String
+    /// True if the test of a failure has passed in a later run.
+    private(set) var hasPassedSince: Bool
+
+    init(_ metadata: BundleMetadata, at location: BundleLocation, passes: PassRecords? = nil) {
+        self.location = location
+        test = metadata.test
+        outcome = metadata.outcome
+        at = metadata.failures.first?.at ?? metadata.capture.at
+        hasPassedSince = metadata.outcome != .passed && passes?.contains(location) == true
+    }
+
+    /// True for a failure that no later pass is known of.
+    var isOpen: Bool { outcome != .passed && !hasPassedSince }
+
+    /// The test with its attempt, if it isn't the first: `LedgerTests.testMarch, attempt 2`.
+    var title: String {
+        test.attempt > 1 ? "\(test.title), attempt \(test.attempt)" : test.title
+    }
+
+    /// The test without its attempt, which is equal for all attempts.
+    fileprivate var anyAttempt: BundleMetadata.Test {
+        var test = test
+        test.attempt = 0
+        return test
+    }
+
+    // MARK: Several bundles
+
+    /// Marks the failures of tests that have passed in a later one of the bundles.
+    static func markPasses(in bundles: inout [KnownBundle]) {
+        var passes: [BundleMetadata.Test: String] = [:]
+        for bundle in bundles where bundle.outcome == .passed {
+            passes[bundle.anyAttempt] = max(passes[bundle.anyAttempt] ?? "", bundle.at)
+        }
+        guard !passes.isEmpty else { return }
+        for index in bundles.indices where bundles[index].isOpen {
+            guard let pass = passes[bundles[index].anyAttempt], pass > bundles[index].at else {
+                continue
+            }
+            bundles[index].hasPassedSince = true
+        }
+    }
+}
+
+/// The records of passes in the directories of bundles, each of which is read once; it can be used from any thread.
+final class PassRecords: Sendable {
+    private let directories = Lock<[String: Set<String>]>([:])
+
+    /// Returns true if a bundle's test is recorded to have passed after it failed.
+    func contains(_ bundle: BundleLocation) -> Bool {
+        guard bundle.inner == nil else { return false }
+        let directory = Path.directory(of: bundle.path)
+        return directories.withLock { known in
+            if let names = known[directory] { return names.contains(bundle.name) }
+            let names = ArtifactsDirectory(path: directory).passedSince
+            known[directory] = names
+            return names.contains(bundle.name)
+        }
+    }
+}
+
+enum LocalTime {
+    /// Returns a time in the local time zone, such as `Nov 21 07:08:09`; the unchanged text for an invalid one.
+    static func text(_ time: String) -> String {
+        guard let milliseconds = MetadataTime.milliseconds(of: time) else { return SafeText.line(time) }
+        var seconds = time_t(milliseconds / 1000)
+        var parts = tm()
+        guard localtime_r(&seconds, &parts) != nil else { return SafeText.line(time) }
+        var text = [CChar](repeating: 0, count: 32)
+        let count = strftime(&text, text.count, "%b %d %H:%M:%S", &parts)
+        return String(decoding: text[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
 }

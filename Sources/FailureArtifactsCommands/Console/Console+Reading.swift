@@ -7,18 +7,20 @@ internal import FailureArtifactsSystem
 
 extension Console {
     /// The number of bundles that are read at a time: enough to keep all cores busy, and few enough to bound memory.
-    private static let batch = 64 * Threads.cores
+    private static let standardBatch = 64 * Threads.cores
 
     /// Reads a small value from each bundle at `paths`, on all cores, and passes it to `body`.
     ///
     /// A problem with one path or bundle is reported, and the other bundles are still read. An error of `body`, such as
     /// a full disk, ends the work.
     ///
+    /// - `problem`: returns the value of a zip that should be a bundle and isn't; nil to report it like other problems.
     /// - `read`: called for each bundle on any thread, with the bundle's size in bytes.
     func readBundles<Value: Sendable>(
-        at paths: [String], scratch: String,
+        at paths: [String], scratch: String, atOnce batch: Int = Self.standardBatch,
         _ read: @escaping @Sendable (BundleLocation, ZipArchive, UInt64) throws -> Value,
-        _ body: (Value) throws -> Void
+        _ body: (Value) throws -> Void,
+        problem: (@Sendable (BundleLocation, BundleError) -> Value)? = nil
     ) throws -> ExitCode {
         var code = ExitCode.done
         func fail(_ error: any Error) {
@@ -36,12 +38,15 @@ extension Console {
                 fail(error)
                 continue
             }
-            for start in stride(from: 0, to: findings.count, by: Self.batch) {
+            for start in stride(from: 0, to: findings.count, by: batch) {
                 startReading()
-                let part = Array(findings[start..<min(start + Self.batch, findings.count)])
+                let part = Array(findings[start..<min(start + batch, findings.count)])
                 let results = Threads.map(part) { finding in
                     Result {
-                        if let problem = finding.problem { throw problem }
+                        if let error = finding.problem {
+                            guard let problem, error.reason != .noMetadata else { throw error }
+                            return problem(finding.location, error)
+                        }
                         let location = finding.location
                         let archive = try location.openArchive(scratchDirectory: scratch, limits: limits)
                         return try read(location, archive, location.size())
@@ -88,9 +93,6 @@ extension Console {
     }
 
     /// Makes the page about all bundles at `paths`, and passes it to `body` with their number, unless none can be read.
-    ///
-    /// - `page`: the path of the page; nil for standard output.
-    /// - `isPart`: true if some bundles could not be read before.
     func withReport(
         of paths: [String], at page: String?, maximumBytes: UInt64 = ReportLimits.standardBytes,
         isPart: Bool = false, _ body: (Report, Int) throws -> Void
@@ -115,8 +117,6 @@ extension Console {
     }
 
     /// Writes the page about all bundles at `paths` beside them, for those who may read the bundles.
-    ///
-    /// - `count`: receives the number of bundles.
     func writeReport(
         of paths: [String], beside path: String, isPart: Bool = false,
         count: (Int) throws -> Void = { _ in }
@@ -136,21 +136,11 @@ extension Console {
         at path: String, listingOthersFor command: String? = nil,
         _ body: (BundleReader, _ scratch: String) throws -> Result
     ) throws -> Result {
-        try withChoice(at: path, listingOthersFor: command) { bundle, _, scratch in
-            try body(bundle, scratch)
-        }
-    }
-
-    /// Opens a bundle like ``withBundle(at:listingOthersFor:_:)``, and also passes a path that stands for it only.
-    func withChoice<Result>(
-        at path: String, listingOthersFor command: String?,
-        _ body: (BundleReader, _ path: String, _ scratch: String) throws -> Result
-    ) throws -> Result {
         try withScratchDirectory { scratch in
             let choice = try choose(at: path, scratch: scratch)
             let bundle = try BundleReader(
                 choice.location, scratchDirectory: scratch, limits: limits.archive)
-            let result = try body(bundle, choice.path, scratch)
+            let result = try body(bundle, scratch)
             if let command { try listOthers(of: choice, at: path, for: command) }
             return result
         }

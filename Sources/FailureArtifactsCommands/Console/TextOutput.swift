@@ -161,12 +161,12 @@ enum TextWrap {
     ///
     /// - `rows`: the maximum number of rows of 80 columns; nil for no limit. A line tells what is left out.
     static func excerpt(
-        of text: String, rows: Int?, indent: Int, option: String = "--all", for output: TextOutput
+        of text: String, rows: Int?, indent: Int, for output: TextOutput
     ) -> [String] {
         guard let rows, let excerpt = TextExcerpt(of: text, rows: rows) else {
             return message(text, indent: indent, for: output)
         }
-        let note = "… \(Counted.bytes(UInt64(excerpt.omittedBytes))) left out (all with \(option)) …"
+        let note = "… \(Counted.bytes(UInt64(excerpt.omittedBytes))) left out (all with --all) …"
         return message(excerpt.start, indent: indent, for: output)
             + [String(repeating: " ", count: indent) + output.styled(note, .dim)]
             + message(excerpt.end, indent: indent, for: output)

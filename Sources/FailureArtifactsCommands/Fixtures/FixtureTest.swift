@@ -5,12 +5,6 @@ internal import FailureArtifactsSystem
 
 /// The source of a test that starts with a captured store.
 struct FixtureTest {
-    enum Framework: String, CaseIterable {
-        case xctest
-        case testing
-    }
-
-    let framework: Framework
     var storeType = FixtureStoreType.sqlite
     /// The extension of the store's file: `sql` or `sqlite`.
     var fileExtension = "sqlite"
@@ -24,6 +18,8 @@ struct FixtureTest {
     var plan: FixturePlan?
     /// Further facts about the store, as full sentences.
     var notes: [String] = []
+
+    private var isXCTest: Bool { test.framework == "XCTest" }
 
     /// The name of the type without its ending, such as `LedgerTestsMarch`.
     var stem: String {
@@ -56,16 +52,12 @@ struct FixtureTest {
 
     private var methodName: String {
         let name = Self.identifier(test.name.prefix { $0 != "(" }, isType: false)
-        if framework == .testing { return Self.keywords.contains(name) ? "`\(name)`" : name }
+        if !isXCTest { return Self.keywords.contains(name) ? "`\(name)`" : name }
         return name.hasPrefix("test") ? name : "test_" + name
     }
 
     private var storeTypeName: String {
-        switch storeType {
-        case .sqlite: "SQLiteTestStore"
-        case .databaseQueue, .databasePool: stem + "FixtureStore"
-        case .own(let name): name
-        }
+        storeType == .sqlite ? storeType.rawValue : stem + "FixtureStore"
     }
 
     /// The Swift source of the test.
@@ -73,19 +65,18 @@ struct FixtureTest {
     /// It compiles unchanged in a target that depends on `FailureArtifactsTestKit` and has the directory as a resource.
     /// The test fails until it is completed.
     var source: String {
-        let isGRDB = [.databaseQueue, .databasePool].contains(storeType)
+        let isGRDB = storeType != .sqlite
         let imports = [
             "FailureArtifactsTestKit", "Foundation", isGRDB ? "GRDB" : nil,
-            framework == .xctest ? "XCTest" : "Testing",
+            isXCTest ? "XCTest" : "Testing",
         ]
         var text = imports.compactMap { $0 }.map { "import \($0)\n" }.joined() + "\n"
-        text += header.map { "/// \($0)".trimmingSpaces + "\n" }.joined()
+        text += header.map { $0.isEmpty ? "///\n" : "/// \($0)\n" }.joined()
         let content = """
             .reducible(
                 .resource("\(stem)", withExtension: "\(fileExtension)", subdirectory: "\(Self.directory)", in: .module))
             """
-        switch framework {
-        case .xctest:
+        if isXCTest {
             text += """
                 final class \(typeName): StoreTestCase<\(storeTypeName)> {
                     override var content: StoreContent<\(storeTypeName)> {
@@ -98,7 +89,7 @@ struct FixtureTest {
                 }
 
                 """
-        case .testing:
+        } else {
             text += """
                 @Suite struct \(typeName) {
                     static let content = StoreContent<\(storeTypeName)>
@@ -134,7 +125,7 @@ struct FixtureTest {
         let message =
             "This test is incomplete: do with the store what the failed test did next, and remove this line."
         lines.append(
-            (framework == .xctest ? "XCTFail(" : "Issue.record(") + message.debugDescription + ")")
+            (isXCTest ? "XCTFail(" : "Issue.record(") + message.debugDescription + ")")
         lines.append("")
         let query = plan?.query.flatMap(Self.visible)
         if plan?.query != nil, query == nil {
@@ -143,7 +134,7 @@ struct FixtureTest {
         }
         guard let plan, let query else {
             lines += expectation
-            if framework == .testing { lines.append("_ = store") }
+            if !isXCTest { lines.append("_ = store") }
             return lines.joined(separator: "\n")
         }
         let title = Self.comment(plan.finding.title)
@@ -164,7 +155,7 @@ struct FixtureTest {
             separator: "\n", omittingEmptySubsequences: false
         ).map(String.init)
         lines.append(
-            framework == .xctest ? "XCTAssertEqual(broken, [])" : "#expect(broken == [])")
+            isXCTest ? "XCTAssertEqual(broken, [])" : "#expect(broken == [])")
         return lines.joined(separator: "\n")
     }
 
@@ -249,7 +240,7 @@ struct FixtureTest {
     }
 
     private var storeSource: String {
-        let type = storeType == .databasePool ? "DatabasePool" : "DatabaseQueue"
+        let type = storeType.rawValue
         return """
             /// A store that GRDB opens, for the test above.
             final class \(storeTypeName): TestStore {
@@ -322,7 +313,12 @@ extension FixturePlan {
     var state: String {
         switch culprit.place {
         case .transaction(let number):
-            let verb = finding.confidence.qualified("broke", "broken")
+            let verb =
+                switch finding.confidence {
+                case .certain: "broke"
+                case .likely: "probably broke"
+                case .possible: "may have broken"
+                }
             return "before transaction \(number), which \(verb) it"
         case .openTransaction: return "before the transaction that was not committed"
         case .statement(let number):
@@ -348,49 +344,11 @@ extension FixturePlan {
     }
 }
 
-extension Finding.Confidence {
-    /// Returns a verb that claims no more than the finding, from its past tense and its past participle.
-    fileprivate func qualified(_ past: String, _ participle: String) -> String {
-        switch self {
-        case .certain: past
-        case .likely: "probably \(past)"
-        case .possible: "may have \(participle)"
-        }
-    }
-}
-
-extension String {
-    fileprivate var trimmingSpaces: String {
-        var text = self
-        while text.last == " " { text.removeLast() }
-        return text
-    }
-}
-
 /// The type with which a generated test opens its store.
-enum FixtureStoreType: Equatable {
-    case sqlite
-    case databaseQueue
-    case databasePool
-    /// A type of the user that conforms to `TestStore`.
-    case own(String)
-
-    /// Creates the type that `--store-type` names; nil if the text isn't the name of a type.
-    init?(named name: String) {
-        switch name {
-        case "SQLiteTestStore": self = .sqlite
-        case "DatabaseQueue": self = .databaseQueue
-        case "DatabasePool": self = .databasePool
-        default:
-            let parts = name.split(separator: ".", omittingEmptySubsequences: false)
-            let isName = parts.allSatisfy { part in
-                guard let first = part.first, first.isLetter || first == "_" else { return false }
-                return part.allSatisfy { $0.isLetter || $0.isNumber || $0 == "_" }
-            }
-            guard isName else { return nil }
-            self = .own(name)
-        }
-    }
+enum FixtureStoreType: String {
+    case sqlite = "SQLiteTestStore"
+    case databaseQueue = "DatabaseQueue"
+    case databasePool = "DatabasePool"
 
     /// Infers the type from the way in which the failed test used the store.
     init(of store: BundleMetadata.Store, _ statements: [StatementRecord]) {

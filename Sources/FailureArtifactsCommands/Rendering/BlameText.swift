@@ -92,10 +92,6 @@ struct BlameText {
     // MARK: - bisect
 
     /// Returns the lines of `bisect`.
-    ///
-    /// - `transaction`: the transaction before the first one; nil before the history.
-    /// - `isComparison`: true if the results of the query were compared.
-    /// - `reason`: the reason why the history is short; nil if it isn't.
     func lines(
         _ bisection: Bisection, _ transaction: Timeline.Step?, isComparison: Bool,
         reason: String?
@@ -199,7 +195,6 @@ struct BlameText {
 
     /// Returns the lines of a transaction.
     ///
-    /// - `label`: the text before the first row; nil for none.
     /// - `count`: the number of changed rows, of which `rows` has the first; nil if it has all.
     private func lines(
         _ label: String?, _ rows: [String], _ records: [StatementRecord], of count: Int? = nil

@@ -265,8 +265,6 @@ struct StoreText {
     let packageRoot: PackageRoot
 
     /// Returns the lines of `show`: state, tables with their row counts, schema.
-    ///
-    /// - `coreData`: the store's Core Data description; nil if it isn't a Core Data store.
     func lines(
         _ store: BundleMetadata.Store, coreData: CoreDataStore?, sqlite: String?,
         in metadata: BundleMetadata

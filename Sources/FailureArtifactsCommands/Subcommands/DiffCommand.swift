@@ -51,24 +51,13 @@ struct DiffCommand: Command {
             The exit status is 0 if there is no difference, and 1 if there is one.
             """)
 
-    private let paths: [String]
-    private let stores: [String]
-    private let commits: [CommitReference]
-    private let isJSON: Bool
-    private let isComplete: Bool
-
-    init(_ arguments: ParsedArguments) throws {
-        paths = arguments.positionals
-        stores = arguments.values(of: "--store")
-        commits = try arguments.commits(Self.syntax)
-        isComplete = arguments.has("--all")
-        isJSON = arguments.has("--json")
-    }
+    let arguments: ParsedArguments
 
     func run(_ console: Console) throws -> ExitCode {
         try console.withScratchDirectory { scratch in
             let (a, b, note) = try Self.sides(
-                paths, stores: stores, commits: commits, scratch: scratch, console)
+                arguments.positionals, stores: arguments.values(of: "--store"), commits: try states(),
+                scratch: scratch, console)
             if let note { try console.warn(note) }
             let comparison = try StoreComparison(a: a.file, b: b.file, limits: console.limits.store)
             let coreData = CoreDataChanges(from: a.file, to: b.file, limits: console.limits.store)
@@ -76,7 +65,8 @@ struct DiffCommand: Command {
                 isJSON
                 ? try DiffJSON(output: console.output, coreData: coreData).write(comparison, a, b)
                 : try DiffText(
-                    output: console.output, rowLimit: isComplete ? nil : 100, coreData: coreData
+                    output: console.output, rowLimit: arguments.has("--all") ? nil : 100,
+                    coreData: coreData
                 ).write(comparison, a, b)
             return isEqual ? .done : .found
         }

@@ -46,26 +46,13 @@ struct ExplainCommand: Command {
             number as --at to 'open', 'query', 'diff' or 'extract'.
             """)
 
-    private let path: String
-    private let isJSON: Bool
-    private let showsAll: Bool
-    private let passing: String?
-    private let invariants: String?
-    private let isMarkdown: Bool
-
-    init(_ arguments: ParsedArguments) throws {
-        isMarkdown = arguments.has("--markdown")
-        path = arguments.positionals[0]
-        isJSON = arguments.has("--json")
-        showsAll = arguments.has("--all")
-        passing = arguments.value(of: "--against")
-        invariants = arguments.value(of: "--invariants")
-    }
+    let arguments: ParsedArguments
 
     func run(_ console: Console) throws -> ExitCode {
-        let invariants = try console.invariants(in: invariants)
-        return try console.withChoice(at: path, listingOthersFor: Self.syntax.command) {
-            bundle, path, scratch in
+        let invariants = try console.invariants(in: arguments.value(of: "--invariants"))
+        let showsAll = arguments.has("--all")
+        return try console.withBundle(at: path, listingOthersFor: Self.syntax.command) {
+            bundle, scratch in
             let evidence = FailureEvidence(
                 bundle, scratch: scratch, checking: invariants, limits: console.limits.store)
             let other = Path.join(scratch, "passing")
@@ -81,14 +68,15 @@ struct ExplainCommand: Command {
                 return .done
             }
             if !showsAll { explanation.keepFirst(Explanation.standardCount) }
-            if isMarkdown {
-                let markdown = FindingMarkdown(explanation, count: count, path: path)
+            if arguments.has("--markdown") {
+                let markdown = FindingMarkdown(
+                    explanation, count: count, path: ToolCommand().shortened(bundle.location))
                 try console.output.writeLines(markdown.text)
                 for note in explanation.notes { try console.warn(note) }
                 return .done
             }
             let text = FindingText(isAll: showsAll, output: console.output)
-            for line in text.lines(explanation, of: count, path: path) {
+            for line in text.lines(explanation, of: count) {
                 try console.output.writeLine(line)
             }
             for note in explanation.notes { try console.warn(note) }
@@ -104,7 +92,7 @@ struct ExplainCommand: Command {
         func open(_ location: BundleLocation) throws -> BundleReader {
             try BundleReader(location, scratchDirectory: scratch, limits: console.limits.archive)
         }
-        if let passing {
+        if let passing = arguments.value(of: "--against") {
             let other = try open(
                 console.choose(at: passing, scratch: scratch, passOf: test).location)
             guard other.metadata.outcome == .passed else {

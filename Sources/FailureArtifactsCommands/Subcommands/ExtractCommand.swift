@@ -22,17 +22,6 @@ struct ExtractCommand: Command {
                     "Write the store as it was before the transaction that broke it, and the source of a test that "
                     + "starts with it."),
             Syntax.Option(
-                "--framework", value: "NAME",
-                help:
-                    "The test framework of the fixture: xctest or testing. By default, the framework of the failed test."
-            ),
-            Syntax.Option(
-                "--store-type", value: "TYPE",
-                help:
-                    "The type that opens the fixture's store: SQLiteTestStore, DatabaseQueue, DatabasePool, or your "
-                    + "own type that conforms to TestStore. By default, the one that the failed test used."
-            ),
-            Syntax.Option(
                 "--whole",
                 help: "Keep all rows in the fixture, not only those that the failure needs."),
             .json("Print one JSON object per line, with the keys path and bytes."), .timeLimit,
@@ -50,55 +39,32 @@ struct ExtractCommand: Command {
             a finding, it contains all rows. The test fails until you complete it.
             """)
 
-    private let path: String
-    private let output: String?
-    private let commit: CommitReference?
-    private let store: String?
-    private let isFixture: Bool
-    private var fixture = FixtureFiles.Options()
-    private let isJSON: Bool
+    let arguments: ParsedArguments
 
-    init(_ arguments: ParsedArguments) throws {
-        path = arguments.positionals[0]
-        output = arguments.value(of: "--output")
-        isJSON = arguments.has("--json")
-        commit = try arguments.commit(Self.syntax)
-        store = arguments.value(of: "--store")
-        isFixture = arguments.has("--fixture")
-        guard store == nil || commit != nil || isFixture else {
+    private var isFixture: Bool { arguments.has("--fixture") }
+
+    func run(_ console: Console) throws -> ExitCode {
+        let state = try state()
+        guard store == nil || state != nil || isFixture else {
             throw Self.syntax.usageError(
                 "'--store' goes with '--at' or '--fixture': without them all files are written.")
         }
-        fixture.store = store
-        fixture.commit = commit
-        fixture.isWhole = arguments.has("--whole")
-        fixture.framework = try arguments.value(of: "--framework").map { name in
-            if let framework = FixtureTest.Framework(rawValue: name) { return framework }
-            throw Self.syntax.valueError("--framework", name, needs: "'xctest' or 'testing'")
+        guard isFixture || !arguments.has("--whole") else {
+            throw Self.syntax.usageError("'--whole' goes with '--fixture'.")
         }
-        fixture.storeType = try arguments.value(of: "--store-type").map { name in
-            if let type = FixtureStoreType(named: name) { return type }
-            throw Self.syntax.valueError("--store-type", name, needs: "the name of a type")
-        }
-        for option in ["--framework", "--store-type", "--whole"]
-        where arguments.has(option) && !isFixture {
-            throw Self.syntax.usageError("'\(option)' goes with '--fixture'.")
-        }
-    }
-
-    func run(_ console: Console) throws -> ExitCode {
-        try console.withBundle(at: path) { bundle, scratch in
-            let directory = output ?? Path.stem(of: bundle.location.name)
+        return try console.withBundle(at: path) { bundle, scratch in
+            let directory = arguments.value(of: "--output") ?? Path.stem(of: bundle.location.name)
             if isFixture {
-                let files = FixtureFiles(options: fixture, console: console)
+                let files = FixtureFiles(
+                    store: store, state: state, isWhole: arguments.has("--whole"), console: console)
                 try files.write(of: bundle, to: directory, scratch: scratch) { path in
                     try report(path, size: FileSystem.status(of: path)?.size ?? 0, console)
                 }
                 return .done
             }
-            if let commit {
+            if let state {
                 try write(
-                    try bundle.store(named: store), at: commit, of: bundle, to: directory,
+                    try bundle.store(named: store), at: state, of: bundle, to: directory,
                     scratch: scratch, console)
                 return .done
             }
@@ -180,5 +146,113 @@ struct ExtractCommand: Command {
 
     private static func withoutSlash(_ name: String) -> String {
         name.hasSuffix("/") ? String(name.dropLast()) : name
+    }
+}
+
+/// Writes a store, and the source of a test that starts with it.
+struct FixtureFiles {
+    /// The maximum size of a script, in bytes; a larger store is written as a database.
+    private static let scriptLimit = 64 << 10
+
+    let store: String?
+    /// The state; nil for the one before the transaction that broke the store.
+    let state: CommitReference?
+    let isWhole: Bool
+    let console: Console
+
+    func write(
+        of bundle: BundleReader, to directory: String, scratch: String,
+        report: (String) throws -> Void
+    ) throws {
+        let metadata = bundle.metadata
+        var plan = self.state == nil ? try plan(bundle, scratch: scratch) : nil
+        let choice = try bundle.store(named: plan?.store.name ?? store)
+        let copy: String
+        var notes: [String] = []
+        var state = metadata.outcome == .passed ? "at the test's end" : "at the failure"
+        if var found = plan {
+            (copy, notes, state) = try prepare(&found, in: bundle, scratch: scratch)
+            plan = found
+        } else {
+            let file = try bundle.extract(choice, at: self.state, below: scratch)
+            copy = file.path
+            if let number = file.state { state = number.description }
+        }
+        if let redactions = choice.store.redactions, !redactions.isEmpty {
+            let note = "The store was redacted: \(redactions.joined(separator: ", "))."
+            notes.append(note)
+            try console.warn(note)
+        }
+        let log = (try? bundle.statements(of: choice.store)) ?? []
+        var test = FixtureTest(
+            storeType: FixtureStoreType(of: choice.store.inspected(copyAt: copy) ?? choice.store, log),
+            test: metadata.test, failure: metadata.failures.first, state: state,
+            outcome: metadata.outcome, plan: plan, notes: notes)
+
+        let script = try StoreScript.bytes(
+            of: copy, limits: console.limits.store, maximum: Self.scriptLimit, checksForeignKeys: true)
+        if script != nil { test.fileExtension = "sql" }
+        let resources = Path.join(directory, FixtureTest.directory)
+        let file = Path.join(resources, test.storeFile)
+        let source = Path.join(directory, test.fileName)
+        for path in [file, source] { try WholeFile.checkNew(path, choice: "directory") }
+        try WholeFile.create(file) { part in
+            if let script {
+                try FileSystem.write(script, toNewFile: part)
+            } else {
+                try FileSystem.copy(copy, toNewFile: part)
+            }
+        }
+        try report(file)
+        try WholeFile.create(source) { try FileSystem.write(Array(test.source.utf8), toNewFile: $0) }
+        try report(source)
+        explain(plan)
+    }
+
+    private func plan(_ bundle: BundleReader, scratch: String) throws -> FixturePlan? {
+        let invariants = try console.invariants(in: nil)
+        let evidence = FailureEvidence(
+            bundle, scratch: scratch, checking: invariants, limits: console.limits.store)
+        let explanation = Explanation(evidence, bundle: bundle.location.description)
+        return FixturePlan(evidence, explanation, store: store)
+    }
+
+    /// Extracts the store before the transaction, and leaves out rows.
+    private func prepare(
+        _ plan: inout FixturePlan, in bundle: BundleReader, scratch: String
+    ) throws -> (path: String, notes: [String], state: String) {
+        let limits = console.limits.store
+        let (before, after) = try plan.states(in: bundle, below: scratch)
+        let total = try StoreReduction.size(of: before, limits: limits).rowCount
+        var notes: [String] = []
+        let changesRows = plan.culprit.changeCount > 0
+        if !isWhole, total > 0, changesRows {
+            if try plan.slice(before, after: after, limits: limits) {
+                let count = try StoreReduction.size(of: before, limits: limits).rowCount
+                notes.append(
+                    "It has \(count) of \(Counted.items(Int64(total), "row")): those that the transaction changed or refers to. "
+                        + "'extract --fixture --whole' keeps all.")
+            } else {
+                try console.warn("All rows are kept, because some can't be left out safely.")
+            }
+        }
+        plan.verifyQuery(fixture: before, broken: after, limits: limits)
+        return (before, notes, plan.state)
+    }
+
+    private func explain(_ plan: FixturePlan?) {
+        if let plan {
+            console.say(plan.summary)
+        } else if state == nil {
+            console.say(
+                "The transaction that broke the store is unknown, so the test starts with the store at the failure."
+            )
+        }
+        console.say("Move the files into a test target, and add these lines to it in Package.swift:")
+        console.say(
+            "    dependencies: [.product(name: \"FailureArtifactsTestKit\", package: \"failure-artifacts\")],"
+        )
+        console.say("    resources: [.copy(\"\(FixtureTest.directory)\")]")
+        console.say("The test fails until it is completed; its comments say how.")
     }
 }

@@ -26,15 +26,7 @@ struct HistoryCommand: Command {
             store in WAL mode goes back to the last checkpoint at most.
             """)
 
-    private let path: String
-    private let store: String?
-    private let isJSON: Bool
-
-    init(_ arguments: ParsedArguments) {
-        path = arguments.positionals[0]
-        store = arguments.value(of: "--store")
-        isJSON = arguments.has("--json")
-    }
+    let arguments: ParsedArguments
 
     func run(_ console: Console) throws -> ExitCode {
         try console.withBundle(at: path) { bundle, scratch in
@@ -53,19 +45,13 @@ struct HistoryCommand: Command {
                         isForeign: known?.foreign?.contains(number) == true ? true : nil,
                         statements: step.statements.isEmpty ? nil : step.statements.map(\.record))
                 })
-            if isJSON {
-                try console.output.writeLine(JSONText.pretty(report))
-            } else {
+            try write(report, console) {
                 let text = HistoryText(output: console.output)
-                let heading = text.heading(
-                    store: report.store, count: steps.count, reason: report.reason)
-                for line in heading + report.transactions.flatMap(text.lines) {
-                    try console.output.writeLine(line)
-                }
                 let isMissing = report.transactions.contains { $0.statements == nil }
-                if isMissing, let note = store.store.olderStatements {
-                    try console.output.writeLine(console.output.styled(note, .yellow))
-                }
+                let note = isMissing ? store.store.olderStatements : nil
+                return text.heading(store: report.store, count: steps.count, reason: report.reason)
+                    + report.transactions.flatMap(text.lines)
+                    + [note.map { console.output.styled($0, .yellow) }].compactMap(\.self)
             }
             return .done
         }
@@ -110,26 +96,14 @@ struct BlameCommand: Command {
             failure-artifacts blame BUNDLE posting 'WHERE transferID = 9'
             """)
 
-    private let path: String
-    private let address: RowAddress
-    private let title: String
-    private let store: String?
-    private let isJSON: Bool
+    let arguments: ParsedArguments
 
-    init(_ arguments: ParsedArguments) throws {
-        path = arguments.positionals[0]
+    func run(_ console: Console) throws -> ExitCode {
         let words = Array(arguments.positionals.dropFirst())
         guard let address = RowAddress(words) else {
             throw Self.syntax.usageError("'blame' needs KEY, or WHERE and a condition.")
         }
-        self.address = address
-        title = words.joined(separator: " ")
-        store = arguments.value(of: "--store")
-        isJSON = arguments.has("--json")
-    }
-
-    func run(_ console: Console) throws -> ExitCode {
-        try console.withBundle(at: path) { bundle, scratch in
+        return try console.withBundle(at: path) { bundle, scratch in
             let store = try Timeline(
                 bundle.store(named: store), of: bundle, scratch: scratch, limits: console.limits.store,
                 rowLimit: Blame.changeLimit)
@@ -139,11 +113,8 @@ struct BlameCommand: Command {
             } catch let error as SQLiteError where !error.isDatabaseDamaged && !error.isOverLimit {
                 throw CommandError(.usage, "The rows cannot be selected: \(error.message).")
             }
-            if isJSON {
-                try console.output.writeLine(JSONText.pretty(blame))
-            } else {
-                let text = BlameText(output: console.output)
-                for line in text.lines(blame, title: title) { try console.output.writeLine(line) }
+            try write(blame, console) {
+                BlameText(output: console.output).lines(blame, title: words.joined(separator: " "))
             }
             return .done
         }
@@ -184,22 +155,12 @@ struct BisectCommand: Command {
             one. Otherwise it is 1.
             """)
 
-    private let path: String
-    private let sql: String
-    private let store: String?
-    private let isComparison: Bool
-    private let isJSON: Bool
-
-    init(_ arguments: ParsedArguments) {
-        path = arguments.positionals[0]
-        sql = arguments.positionals[1]
-        store = arguments.value(of: "--store")
-        isComparison = arguments.has("--changed")
-        isJSON = arguments.has("--json")
-    }
+    let arguments: ParsedArguments
 
     func run(_ console: Console) throws -> ExitCode {
-        try console.withBundle(at: path) { bundle, scratch in
+        let sql = arguments.positionals[1]
+        let isComparison = arguments.has("--changed")
+        return try console.withBundle(at: path) { bundle, scratch in
             let choice = try bundle.store(named: store)
             let states = try Timeline(
                 choice, of: bundle, scratch: scratch, limits: console.limits.store)
@@ -217,18 +178,12 @@ struct BisectCommand: Command {
                 case .openTransaction: try states.readSteps().last
                 case .start, nil: nil
                 }
-            if isJSON {
-                try console.output.writeLine(
-                    JSONText.pretty(
-                        bisection.json(
-                            store: choice.store.name, sql: sql, isComparison: isComparison, transaction))
-                )
-            } else {
-                let text = BlameText(output: console.output)
-                let lines = text.lines(
+            let document = bisection.json(
+                store: choice.store.name, sql: sql, isComparison: isComparison, transaction)
+            try write(document, console) {
+                BlameText(output: console.output).lines(
                     bisection, transaction, isComparison: isComparison,
                     reason: choice.store.history?.reason)
-                for line in lines { try console.output.writeLine(line) }
             }
             return bisection.first == nil ? .found : .done
         }

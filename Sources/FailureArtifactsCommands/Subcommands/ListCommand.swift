@@ -22,13 +22,7 @@ struct ListCommand: Command {
             In a directory, a zip that contains neither a metadata.json nor bundles is skipped with a warning.
             """)
 
-    private let paths: [String]
-    private let isJSON: Bool
-
-    init(_ arguments: ParsedArguments) {
-        paths = arguments.positionals
-        isJSON = arguments.has("--json")
-    }
+    let arguments: ParsedArguments
 
     func run(_ console: Console) throws -> ExitCode {
         try console.withScratchDirectory { scratch in
@@ -36,7 +30,7 @@ struct ListCommand: Command {
             let isJSON = isJSON
             let passes = PassRecords()
             let code = try console.readBundles(
-                at: paths, scratch: scratch,
+                at: arguments.positionals, scratch: scratch,
                 { location, archive, bytes -> Item in
                     let metadata = try BundleReader(location, archive: archive).metadata
                     let known = KnownBundle(metadata, at: location, passes: passes)
@@ -89,67 +83,26 @@ struct VerifyCommand: Command {
             contains neither a metadata.json nor bundles is skipped, with a warning.
             """)
 
-    private let paths: [String]
-    private let isJSON: Bool
-
-    init(_ arguments: ParsedArguments) {
-        paths = arguments.positionals
-        isJSON = arguments.has("--json")
-    }
+    let arguments: ParsedArguments
 
     func run(_ console: Console) throws -> ExitCode {
         try console.withScratchDirectory { scratch in
-            var failure: ExitCode?
             var isBad = false
-            func fail(_ error: any Error) throws {
-                if let error = error as? OutputError { throw error }
-                let report = console.failure(error)
-                console.report(report)
-                failure = failure ?? report.exitCode
-            }
-            for path in paths {
-                let findings: [BundleLocator.Finding]
-                do {
-                    try console.recoverTests(at: path)
-                    findings = try BundleLocator.findings(at: path)
-                } catch {
-                    try fail(error)
-                    continue
-                }
-                for finding in findings {
-                    do {
-                        let isGood = try check(finding, scratch: scratch, console)
-                        isBad = isBad || !isGood
-                    } catch {
-                        try fail(error)
-                    }
-                }
-            }
-            return failure ?? (isBad ? .found : .done)
+            let limits = console.limits.store
+            let code = try console.readBundles(
+                at: arguments.positionals, scratch: scratch, atOnce: 1,
+                { location, archive, _ in
+                    try BundleCheck(location, archive: archive, scratch: scratch, limits: limits)
+                },
+                { check in
+                    try report(check, console)
+                    isBad = isBad || !check.ok
+                }, problem: { BundleCheck($0, problem: $1.description) })
+            return code == .done && isBad ? .found : code
         }
     }
 
-    /// Checks one zip and prints the result; false if it is a bad bundle.
-    private func check(
-        _ finding: BundleLocator.Finding, scratch: String, _ console: Console
-    ) throws -> Bool {
-        console.startReading()
-        let location = finding.location
-        if let problem = finding.problem {
-            guard problem.reason != .noMetadata else {
-                try console.warn("'\(location)' is passed over: it is a zip, but no bundle.")
-                return true
-            }
-            return try report(BundleCheck(location, problem: problem.description), console)
-        }
-        let archive = try location.openArchive(
-            scratchDirectory: scratch, limits: console.limits.archive)
-        return try report(
-            BundleCheck(
-                location, archive: archive, scratch: scratch, limits: console.limits.store), console)
-    }
-
-    private func report(_ check: BundleCheck, _ console: Console) throws -> Bool {
+    private func report(_ check: BundleCheck, _ console: Console) throws {
         let output = console.output
         if isJSON {
             try output.writeLine(JSONText.line(check))
@@ -163,6 +116,90 @@ struct VerifyCommand: Command {
             }
             for note in check.notes { try console.warn("\(check.bundle): \(note)") }
         }
-        return check.ok
+    }
+}
+
+/// A bundle's line in the output of `list`: its result, time, test, message and name.
+struct BundleLine: Sendable {
+    let bundle: KnownBundle
+    private let time: String
+    private let test: String
+    private let message: String
+
+    init(_ bundle: KnownBundle, _ metadata: BundleMetadata) {
+        self.bundle = bundle
+        time = LocalTime.text(bundle.at)
+        test = SafeText.line(bundle.title)
+        message = TextWidth.abridged(FailureText.headline(of: metadata.failures.first), to: 100)
+    }
+
+    /// Returns the lines of bundles, the newest last; failures of tests that have passed since come first, under a
+    /// heading.
+    static func text(of lines: [BundleLine], for output: TextOutput) -> [String] {
+        var bundles = lines.map(\.bundle)
+        KnownBundle.markPasses(in: &bundles)
+        let sorted = lines.indices.sorted { (bundles[$0].at, $0) < (bundles[$1].at, $1) }
+        var sections = [
+            ("Passed since, in a later run", sorted.filter { bundles[$0].hasPassedSince }),
+            ("Others", sorted.filter { !bundles[$0].hasPassedSince }),
+        ]
+        sections.removeAll { $0.1.isEmpty }
+        let layout = Layout(lines, output.terminal)
+        let blocks = sections.map { title, indices in
+            (sections.count > 1 ? [output.styled(title, .heading)] : [])
+                + indices.map { lines[$0].text(layout, output) }
+        }
+        return Array(blocks.joined(separator: [""]))
+    }
+
+    private struct Layout {
+        let outcome: Int
+        var test: Int
+        var message: Int
+        /// True if only the digits of a name are shown.
+        let hasShortNames: Bool
+
+        init(_ lines: [BundleLine], _ terminal: Terminal?) {
+            func width(_ text: (BundleLine) -> String) -> Int {
+                lines.map { TextWidth.columns(of: text($0)) }.max() ?? 0
+            }
+            outcome = width(\.bundle.outcome.label)
+            test = width(\.test)
+            message = width(\.message)
+            hasShortNames = terminal != nil
+            guard let terminal else { return }
+            let others = outcome + width(\.time) + width(\.shortName) + 4 * 2
+            let room = max(terminal.width - others, 28)
+            test = min(test, max(room * 3 / 5, room - message))
+            message = min(message, room - test)
+        }
+    }
+
+    private func text(_ layout: Layout, _ output: TextOutput) -> String {
+        func padded(_ text: String, _ width: Int) -> String {
+            TextWidth.padded(TextWidth.shortened(text, to: width), to: width)
+        }
+        let outcome = bundle.outcome
+        return [
+            output.styled(padded(outcome.label, layout.outcome), outcome.style), time,
+            output.styled(padded(test, layout.test), .bold),
+            TextWidth.padded(TextWidth.abridged(message, to: layout.message), to: layout.message),
+            output.styled(layout.hasShortNames ? shortName : name, .dim),
+        ].joined(separator: "  ")
+    }
+
+    private var name: String { SafeText.line(bundle.location.name) }
+
+    /// The part of the name that identifies a bundle and is accepted as an argument: `1a2b3c4d`.
+    private var shortName: String { String(name.dropLast(4).suffix(8)) }
+}
+
+extension BundleMetadata.Outcome {
+    var style: TextOutput.Style {
+        switch self {
+        case .failed: .red
+        case .crashed, .timedOut, .terminated: .yellow
+        case .passed: .green
+        }
     }
 }

@@ -22,22 +22,14 @@ struct MergeCommand: Command {
             and add more bundles later. The report is \(Report.fileName) in that directory.
             """)
 
-    private let paths: [String]
-    private let directory: String
-    private let isJSON: Bool
-
-    init(_ arguments: ParsedArguments) throws {
-        paths = arguments.positionals
-        guard let output = arguments.value(of: "--output") else {
-            throw Self.syntax.usageError("'merge' needs a directory: -o DIR.")
-        }
-        directory = output
-        isJSON = arguments.has("--json")
-    }
+    let arguments: ParsedArguments
 
     func run(_ console: Console) throws -> ExitCode {
-        try checkPaths()
-        try prepareDirectory()
+        guard let directory = arguments.value(of: "--output") else {
+            throw Self.syntax.usageError("'merge' needs a directory: -o DIR.")
+        }
+        try checkPaths(outside: directory)
+        try prepare(directory)
         // Bundles have their final names when they are complete.
         let workspace = try FileSystem.createUniqueDirectory(in: directory, prefix: ".merging-")
         console.interruption.add(directory: workspace)
@@ -47,7 +39,7 @@ struct MergeCommand: Command {
         }
         var counts = Counts(directory: directory, report: Path.join(directory, Report.fileName))
         let code = try console.withScratchDirectory { scratch in
-            try add(from: workspace, &counts, scratch, console)
+            try add(from: workspace, to: directory, &counts, scratch, console)
         }
         if counts.added + counts.identical == 0, code != .done { return code }
         let written = try console.writeReport(
@@ -60,9 +52,9 @@ struct MergeCommand: Command {
     }
 
     /// Rejects paths inside the target directory, whose bundles would be copied twice.
-    private func checkPaths() throws {
+    private func checkPaths(outside directory: String) throws {
         guard let target = FileSystem.realPath(of: directory) else { return }
-        for path in paths {
+        for path in arguments.positionals {
             guard let source = FileSystem.realPath(of: path) else { continue }
             if source == target || source.hasPrefix(target + "/") {
                 throw CommandError(
@@ -74,7 +66,7 @@ struct MergeCommand: Command {
     }
 
     /// Creates the directory if it is missing, with a file that makes git ignore the bundles.
-    private func prepareDirectory() throws {
+    private func prepare(_ directory: String) throws {
         guard let status = try FileSystem.status(of: directory) else {
             try WholeFile.checkDirectory(directory)
             return try ArtifactsDirectory(path: directory).prepare()
@@ -88,10 +80,11 @@ struct MergeCommand: Command {
 
     /// Adds the bundles that the arguments name to the directory.
     private func add(
-        from workspace: String, _ counts: inout Counts, _ scratch: String, _ console: Console
+        from workspace: String, to directory: String, _ counts: inout Counts, _ scratch: String,
+        _ console: Console
     ) throws -> ExitCode {
         let target = FileSystem.realPath(of: directory)
-        return try console.readBundles(at: paths, scratch: scratch) {
+        return try console.readBundles(at: arguments.positionals, scratch: scratch) {
             location, archive, bytes -> Incoming? in
             // A source directory may contain the target directory.
             let folder = Path.directory(of: location.path)
@@ -118,7 +111,7 @@ struct MergeCommand: Command {
         var candidate = name
         var number = bundle.number
         while true {
-            let path = Path.join(directory, candidate)
+            let path = Path.join(counts.directory, candidate)
             do {
                 try FileSystem.renameExclusively(bundle.file, to: path)
                 break

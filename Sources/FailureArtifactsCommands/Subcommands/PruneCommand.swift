@@ -38,34 +38,23 @@ struct PruneCommand: Command {
             The exit status is 74 if a bundle could not be removed; the others are removed nevertheless.
             """)
 
-    private let directory: String
-    private let maximumCount: Int
-    private let maximumAge: Double?
-    private let maximumBytes: UInt64
-    private let isDryRun: Bool
-    private let isJSON: Bool
+    let arguments: ParsedArguments
 
-    init(_ arguments: ParsedArguments) throws {
-        directory = arguments.positionals[0]
-        isDryRun = arguments.has("--dry-run")
-        isJSON = arguments.has("--json")
-        let count = try arguments.number(of: "--max-bundles", in: 0...Int.max, Self.syntax)
-        maximumAge = try arguments.age(of: "--max-age", Self.syntax)
-        let bytes = try arguments.size(of: "--max-total-bytes", Self.syntax)
-        guard count != nil || maximumAge != nil || bytes != nil else {
+    func run(_ console: Console) throws -> ExitCode {
+        let count = try number(of: "--max-bundles", in: 0...Int.max)
+        let age = try age(of: "--max-age")
+        let bytes = try size(of: "--max-total-bytes")
+        guard count != nil || age != nil || bytes != nil else {
             throw Self.syntax.usageError(
                 "'prune' has to be told what to keep: give '--max-bundles', '--max-age' or "
                     + "'--max-total-bytes'.")
         }
-        (maximumCount, maximumBytes) = (count ?? .max, bytes ?? .max)
-    }
-
-    func run(_ console: Console) throws -> ExitCode {
-        try PathCheck.directory(directory)
+        try PathCheck.directory(path)
+        let isDryRun = arguments.has("--dry-run")
         var code = ExitCode.done
         // With the path, the order doesn't depend on the file system. The last path counts as the newest.
         let bundles = try bundles(console, &code).sorted { ($0.date, $0.path) < ($1.date, $1.path) }
-        let outdated = Array(bundles.dropLast(keptCount(of: bundles)))
+        let outdated = Array(bundles.dropLast(Self.keptCount(of: bundles, count, age, bytes)))
         var report = Report(dryRun: isDryRun)
         var gone: Set<String> = []
         for (bundle, result) in isDryRun ? outdated.map({ ($0, .removed($0.bytes)) }) : remove(outdated)
@@ -85,25 +74,22 @@ struct PruneCommand: Command {
             }
         }
         for bundle in bundles where !gone.contains(bundle.path) { report.kept.add(bundle) }
-        if isJSON {
-            try console.output.writeLine(JSONText.pretty(report))
-        } else {
-            for line in report.lines { try console.output.writeLine(line) }
-        }
+        try write(report, console) { report.lines }
         return code
     }
 
     /// Returns the number of the newest bundles that are within all limits.
-    private func keptCount(of bundles: [Candidate]) -> Int {
+    private static func keptCount(
+        of bundles: [Candidate], _ maximumCount: Int?, _ maximumAge: Double?, _ maximumBytes: UInt64?
+    ) -> Int {
         let now = Timestamp.now.nanoseconds / 1_000_000
         let start = maximumAge.map { now - Int64($0 * 1000) } ?? .min
         var (count, bytes) = (0, UInt64(0))
         for bundle in bundles.reversed() {
-            let (sum, overflow) = bytes.addingReportingOverflow(bundle.bytes)
-            guard bundle.date >= start, count < maximumCount, !overflow, sum <= maximumBytes else {
-                break
-            }
-            (count, bytes) = (count + 1, sum)
+            bytes += bundle.bytes
+            guard bundle.date >= start, count < maximumCount ?? .max, bytes <= maximumBytes ?? .max
+            else { break }
+            count += 1
         }
         return count
     }
@@ -148,7 +134,7 @@ struct PruneCommand: Command {
     private func bundles(_ console: Console, _ code: inout ExitCode) throws -> [Candidate] {
         let limits = console.limits.archive
         var bundles: [Candidate] = []
-        for path in try Self.files(in: directory) {
+        for path in try Self.files(in: path) {
             do {
                 guard let status = try FileSystem.statusWithoutFollowing(path), status.kind == .regular
                 else { continue }
@@ -197,8 +183,7 @@ struct PruneCommand: Command {
 
             mutating func add(_ bundle: Candidate) {
                 bundles += 1
-                let (sum, overflow) = bytes.addingReportingOverflow(bundle.bytes)
-                bytes = overflow ? .max : sum
+                bytes += bundle.bytes
             }
         }
 
@@ -244,19 +229,13 @@ struct SweepCommand: Command {
             journals name are copied.
             """)
 
-    private let directory: String
-    private let isJSON: Bool
-
-    init(_ arguments: ParsedArguments) {
-        directory = arguments.positionals[0]
-        isJSON = arguments.has("--json")
-    }
+    let arguments: ParsedArguments
 
     func run(_ console: Console) throws -> ExitCode {
-        try PathCheck.directory(directory)
+        try PathCheck.directory(path)
         // Recovery only warns of it, because `run` has to go on.
-        _ = try ArtifactsDirectory(path: directory).allStagingDirectories()
-        let result = try console.recovery(of: directory).sweep()
+        _ = try ArtifactsDirectory(path: path).allStagingDirectories()
+        let result = try console.recovery(of: path).sweep()
         for bundle in result.bundles {
             try console.output.writeLine(
                 isJSON ? JSONText.line(Entry(bundle: bundle)) : SafeText.line(bundle))

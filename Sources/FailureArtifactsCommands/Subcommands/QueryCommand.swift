@@ -35,32 +35,18 @@ struct QueryCommand: Command {
             case; SQL ignores case.
             """)
 
-    private let path: String
-    private let sql: String
-    private let store: String?
-    private let commit: CommitReference?
-    private let hasEntities: Bool
-    private let isCSV: Bool
-    private let isJSON: Bool
-
-    init(_ arguments: ParsedArguments) throws {
-        path = arguments.positionals[0]
-        sql = arguments.positionals[1]
-        store = arguments.value(of: "--store")
-        commit = try arguments.commit(Self.syntax)
-        hasEntities = arguments.has("--entities")
-        isCSV = arguments.has("--csv")
-        isJSON = arguments.has("--json")
-    }
+    let arguments: ParsedArguments
 
     func run(_ console: Console) throws -> ExitCode {
-        try console.withBundle(at: path) { bundle, scratch in
+        let sql = arguments.positionals[1]
+        let state = try state()
+        return try console.withBundle(at: path) { bundle, scratch in
             let choice = try bundle.store(named: store)
-            let file = try bundle.extract(choice, at: commit, below: scratch)
+            let file = try bundle.extract(choice, at: state, below: scratch)
             do {
                 let connection = try Connection.untrusted(
                     file.path, limits: console.limits.store)
-                if hasEntities {
+                if arguments.has("--entities") {
                     let warnings = try addEntities(
                         to: connection, of: choice, in: bundle.location)
                     for warning in warnings { try console.warn(SafeText.line(warning)) }
@@ -75,7 +61,7 @@ struct QueryCommand: Command {
                 try write(statement, with: renderer(for: console.output))
             } catch let error as SQLiteError {
                 throw CommandError(
-                    error, sql: sql, store: choice, path: file.path, isLast: commit == nil,
+                    error, sql: sql, store: choice, path: file.path, isLast: state == nil,
                     bundle: bundle.location)
             }
             return .done
@@ -97,7 +83,7 @@ struct QueryCommand: Command {
 
     private func renderer(for output: TextOutput) -> any RowRenderer {
         if isJSON { return JSONRowRenderer(output: output) }
-        if !isCSV, let terminal = output.terminal {
+        if !arguments.has("--csv"), let terminal = output.terminal {
             return TableRenderer(output: output, width: terminal.width)
         }
         return CSVRenderer(output: output)
@@ -137,20 +123,11 @@ struct OpenCommand: Command {
             need sqlite3.
             """)
 
-    private let path: String
-    private let store: String?
-    private let commit: CommitReference?
-    private let passedOn: [String]
-
-    init(_ arguments: ParsedArguments) throws {
-        path = arguments.positionals[0]
-        store = arguments.value(of: "--store")
-        commit = try arguments.commit(Self.syntax)
-        passedOn = arguments.rest
-    }
+    let arguments: ParsedArguments
 
     func run(_ console: Console) throws -> ExitCode {
-        try console.withBundle(at: path) { bundle, scratch in
+        let state = try state()
+        return try console.withBundle(at: path) { bundle, scratch in
             let choice = try bundle.store(named: store)
             guard
                 let shell = ChildProcess.executable(named: "sqlite3", environment: console.environment)
@@ -160,10 +137,10 @@ struct OpenCommand: Command {
                     "There is no sqlite3 in PATH. Install it with 'apt install sqlite3' or 'brew install sqlite', "
                         + "or use 'failure-artifacts query'.")
             }
-            let file = try bundle.extract(choice, at: commit, below: scratch)
+            let file = try bundle.extract(choice, at: state, below: scratch)
             for line in try header(bundle.metadata, choice, file, console.error) { console.say(line) }
             let status = try ChildProcess.run(
-                shell, arguments: [file.path] + Self.precautions + passedOn,
+                shell, arguments: [file.path] + Self.precautions + arguments.rest,
                 environment: console.environment, interruption: console.interruption)
             return ExitCode(rawValue: status)
         }
@@ -173,19 +150,7 @@ struct OpenCommand: Command {
     private func header(
         _ metadata: BundleMetadata, _ choice: StoreChoice, _ file: StoreFile, _ output: TextOutput
     ) throws -> [String] {
-        var lines = [
-            output.styled(SafeText.line(metadata.test.title), .bold) + " "
-                + output.styled(metadata.outcome.label, metadata.outcome == .passed ? .green : .red)
-        ]
-        if let failure = metadata.failures.first {
-            if let place = FailureText.place(of: failure, in: PackageRoot(metadata)) {
-                lines.append("  " + SafeText.line(place))
-            }
-            lines += TextWrap.excerpt(
-                of: FailureText.essence(of: failure.message), rows: 6, indent: 2,
-                option: "'show --all'", for: output)
-        }
-        let others = metadata.storeChoices.map(\.name).filter { $0 != choice.name }
+        var lines = [BundleText.title(metadata.test.title, metadata.outcome, for: output)]
         let size = try FileSystem.status(of: file.path)?.size ?? 0
         var seen = ""
         if let state = file.state {
@@ -202,9 +167,6 @@ struct OpenCommand: Command {
                 + " (\(Counted.bytes(size)))\(seen)")
         if let tables = choice.store.inspected(copyAt: file.path)?.tables, !tables.isEmpty {
             lines.append("  " + tables.summary)
-        }
-        if !others.isEmpty {
-            lines.append("  There are also: " + others.map(SafeText.line).joined(separator: ", "))
         }
         lines.append(output.styled("This is a scratch copy: changes to it are lost.", .dim))
         return lines

@@ -62,37 +62,22 @@ struct ReduceCommand: Command {
 
     private static let scriptLimit = 64 << 10
 
-    private let path: String
-    private let output: String?
-    private let store: String?
-    private let commit: CommitReference?
-    private let sql: String?
-    private let words: [String]
-    private let timeLimit: Double?
-    private let isJSON: Bool
-    private var options = StoreReduction.Options()
+    let arguments: ParsedArguments
 
-    init(_ arguments: ParsedArguments) throws {
-        path = arguments.positionals[0]
-        output = arguments.value(of: "--output")
-        store = arguments.value(of: "--store")
-        commit = try arguments.commit(Self.syntax)
-        sql = arguments.value(of: "--check")
-        words = arguments.rest
-        isJSON = arguments.has("--json")
-        options.keepsSchema = arguments.has("--keep-schema")
-        options.maximumRuns =
-            try arguments.number(of: "--max-runs", in: 4...Int(Int32.max), Self.syntax)
-            ?? (sql == nil ? 60 : nil)
-        timeLimit = try arguments.duration(of: "--timeout", Self.syntax)
-    }
+    private var sql: String? { arguments.value(of: "--check") }
 
     func run(_ console: Console) throws -> ExitCode {
-        try console.withBundle(at: path) { bundle, scratch in
+        let state = try state()
+        let timeLimit = try duration(of: "--timeout")
+        var options = StoreReduction.Options()
+        options.keepsSchema = arguments.has("--keep-schema")
+        options.maximumRuns =
+            try number(of: "--max-runs", in: 4...Int(Int32.max)) ?? (sql == nil ? 60 : nil)
+        return try console.withBundle(at: path) { bundle, scratch in
             let choice = try bundle.store(named: store)
             let stem = SafeName.make(
                 from: Path.stem(of: Path.name(of: choice.fileName)), maximumBytes: 150)
-            let target = output ?? stem + ".reduced.sqlite"
+            let target = arguments.value(of: "--output") ?? stem + ".reduced.sqlite"
             let name = Path.stem(of: Path.name(of: target)) + ".sql"
             let script = target.contains("/") ? Path.join(Path.directory(of: target), name) : name
             for file in [target, script] { try WholeFile.checkNew(file) }
@@ -101,16 +86,16 @@ struct ReduceCommand: Command {
                     "The store was redacted (\(redactions.joined(separator: ", "))): the check sees, and the result "
                         + "holds, what was put in place of the values.")
             }
-            let original = try bundle.extract(choice, at: commit, below: scratch).path
+            let original = try bundle.extract(choice, at: state, below: scratch).path
             try Self.checkIntegrity(of: original, choice, console)
             let stop = StopRequest(console.interruption)
             defer { stop.finish() }
             let command =
-                words.isEmpty
+                arguments.rest.isEmpty
                 ? nil
                 : CommandCheck(
                     RepeatedCommand(
-                        words,
+                        arguments.rest,
                         environment: console.environment.merging(["FAILURE_ARTIFACTS": "off"]) { a, _ in
                             a
                         },
@@ -144,14 +129,11 @@ struct ReduceCommand: Command {
         let after = try StoreReduction.size(of: reduction.best, limits: console.limits.store)
 
         var report = ReductionReport(
-            store: choice.name, end: end, isReliable: isReliable, runs: reduction.runs, before: before,
-            after: after)
+            store: choice.name, end: end, isReliable: isReliable, runs: reduction.runs,
+            before: .init(before),
+            after: .init(after))
         report.files = try write(reduction.best, to: files, console)
-        if isJSON {
-            try console.output.writeLine(JSONText.pretty(report))
-        } else {
-            for line in report.lines { try console.output.writeLine(line) }
-        }
+        try write(report, console) { report.lines }
         for note in report.notes(isCommand: command != nil) { try console.warn(note) }
         if let signal = stop.signal { return ExitCode(rawValue: 128 + signal) }
         guard isReliable else {
@@ -173,7 +155,7 @@ struct ReduceCommand: Command {
         } catch let error as SQLiteError {
             guard let sql else { throw error }
             throw CommandError(
-                error, sql: sql, store: choice, path: reduction.best, isLast: commit == nil,
+                error, sql: sql, store: choice, path: reduction.best, isLast: try state() == nil,
                 bundle: bundle)
         }
         guard stop.signal == nil else { return }
@@ -241,18 +223,6 @@ struct ReductionReport: Encodable {
     var before: Size
     var after: Size
     var files: [String] = []
-
-    init(
-        store: String, end: StoreReduction.End, isReliable: Bool, runs: Int,
-        before: StoreReduction.Size, after: StoreReduction.Size
-    ) {
-        self.store = store
-        self.end = end
-        self.isReliable = isReliable
-        self.runs = runs
-        self.before = Size(before)
-        self.after = Size(after)
-    }
 
     var lines: [String] {
         func text(_ size: Size) -> String {

@@ -32,17 +32,13 @@ struct ReportCommand: Command {
             what it leaves out.
             """)
 
-    private let paths: [String]
-    private let output: String?
-    private let maximumBytes: UInt64
+    let arguments: ParsedArguments
 
-    init(_ arguments: ParsedArguments) throws {
-        paths = arguments.positionals
-        output = arguments.value(of: "--output")
-        maximumBytes = try arguments.size(of: "--max-bytes", Self.syntax) ?? ReportLimits.standardBytes
-    }
+    private var output: String? { arguments.value(of: "--output") }
 
     func run(_ console: Console) throws -> ExitCode {
+        let paths = arguments.positionals
+        let maximumBytes = try size(of: "--max-bytes") ?? ReportLimits.standardBytes
         if output == "-" {
             return try console.withReport(of: paths, at: nil, maximumBytes: maximumBytes) { report, _ in
                 try report.write { try console.output.write($0) }
@@ -117,19 +113,12 @@ struct JUnitCommand: Command {
             CI_PROJECT_DIR.
             """)
 
-    private let paths: [String]
-    private let logs: [String]
-    private let events: [String]
-    private let output: String?
-
-    init(_ arguments: ParsedArguments) {
-        paths = arguments.positionals
-        logs = arguments.values(of: "--log")
-        events = arguments.values(of: "--events")
-        output = arguments.value(of: "--output")
-    }
+    let arguments: ParsedArguments
 
     func run(_ console: Console) throws -> ExitCode {
+        let paths = arguments.positionals
+        let logs = arguments.values(of: "--log")
+        let events = arguments.values(of: "--events")
         let isBare = paths.isEmpty && logs.isEmpty && events.isEmpty
         let (bundles, code) = try console.resultBundles(at: isBare ? [console.artifactsPath] : paths)
         if bundles.isEmpty, code != .done, logs.isEmpty, events.isEmpty { return code }
@@ -156,7 +145,7 @@ struct JUnitCommand: Command {
         let results = TestResults(attempts: attempts, report: report, bundles: bundles)
         let text = JUnitText(
             results: results, attachment: JUnitText.attachment(environment: console.environment))
-        if let output, output != "-" {
+        if let output = arguments.value(of: "--output"), output != "-" {
             try WholeFile.write(text, to: output)
         } else {
             try text.write { try console.output.write($0) }
@@ -185,17 +174,12 @@ struct SummaryCommand: Command {
             On GitHub, 'failure-artifacts run' does all this by itself.
             """)
 
-    private let paths: [String]
-    private let output: String?
-
-    init(_ arguments: ParsedArguments) {
-        paths = arguments.positionals
-        output = arguments.value(of: "--output")
-    }
+    let arguments: ParsedArguments
 
     func run(_ console: Console) throws -> ExitCode {
-        let (bundles, code) = try console.resultBundles(at: paths)
+        let (bundles, code) = try console.resultBundles(at: arguments.positionals)
         if bundles.isEmpty, code != .done { return code }
+        let output = arguments.value(of: "--output")
         let causes = BundleCause.causes(of: bundles)
         var summary = SummaryMarkdown(causes: causes)
         summary.isPart = code != .done

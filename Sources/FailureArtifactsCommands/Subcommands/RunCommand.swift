@@ -52,36 +52,29 @@ struct RunCommand: Command {
             124 if the command exceeded --timeout, 126 if it can't be run, and 127 if there is no such program.
             """)
 
-    private let words: [String]
-    private let timeLimit: Double?
-    private let hasReport: Bool
-    private let junit: String?
-    private let stopsCommands: Bool
-
-    init(_ arguments: ParsedArguments) throws {
-        words = arguments.rest
-        hasReport = arguments.has("--report")
-        junit = arguments.value(of: "--junit")
-        stopsCommands = arguments.has("--stop-commands")
-        timeLimit = try arguments.duration(of: "--timeout", Self.syntax)
-    }
+    let arguments: ParsedArguments
 
     func run(_ console: Console) throws -> ExitCode {
-        guard let junit else { return try run(console, nil) }
+        let timeLimit = try duration(of: "--timeout")
+        guard let junit = arguments.value(of: "--junit") else {
+            return try run(console, nil, timeLimit)
+        }
         // Removes the old file first, so that a file that exists afterwards always belongs to this run.
         WholeFile.removeOld(junit)
         return try console.withScratchDirectory { scratch in
-            try run(console, RunRecorder(words, scratch: scratch))
+            try run(console, (RunRecorder(arguments.rest, scratch: scratch), junit), timeLimit)
         }
     }
 
-    private func run(_ console: Console, _ recorder: RunRecorder?) throws -> ExitCode {
+    private func run(
+        _ console: Console, _ results: (recorder: RunRecorder, file: String)?, _ timeLimit: Double?
+    ) throws -> ExitCode {
         let workingDirectory = Path.currentDirectory
         let output = OutputDirectory(
             Path.absolute(Path.join(workingDirectory, console.artifactsPath)))
         output.choose()
         let directory = output.path
-        let recovery = try recovery(in: directory, console)
+        let recovery = try recovery(in: directory, timeLimit, console)
         try recoverEarlierRuns(recovery, console)
         var environment = console.environment
         let bundles = NewBundles(
@@ -90,13 +83,11 @@ struct RunCommand: Command {
         environment["FAILURE_ARTIFACTS_DIR"] = directory
         environment[RedactionRules.variable] = console.redactionFile
         let isGitHub = WorkflowCommand.isGitHub(console.environment)
-        var brackets = stopsCommands && isGitHub ? WorkflowCommand.brackets() : nil
-        var supervisor = try Supervisor(
-            Supervisor.Command(
-                words: recorder?.words ?? words, environment: environment, timeLimit: timeLimit,
-                directory: directory),
-            interruption: console.interruption, messages: console, recovery: recovery, recorder: recorder
-        )
+        var brackets = arguments.has("--stop-commands") && isGitHub ? WorkflowCommand.brackets() : nil
+        var supervisor = Supervisor(
+            results?.recorder.words ?? arguments.rest, environment: environment, timeLimit: timeLimit,
+            interruption: console.interruption, messages: console, recovery: recovery,
+            recorder: results?.recorder)
         if let brackets { console.command(brackets.start) }
         // Also runs if the command couldn't be started.
         defer { if let brackets { console.command(brackets.end) } }
@@ -109,8 +100,8 @@ struct RunCommand: Command {
         let outputs = RunOutputs(
             console: console, bundles: new, directory: directory, workingDirectory: workingDirectory,
             findings: console.bestFindings(of: failed))
-        let page = hasReport ? try outputs.writeReport() : nil
-        if let recorder, let junit { try outputs.writeResults(of: recorder, to: junit) }
+        let page = arguments.has("--report") ? try outputs.writeReport() : nil
+        if let results { try outputs.writeResults(of: results.recorder, to: results.file) }
         try outputs.writeStepSummary(report: page)
         let lines = outputs.summary(
             recovered: recovered.bundles.count, leftOut: recovery.failuresLeftOut, report: page)
@@ -128,7 +119,9 @@ struct RunCommand: Command {
         return ExitCode(rawValue: report.exitStatus)
     }
 
-    private func recovery(in directory: String, _ console: Console) throws -> RunRecovery {
+    private func recovery(
+        in directory: String, _ timeLimit: Double?, _ console: Console
+    ) throws -> RunRecovery {
         var reader = EnvironmentReader(console.environment)
         let recovery = RunRecovery(
             directory: directory, readers: BundleReaders(&reader), limits: DirectoryLimits(&reader),

@@ -20,8 +20,6 @@ struct RunOutputs {
     private let causes: [BundleCause]
 
     /// Creates the outputs.
-    ///
-    /// - `findings`: the best findings, by the path of the bundle.
     init(
         console: Console, bundles: [(path: String, metadata: BundleMetadata?)], directory: String,
         workingDirectory: String, findings: [String: Finding] = [:]
@@ -102,8 +100,6 @@ struct RunOutputs {
     // MARK: - Last lines
 
     /// Returns the last lines of `run`, at most fifteen; none if nothing was left and nothing left out.
-    ///
-    /// - `report`: the path of the report; nil without a report.
     func summary(recovered: Int, leftOut: Int = 0, report: String? = nil) -> [String] {
         let output = console.error
         let heading = output.styled("failure-artifacts:", .heading) + " "

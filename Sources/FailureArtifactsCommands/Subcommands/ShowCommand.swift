@@ -36,26 +36,16 @@ struct ShowCommand: Command {
     private static let shownTexts = 5
     private static let shownLines = 5
 
-    private let path: String
-    private let isJSON: Bool
-    private let parts: BundleText.Parts
-
-    init(_ arguments: ParsedArguments) {
-        path = arguments.positionals[0]
-        isJSON = arguments.has("--json")
-        parts = BundleText.Parts(
-            isAll: arguments.has("--all"), hasStatements: arguments.has("--statements"),
-            hasSchema: arguments.has("--schema"))
-    }
+    let arguments: ParsedArguments
 
     func run(_ console: Console) throws -> ExitCode {
         try console.withBundle(at: path, listingOthersFor: Self.syntax.command) { bundle, scratch in
             let content = try content(of: bundle, scratch: scratch, console)
-            if isJSON {
-                try console.output.writeLine(JSONText.pretty(content))
-            } else {
-                let text = BundleText(content, parts: parts, output: console.output)
-                for line in text.lines { try console.output.writeLine(line) }
+            let parts = BundleText.Parts(
+                isAll: arguments.has("--all"), hasStatements: arguments.has("--statements"),
+                hasSchema: arguments.has("--schema"))
+            try write(content, console) {
+                BundleText(content, parts: parts, output: console.output).lines
             }
             return .done
         }

@@ -21,8 +21,6 @@ final class OutputTee: Sendable {
     private let problem = Lock<SystemError?>(nil)
 
     /// Starts to pass on what is written to a new pipe.
-    ///
-    /// - `target`: the descriptor to write to.
     init(
         to target: CInt, log: LogTail, ended: @escaping @Sendable () -> Void
     ) throws(SystemError) {

@@ -11,35 +11,14 @@ final class Mailbox: Sendable {
     }
 
     private let events = Lock<[Event]>([])
-    private let pipe: PipeEnds
 
-    init() throws(SystemError) {
-        pipe = try PipeEnds()
-        // Posting must not wait. If the pipe is full, the reader is going to wake up anyway.
-        for end in [pipe.reading.number, pipe.writing.number] {
-            _ = fcntl(end, F_SETFL, O_NONBLOCK)
-        }
-    }
-
-    func post(_ event: Event) {
-        events.withLock { events in events.append(event) }
-        var byte: UInt8 = 0
-        _ = write(pipe.writing.number, &byte, 1)
-    }
+    func post(_ event: Event) { events.withLock { events in events.append(event) } }
 
     /// Waits for the next event, in the order they were posted; nil if none was posted before the deadline.
-    ///
-    /// - `deadline`: the end of the wait; nil for no limit.
     func next(until deadline: Instant?) -> Event? {
-        while true {
-            let event = events.withLock { events in events.isEmpty ? nil : events.removeFirst() }
-            if let event { return event }
-            if let deadline, deadline <= .now { return nil }
-            var descriptors = [pollfd(fd: pipe.reading.number, events: Int16(POLLIN), revents: 0)]
-            guard poll(&descriptors, 1, deadline.pollTimeout) > 0 else { continue }
-            var bytes = [UInt8](repeating: 0, count: 256)
-            _ = read(pipe.reading.number, &bytes, bytes.count)
-        }
+        func first(_ events: inout [Event]) -> Event? { events.isEmpty ? nil : events.removeFirst() }
+        guard let deadline else { return events.wait(first) }
+        return events.wait(until: deadline, first)
     }
 }
 
@@ -57,11 +36,11 @@ extension Instant? {
 /// child, it can send signals to it without hitting another process.
 final class ChildReaper: Sendable {
     private let mailbox: Mailbox
-    private let goOn: PipeEnds
+    /// The number of times that children were reaped.
+    private let reaped = Lock(0)
 
-    init(mailbox: Mailbox) throws(SystemError) {
+    init(mailbox: Mailbox) {
         self.mailbox = mailbox
-        goOn = try PipeEnds()
     }
 
     /// Starts to wait.
@@ -69,14 +48,14 @@ final class ChildReaper: Sendable {
     /// A child must exist already. True if the system provided a thread.
     func start() -> Bool {
         Threads.detach { [self] in
+            var seen = 0
             while true {
                 if failure_artifacts_ended_child(1) < 0 {
                     if errno == EINTR { continue }
                     return
                 }
                 mailbox.post(.childEnded)
-                var byte: UInt8 = 0
-                while read(goOn.reading.number, &byte, 1) < 0, errno == EINTR {}
+                seen = reaped.wait { count in count > seen ? count : nil }
             }
         }
     }
@@ -93,8 +72,83 @@ final class ChildReaper: Sendable {
             guard waitpid(number, &status, 0) == number else { continue }
             ended.append(EndedProcess(identity: identity, status: ExitStatus(waited: status)))
         }
-        var byte: UInt8 = 0
-        _ = write(goOn.writing.number, &byte, 1)
+        reaped.withLock { count in count += 1 }
         return ended
+    }
+}
+
+/// The descendants of the command: all processes that this process has started, and their children.
+///
+/// On Linux, a process whose parent has ended becomes this process's child, so none is missed. On Apple's systems, it
+/// becomes a child of `launchd`: then it is known only if it was seen before.
+struct ProcessTree {
+    private let root = getpid()
+    /// The earlier children of this process, perhaps of the shell that it has replaced.
+    private let others: Set<ProcessIdentity>
+    private var known: Set<ProcessIdentity> = []
+
+    /// Creates the tree; call this before the command is started.
+    init() {
+        let root = root
+        others = Set(ProcessEntry.all().filter { $0.parent == root }.map(\.identity))
+    }
+
+    /// Returns the processes that run now, parents before their children.
+    mutating func members() -> [ProcessIdentity] {
+        let table = ProcessEntry.all()
+        let children = Dictionary(grouping: table, by: \.parent)
+        var result: [ProcessEntry] = []
+        var seen: Set<Int32> = [root]
+        func add(childrenOf number: Int32) {
+            for entry in children[number] ?? []
+            where !others.contains(entry.identity) && seen.insert(entry.identity.number).inserted {
+                result.append(entry)
+            }
+        }
+        add(childrenOf: root)
+        for entry in table where known.contains(entry.identity) && !seen.contains(entry.identity.number)
+        {
+            seen.insert(entry.identity.number)
+            result.append(entry)
+        }
+        var next = 0
+        while next < result.count {
+            add(childrenOf: result[next].identity.number)
+            next += 1
+        }
+        let members = result.filter { !$0.hasEnded }.map(\.identity)
+        known = Set(members)
+        return members
+    }
+}
+
+extension ProcessIdentity {
+    /// Sends the process a signal, unless it has ended.
+    func send(_ signal: CInt) {
+        if isAlive { kill(number, signal) }
+    }
+}
+
+extension ProcessEntry {
+    /// Returns all processes that this one can see.
+    ///
+    /// Processes that start or end in the meantime may be missing.
+    static func all() -> [ProcessEntry] {
+        #if os(Linux)
+        let names = (try? FileSystem.contents(ofDirectory: "/proc")) ?? []
+        return names.compactMap { Int32($0).flatMap(ProcessEntry.init(of:)) }
+        #elseif canImport(Darwin)
+        var name = [CTL_KERN, KERN_PROC, KERN_PROC_ALL, 0]
+        var size = 0
+        guard sysctl(&name, UInt32(name.count), nil, &size, nil, 0) == 0 else { return [] }
+        // Leave space for processes that start before the second call.
+        let stride = MemoryLayout<kinfo_proc>.stride
+        var table = [kinfo_proc](repeating: kinfo_proc(), count: size / stride + 64)
+        size = table.count * stride
+        guard sysctl(&name, UInt32(name.count), &table, &size, nil, 0) == 0 else { return [] }
+        return table.prefix(size / stride).map(ProcessEntry.init)
+        #else
+        return []
+        #endif
     }
 }

@@ -18,8 +18,6 @@ package struct RepeatedCommand {
     private let stop: StopRequest
 
     /// Creates a command.
-    ///
-    /// - `timeLimit`: the maximum duration of a run, in seconds; nil for no limit.
     package init(
         _ words: [String], environment: [String: String], timeLimit: Double?, stop: StopRequest
     ) {

@@ -16,8 +16,6 @@ package final class RunRecovery: Sendable {
     /// The processes that had died in the middle of a test before the run was ended.
     private let diedBefore = Lock<Set<ProcessIdentity>>([])
 
-    /// - `timeLimit`: the time limit of the command, in seconds; nil for none.
-    /// - `sources`: the sources of the package; nil if they are unknown.
     package init(
         directory: String, readers: BundleReaders, limits: DirectoryLimits, redactions: RedactionRules,
         timeLimit: Double?, sources: CrashSources? = nil
@@ -180,7 +178,6 @@ package struct RunReport: Sendable {
         case signal(Int32)
     }
 
-    package let directory: String
     package let cause: Cause
     package let command: EndedProcess
     /// The processes that have ended; on Linux only, this includes descendants that outlived their parents.
@@ -220,9 +217,6 @@ package struct NewBundles {
     private let before: Set<String>
 
     /// Records the bundles that exist now, and gives the run an identifier.
-    ///
-    /// - `directory`: the artifacts directory; it need not exist.
-    /// - `outer`: the identifier of the run that has started this one; nil without one.
     package init(in directory: String, within outer: String? = nil) {
         let number = String(UInt64.random(in: 0 ... .max), radix: 16)
         run = outer.map { "\($0).\(number)" } ?? number

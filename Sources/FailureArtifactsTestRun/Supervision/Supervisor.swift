@@ -1,6 +1,6 @@
 internal import CFailureArtifactsProcesses
 package import FailureArtifactsAnalysis
-package import FailureArtifactsSystem
+internal import FailureArtifactsSystem
 
 /// The output for the supervisor's own messages.
 package protocol SupervisorMessages {
@@ -14,26 +14,12 @@ package protocol SupervisorMessages {
 ///
 /// The command stays in the process group of the terminal's foreground: it can read, and receives the signals of keys.
 package struct Supervisor {
-    package struct Command {
-        var words: [String]
-        var environment: [String: String]
-        var timeLimit: Double?
-        var directory: String
-
-        package init(
-            words: [String], environment: [String: String], timeLimit: Double? = nil, directory: String
-        ) {
-            self.words = words
-            self.environment = environment
-            self.timeLimit = timeLimit
-            self.directory = directory
-        }
-    }
-
     /// The time between the signal that asks a process to end and SIGKILL, in seconds.
     private static let grace = 5.0
 
-    private let command: Command
+    private let words: [String]
+    private let environment: [String: String]
+    private let timeLimit: Double?
     private let interruption: Interruption
     private let messages: any SupervisorMessages
     private let recovery: RunRecovery
@@ -47,18 +33,19 @@ package struct Supervisor {
     private var cause = RunReport.Cause.itself
     private var openOutputs: Int
 
-    /// - `recorder`: the reader of the command's output; nil if it is not read.
     package init(
-        _ command: Command, interruption: Interruption, messages: any SupervisorMessages,
-        recovery: RunRecovery, recorder: RunRecorder? = nil
-    ) throws(SystemError) {
-        self.command = command
+        _ words: [String], environment: [String: String], timeLimit: Double?, interruption: Interruption,
+        messages: any SupervisorMessages, recovery: RunRecovery, recorder: RunRecorder?
+    ) {
+        self.words = words
+        self.environment = environment
+        self.timeLimit = timeLimit
         self.interruption = interruption
         self.messages = messages
         self.recovery = recovery
-        let mailbox = try Mailbox()
+        let mailbox = Mailbox()
         self.mailbox = mailbox
-        reaper = try ChildReaper(mailbox: mailbox)
+        reaper = ChildReaper(mailbox: mailbox)
         outputs = CommandOutputs(onLine: recorder?.lineHooks) { mailbox.post(.outputEnded) }
         openOutputs = outputs.count
         // If SIGCHLD is ignored, as some job starters do, this process can't learn how a child ends.
@@ -83,7 +70,7 @@ package struct Supervisor {
             interruption.setHandler(nil)
             throw error
         }
-        let deadline = command.timeLimit.map { Instant.now.advanced(bySeconds: $0) }
+        let deadline = timeLimit.map { Instant.now.advanced(bySeconds: $0) }
         let stopped = waitForCommand(until: deadline)
         if cause == .timeLimit {
             endAfterTimeLimit()
@@ -94,15 +81,15 @@ package struct Supervisor {
         _ = takePendingSignals()
         interruption.setHandler { !$0.isFromTerminal }
         return RunReport(
-            directory: command.directory, cause: cause, command: commandEnd ?? lost, ended: ended,
+            cause: cause, command: commandEnd ?? lost, ended: ended,
             standardOutput: outputs.standardOutput, standardError: outputs.standardError)
     }
 
     private mutating func start() throws(CommandError) {
         do {
             child = try CommandStart.spawn(
-                command.words, environment: command.environment,
-                signals: interruption.inherited, outputs: outputs.descriptors)
+                words, environment: environment, signals: interruption.inherited,
+                outputs: outputs.descriptors)
         } catch {
             outputs.commandHasStarted()
             throw error
@@ -183,7 +170,7 @@ extension Supervisor {
         messages.report(
             CommandError(
                 .found,
-                "'\(command.words[0])' is ended: \(RunReport.text(ofTimeLimit: command.timeLimit)) is up."
+                "'\(words[0])' is ended: \(RunReport.text(ofTimeLimit: timeLimit)) is up."
             ))
         recovery.beforeEnd()
         recovery.killTests(of: tree.members())

@@ -165,40 +165,24 @@ import Testing
         #expect(source.contains("// Expect here what the failed test expected at LedgerTests.swift:42:"))
     }
 
-    @Test func swiftTestingOnRequest() throws {
+    @Test func theFrameworkIsTheOneOfTheTest() throws {
         let fixture = try Fixture()
-        let bundle = try fixture.ledger("a.zip")
+        let metadata = Metadata.ledger.replacing("\"XCTest\"", with: "\"Swift Testing\"")
+        let bundle = try fixture.zip(
+            "a.zip",
+            [
+                ("metadata.json", Array(metadata.utf8)),
+                ("stores/ledger.sqlite", try fixture.store(Metadata.ledgerSQL)),
+                ("stores/ledger.committed.sqlite", try fixture.store(Metadata.ledgerSQL)),
+            ])
         let outcome = run(
-            "extract", bundle, "--fixture", "--store", "ledger.committed", "--framework", "testing",
-            "-o", fixture.path("x"))
+            "extract", bundle, "--fixture", "--store", "ledger.committed", "-o", fixture.path("x"))
         #expect(outcome.status == 0, "\(outcome.error)")
         let source = try text(fixture.path("x/LedgerTestsTransferFixture.swift"))
         #expect(source.contains("@Test func testTransfer() throws {"))
         #expect(source.contains("Issue.record("))
-        let options = [
-            ["--framework", "testing"], ["--fixture", "--framework", "nose"], ["--store", "ledger"],
-            ["--store-type", "DatabaseQueue"], ["--whole"], ["--fixture", "--store-type", "a b"],
-        ]
-        for words in options {
+        for words in [["--store", "ledger"], ["--whole"]] {
             #expect(run(["extract", bundle, "-o", fixture.path("y")] + words).status == 64)
-        }
-    }
-
-    @Test func storeTypes() throws {
-        let fixture = try Fixture()
-        let bundle = try bundle(in: fixture)
-        for (name, declaration) in [
-            ("DatabaseQueue", "PlainTestsStoreFixtureStore"),
-            ("DatabasePool", "PlainTestsStoreFixtureStore"),
-            ("App.Store", "App.Store"),
-        ] {
-            let directory = fixture.path("out-\(name)")
-            let outcome = run("extract", bundle, "--fixture", "--store-type", name, "-o", directory)
-            #expect(outcome.status == 0, "\(outcome.error)")
-            let source = try text(directory + "/PlainTestsStoreFixture.swift")
-            #expect(source.contains("StoreTestCase<\(declaration)>"))
-            #expect(source.contains("import GRDB\n") == name.hasPrefix("Database"))
-            #expect(source.contains("let database: \(name)\n") == name.hasPrefix("Database"))
         }
     }
 
@@ -253,10 +237,9 @@ import Testing
     /// Names from a bundle stay inside comments and identifiers.
     @Test(arguments: ["*/ import Evil", "a\nimport Evil", "1\"; \\(evil)", "", "…"])
     func hostileNames(_ name: String) {
-        for framework in FixtureTest.Framework.allCases {
+        for framework in ["XCTest", "Swift Testing"] {
             let test = FixtureTest(
-                framework: framework,
-                test: .init(framework: "XCTest", suite: name, name: name, arguments: nil, attempt: 1),
+                test: .init(framework: framework, suite: name, name: name, arguments: nil, attempt: 1),
                 failure: nil, state: name, notes: [name])
             let lines = test.source.split(separator: "\n").map(String.init)
             #expect(lines.filter { $0.contains("import Evil") }.allSatisfy { $0.hasPrefix("/// ") })
@@ -276,7 +259,6 @@ import Testing
         var files: [String] = []
         for (index, name) in names.enumerated() {
             let test = FixtureTest(
-                framework: .testing,
                 test: .init(
                     framework: "Swift Testing", suite: "S", name: name + "()", arguments: nil, attempt: 1
                 ),

@@ -10,6 +10,7 @@ import shutil
 import sqlite3
 import subprocess
 import tempfile
+import zipfile
 
 from harness import NESTED_PRODUCTS, ROOT, TOOL, SuiteCase, Store, clean_environment, fresh_directory, launch, read
 
@@ -86,11 +87,24 @@ class Fixtures(KitCase):
         process = launch(HISTORY, self.directory, {})
         (self.captured,) = read(process, self.directory / "failure-artifacts").bundles
 
-    def extract(self, *options):
+    def copy(self, framework):
+        """The bundle, of a test of this framework."""
+        path = self.directory / "copy.zip"
+        with zipfile.ZipFile(self.captured.path) as source, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as target:
+            for entry in source.infolist():
+                content = source.read(entry)
+                if entry.filename == "metadata.json":
+                    metadata = json.loads(content)
+                    metadata["test"]["framework"] = framework
+                    content = json.dumps(metadata)
+                target.writestr(entry, content)
+        return path
+
+    def extract(self, bundle, *options):
         target = self.directory / "Fixture"
         shutil.rmtree(target, ignore_errors=True)
         result = subprocess.run(
-            [TOOL, "extract", str(self.captured.path), "--fixture", "-o", str(target), *options],
+            [TOOL, "extract", str(bundle), "--fixture", "-o", str(target), *options],
             capture_output=True, text=True, env=clean_environment(self.directory), cwd=self.directory)
         self.assertEqual(result.returncode, 0, result.stderr)
         (script,) = (target / "Fixtures").iterdir()
@@ -105,10 +119,10 @@ class Fixtures(KitCase):
                 *NESTED_PRODUCTS.parents[1].glob("Intermediates*/GeneratedModuleMaps*/CFailureArtifacts*.modulemap")]
         modules = ["-I", str(NESTED_PRODUCTS / "Modules"), "-I", str(NESTED_PRODUCTS)]
         modules += [word for path in maps for word in ("-Xcc", f"-fmodule-map-file={path}")]
-        for options, rows in (
-                (["--framework", "xctest", "--at", "2"], ["apple"]), (["--framework", "testing"], ["apple", "pear", "plum"])):
-            with self.subTest(options=options):
-                target, found = self.extract(*options)
+        for framework, options, rows in (
+                ("XCTest", ["--at", "2"], ["apple"]), ("Swift Testing", [], ["apple", "pear", "plum"])):
+            with self.subTest(framework=framework):
+                target, found = self.extract(self.copy(framework), *options)
                 self.assertEqual(found, rows)
                 (source,) = target.glob("*.swift")
                 # SwiftPM generates this accessor for a target with resources.
