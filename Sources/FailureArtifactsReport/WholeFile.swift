@@ -31,8 +31,6 @@ package enum WholeFile {
     /// Writes a file of fixed name in a directory that others may write to, and replaces an existing one.
     ///
     /// A link of that name is replaced, and its target stays unchanged.
-    ///
-    /// - `permissions`: the permissions of the file; nil for those of a new file of this process.
     package static func write(
         _ text: some WrittenText, toOwn path: String, permissions: UInt16? = nil
     ) throws {

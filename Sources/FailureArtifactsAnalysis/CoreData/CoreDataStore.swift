@@ -173,6 +173,7 @@ extension CoreDataStore {
     private mutating func readColumns(ofEntityAt index: Int, _ schema: DatabaseSchema) {
         guard let table = entities[index].table, let shape = schema.tables[folded(table)] else { return }
         let names = Set(shape.columns.map(\.name))
+        let indexes = Set(schema.objects.filter { $0.type == "index" }.map { folded($0.name) })
         // If a relationship's target entity has subentities, a second column such as `Z4_GROWER` contains the target's
         // entity.
         var companions: [String: Int64] = [:]
@@ -191,7 +192,7 @@ extension CoreDataStore {
             let capitals = String(column.name.dropFirst())
             // Core Data creates an index for each relationship. Earlier versions could also create one for an attribute.
             let isReference =
-                schema.object("index", named: "\(table)_\(column.name)_INDEX") != nil
+                indexes.contains(folded("\(table)_\(column.name)_INDEX"))
                 || companions[capitals] != nil || names.contains("Z_FOK_" + capitals)
             if column.type.uppercased() == "INTEGER", isReference {
                 let target =

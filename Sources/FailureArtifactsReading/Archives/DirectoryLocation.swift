@@ -158,8 +158,6 @@ enum Zip64 {
     ///
     /// The block has values only for such fields, so the caller has to ask in the fixed order: size, compressed size,
     /// offset (APPNOTE 4.5.3). Zero is an ordinary value.
-    ///
-    /// - `block`: the ZIP64 block; its cursor advances.
     static func value(
         _ field: UInt32, _ block: inout LittleEndianReader?
     ) throws(ZipError.Reason) -> UInt64 {

@@ -158,8 +158,6 @@ struct LittleEndianReader {
     }
 
     /// Creates a cursor over a part of the bytes.
-    ///
-    /// - `bytes`: all bytes.
     init(_ bytes: [UInt8], _ range: Range<Int>) throws(ZipError.Reason) {
         guard range.lowerBound >= 0, range.upperBound <= bytes.count else { throw .truncated }
         self.bytes = bytes

@@ -51,8 +51,6 @@ package struct ZipArchive: Sendable {
     }
 
     /// Returns the whole content of an entry.
-    ///
-    /// - `limit`: the maximum size, in bytes.
     package func contents(of entry: ZipEntry, limit: Int) throws(ZipError) -> [UInt8] {
         guard entry.size <= UInt64(max(0, limit)) else {
             let reason = ZipError.Reason.tooLarge(limit: UInt64(max(0, limit)))
@@ -65,8 +63,6 @@ package struct ZipArchive: Sendable {
     }
 
     /// Writes an entry's content to a new file; if that fails, removes the file.
-    ///
-    /// - `destination`: the path of the file, which must not exist.
     package func extract(_ entry: ZipEntry, toNewFile destination: String) throws(ZipError) {
         let file: File
         do {

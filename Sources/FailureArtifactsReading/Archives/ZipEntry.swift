@@ -149,16 +149,12 @@ struct ArchiveSource: Sendable {
     }
 
     /// Returns a part of this source.
-    ///
-    /// - `range`: offsets in this source, in bytes.
     func part(_ range: Range<UInt64>) throws(ZipError.Reason) -> ArchiveSource {
         guard range.upperBound <= size else { throw .truncated }
         return ArchiveSource(self, range)
     }
 
     /// Fills a buffer; throws `truncated` if the source ends before; `system` if reading fails.
-    ///
-    /// - `buffer`: the memory that receives the bytes.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(ZipError.Reason) {
         guard offset <= size, UInt64(buffer.count) <= size - offset else { throw .truncated }
         let count = try SystemError.asReason { () throws(SystemError) in

@@ -36,8 +36,6 @@ package struct BundleReader: Sendable {
     package func size(ofEntry name: String) -> UInt64? { archive.entry(named: name)?.size }
 
     /// Copies an entry to a new file.
-    ///
-    /// - `path`: the path of the new file, which must not exist.
     package func extract(entryNamed name: String, toNewFile path: String) throws(BundleError) {
         let entry = try entry(named: name)
         do {
@@ -169,9 +167,6 @@ package struct ExtractedHistory: ~Copyable, Sendable {
     }
 
     /// Rebuilds a state.
-    ///
-    /// - `state`: the state, from 0 to the number of transactions.
-    /// - `path`: the path of the new file, which must not exist; nil for a name that contains the state.
     package func rebuild(_ state: Int, to path: String? = nil) throws(BundleError) -> String {
         let path = path ?? Path.join(directory, "\(name(of: state)).sqlite")
         try reader.rebuild(at: state, from: copy, to: path)

@@ -5,8 +5,6 @@ internal import FailureArtifactsSystem
 extension BundleReader {
     /// Returns the metadata with SQLite's information about each copy, which only bundles before format 1.2 have; a
     /// copy that can't be extracted has none.
-    ///
-    /// - `directory`: an existing directory for temporary files.
     package func inspectedMetadata(below directory: String) -> BundleMetadata {
         func inspected(_ store: BundleMetadata.Store) -> BundleMetadata.Store {
             guard let entry = store.entry, store.tables == nil || store.schema == nil else {

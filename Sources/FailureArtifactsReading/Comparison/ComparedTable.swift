@@ -91,3 +91,141 @@ package struct RowCounts: Equatable, Sendable {
 
     package var total: Int64 { inserted + updated + deleted }
 }
+
+package struct SchemaChange: Equatable, Sendable {
+    package enum Kind: Equatable, Sendable {
+        case added, removed, changed
+    }
+
+    package enum Subject: String, Equatable, Sendable {
+        case table, index, view, trigger
+        case userVersion = "user_version"
+        case applicationID = "application_id"
+    }
+
+    /// A column that only one of the tables has, or whose declarations differ.
+    package struct Column: Equatable, Sendable {
+        package let kind: Kind
+        package let name: String
+        /// The declaration in A, such as `TEXT NOT NULL DEFAULT 'x'`; nil if A doesn't have the column.
+        package let old: String?
+        package let new: String?
+    }
+
+    package let kind: Kind
+    package let subject: Subject
+    /// The element's name; empty for a number in the file header.
+    package let name: String
+    package let table: String?
+    /// The `CREATE` statement or the number in A; nil if A doesn't have the element.
+    package let old: String?
+    package let new: String?
+    package let columns: [Column]
+}
+
+extension StoreComparison {
+    /// Returns the differences between the schemas: tables, indexes, views and triggers by name, and the application's
+    /// numbers in the file header.
+    ///
+    /// It leaves out the shadow tables of virtual tables and the objects that SQLite creates for itself.
+    package borrowing func schemaChanges() -> [SchemaChange] {
+        let parts: [SchemaChange.Subject] = [.table, .index, .view, .trigger]
+        return parts.flatMap { changes(of: $0) }
+            + Self.change(.userVersion, a.userVersion, b.userVersion)
+            + Self.change(.applicationID, a.applicationID, b.applicationID)
+    }
+
+    private borrowing func changes(of subject: SchemaChange.Subject) -> [SchemaChange] {
+        let old = a.described(subject)
+        let new = b.described(subject)
+        var result: [SchemaChange] = []
+        for name in Set(old.keys).union(new.keys).sorted() {
+            let (first, second) = (old[name], new[name])
+            guard first?.sql != second?.sql, let object = second ?? first else { continue }
+            var columns: [SchemaChange.Column] = []
+            if subject == .table, let before = a.tables[name], let after = b.tables[name] {
+                columns = Self.columnChanges(before.columns, after.columns)
+            }
+            result.append(
+                SchemaChange(
+                    kind: first == nil ? .added : second == nil ? .removed : .changed, subject: subject,
+                    name: object.name,
+                    table: subject == .index || subject == .trigger ? object.table : nil,
+                    old: first?.sql, new: second?.sql, columns: columns))
+        }
+        return result
+    }
+
+    private static func change(
+        _ subject: SchemaChange.Subject, _ old: Int64, _ new: Int64
+    ) -> [SchemaChange] {
+        guard old != new else { return [] }
+        return [
+            SchemaChange(
+                kind: .changed, subject: subject, name: "", table: nil, old: String(old),
+                new: String(new), columns: [])
+        ]
+    }
+
+    private static func columnChanges(
+        _ old: [TableShape.Column], _ new: [TableShape.Column]
+    ) -> [SchemaChange.Column] {
+        let before = Dictionary(old.map { (folded($0.name), $0) }, uniquingKeysWith: { $1 })
+        let after = Dictionary(new.map { (folded($0.name), $0) }, uniquingKeysWith: { $1 })
+        var result: [SchemaChange.Column] = []
+        for column in old {
+            guard let other = after[folded(column.name)] else {
+                result.append(
+                    SchemaChange.Column(
+                        kind: .removed, name: column.name, old: column.declaration, new: nil))
+                continue
+            }
+            if !column.isDeclared(like: other) {
+                result.append(
+                    SchemaChange.Column(
+                        kind: .changed, name: other.name, old: column.declaration,
+                        new: other.declaration))
+            }
+        }
+        for column in new where before[folded(column.name)] == nil {
+            result.append(
+                SchemaChange.Column(kind: .added, name: column.name, old: nil, new: column.declaration))
+        }
+        return result
+    }
+}
+
+extension DatabaseSchema {
+    /// Returns the application's objects of a type, by folded name.
+    fileprivate func described(_ subject: SchemaChange.Subject) -> [String: Object] {
+        var result: [String: Object] = [:]
+        for object in objects where object.type == subject.rawValue {
+            let name = folded(object.name)
+            guard !name.hasPrefix("sqlite_"), tables[name]?.isShadow != true || subject != .table
+            else { continue }
+            result[name] = object
+        }
+        return result
+    }
+}
+
+extension TableShape.Column {
+    /// The part of the column's definition after its name, as far as it is known.
+    fileprivate var declaration: String {
+        var parts = type.isEmpty ? [] : [type]
+        if keyPosition > 0 { parts.append("PRIMARY KEY") }
+        if isNotNull { parts.append("NOT NULL") }
+        if let defaultValue { parts.append("DEFAULT \(defaultValue)") }
+        if isGenerated { parts.append(isVirtual ? "GENERATED VIRTUAL" : "GENERATED STORED") }
+        return parts.joined(separator: " ")
+    }
+}
+
+extension TableShape.Column {
+    /// Returns true if both columns are declared alike, whatever their positions.
+    func isDeclared(like other: TableShape.Column) -> Bool {
+        type == other.type && isNotNull == other.isNotNull && defaultValue == other.defaultValue
+            && (keyPosition > 0) == (other.keyPosition > 0) && isGenerated == other.isGenerated
+            && isVirtual == other.isVirtual
+    }
+}

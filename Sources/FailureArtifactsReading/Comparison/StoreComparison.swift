@@ -99,8 +99,6 @@ extension StoreComparison {
     /// Changed and deleted rows come first, in A's storage order. Inserted rows follow in B's order.
     ///
     /// - `table`: one of ``tables()``. A table with a problem has no changes.
-    /// - `limit`: the maximum number of rows to visit; nil for all. The other rows are only counted.
-    /// - `valueLimit`: the maximum number of bytes to copy of a text or a blob.
     @discardableResult
     package borrowing func forEachRowChange(
         in table: ComparedTable, limit: Int64? = nil, valueLimit: Int = .max,

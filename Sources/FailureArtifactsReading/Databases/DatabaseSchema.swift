@@ -3,12 +3,6 @@ package import FailureArtifactsSQLite
 package struct DatabaseSchema: Sendable {
     package typealias Object = SchemaObject
 
-    /// The type and name of an object, which no other object of a schema shares.
-    package struct Identity: Hashable, Sendable {
-        package let type: String
-        package let name: String
-    }
-
     /// The name of the database in the connection: `main`, or the name of an attached database.
     package let database: String
     package let encoding: String
@@ -24,13 +18,6 @@ package struct DatabaseSchema: Sendable {
     /// The root pages of the tables and indexes, by name.
     package let roots: [String: UInt32]
 
-    private let byIdentity: [Identity: Int]
-
-    /// Returns the object of a type and name, ignoring the name's case.
-    package func object(_ type: String, named name: String) -> Object? {
-        byIdentity[Identity(type: type, name: folded(name))].map { objects[$0] }
-    }
-
     package init(
         _ database: String, of connection: borrowing Connection, reusing known: DatabaseSchema? = nil
     ) throws(SQLiteError) {
@@ -41,7 +28,6 @@ package struct DatabaseSchema: Sendable {
         version = try connection.integer(of: "PRAGMA \(database).schema_version")
         if let known, known.version == version {
             objects = known.objects
-            byIdentity = known.byIdentity
             tables = known.tables
             problems = known.problems
             roots = known.roots
@@ -53,18 +39,13 @@ package struct DatabaseSchema: Sendable {
             "SELECT type, name, tbl_name, sql FROM \(database).sqlite_master WHERE sql IS NOT NULL "
                 + "AND name IS NOT NULL ORDER BY rowid")
         var objects: [Object] = []
-        var byIdentity: [Identity: Int] = [:]
         while try statement.step() {
-            let object = Object(
-                type: statement.text(at: 0), name: statement.text(at: 1), table: statement.text(at: 2),
-                sql: statement.text(at: 3))
-            let identity = Identity(type: object.type, name: folded(object.name))
-            guard byIdentity[identity] == nil else { continue }
-            byIdentity[identity] = objects.count
-            objects.append(object)
+            objects.append(
+                Object(
+                    type: statement.text(at: 0), name: statement.text(at: 1),
+                    table: statement.text(at: 2), sql: statement.text(at: 3)))
         }
         self.objects = objects
-        self.byIdentity = byIdentity
         roots = try Self.roots(of: database, connection)
 
         let reader = TableShapeReader(database: database, objects: objects)

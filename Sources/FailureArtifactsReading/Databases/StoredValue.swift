@@ -45,9 +45,6 @@ package struct StoredValue: Hashable, Sendable {
 
 extension Statement {
     /// Returns the value in a column of the current row.
-    ///
-    /// - `index`: the column, from 0.
-    /// - `limit`: the maximum number of bytes to copy of a text or a blob.
     package borrowing func storedValue(at index: Int, limit: Int) -> StoredValue {
         let column = CInt(index)
         switch sqlite3_column_type(handle, column) {

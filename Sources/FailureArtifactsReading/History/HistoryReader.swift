@@ -188,7 +188,6 @@ extension HistoryLayout {
 extension HistoryReader {
     /// Rebuilds a state of the store.
     ///
-    /// - `state`: the state, from 0 (before the first transaction) to the number of transactions.
     /// - `copy`: the stand-alone copy of the last state. If there are two copies, it is the committed one.
     /// - `path`: the path of the new file, which must not exist. The file needs no other file beside it.
     package func rebuild(
@@ -214,8 +213,6 @@ extension HistoryReader {
     }
 
     /// Changes a rebuilt file to the next state; this is cheaper than rebuilding that state.
-    ///
-    /// - `state`: the file's state, which must not be the last one.
     package func advance(_ path: String, from state: Int) throws(BundleError) {
         let transaction = transactions[state]
         var images: [UInt32: Int] = [:]

@@ -6,8 +6,6 @@ internal import FailureArtifactsSystem
 
 extension FailureDetail {
     /// Reads a bundle.
-    ///
-    /// - `passing`: a bundle of the same test, which passed; nil without one.
     init(
         reading location: BundleLocation, passing: BundleLocation? = nil, scratch: String,
         _ limits: ReportLimits, checking invariants: [Invariant] = [], archive: ZipLimits

@@ -6,8 +6,6 @@ internal import FailureArtifactsSystem
 
 extension StoreDetail {
     /// Reads the tables of a stand-alone file that nothing else uses.
-    ///
-    /// - `budget`: the bytes and the time that are left. The bytes used are subtracted.
     mutating func readTables(of path: String, _ budget: ReadingBudget) throws(SQLiteError) {
         let limits = budget.limits
         let connection = try Connection.untrusted(path)

@@ -12,8 +12,6 @@ package struct StoreFacts {
     }
 
     /// Returns the state, about one sentence per line.
-    ///
-    /// - `sqlite`: the version of the SQLite that last wrote the store; nil if it isn't known.
     package func lines(
         of store: BundleMetadata.Store, sqlite: String?, in metadata: BundleMetadata
     ) -> [String] {

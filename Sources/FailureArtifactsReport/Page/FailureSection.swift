@@ -25,7 +25,7 @@ struct FailureSection {
             "<article class=\"failure\" id=\"f\(number)\""
             + (outline.map { " data-outline=\"\($0)\"" } ?? "")
             + " aria-labelledby=\"f\(number)-title\">\n<header>"
-            + "<h2 id=\"f\(number)-title\">\(HTMLText.name(cause.title))</h2>\(place)\(arguments)</header>\n"
+            + "<h2 id=\"f\(number)-title\">\(HTMLText.line(cause.title))</h2>\(place)\(arguments)</header>\n"
         guard let detail else {
             return text + (problem.map { ReportPage.warnings([$0]) } ?? "") + "<div class=\"more\">"
                 + reportedBundles + "</div></article>\n"
@@ -61,7 +61,7 @@ struct FailureSection {
             parts.append("\(cause.bundles.count) bundles")
         }
         let location = folder.location(of: first.location)
-        let name = HTMLText.name(Path.name(of: location.inner ?? location.path))
+        let name = HTMLText.line(Path.name(of: location.inner ?? location.path))
         let isLinked = location.inner == nil && folder.holds(first.location)
         let link = isLinked ? "<a href=\"\(URLText.path(location.path))\" download>\(name)</a>" : name
         parts.append("\(link) <span class=\"nowrap\">\(Counted.bytes(first.bytes))</span>")

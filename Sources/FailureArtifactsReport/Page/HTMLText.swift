@@ -8,19 +8,6 @@ enum HTMLText {
     /// Returns text on one line; control characters, and characters that change the text direction, become `\u{…}`.
     static func line(_ text: String) -> String { escaped(SafeText.line(cut(text))) }
 
-    /// Returns a name such as `LedgerTests.testBooksOfMarch` on one line, which may be wrapped between its words.
-    static func name(_ text: String) -> String {
-        var words = [""]
-        for character in SafeText.line(cut(text)) {
-            let last = words[words.count - 1].last
-            let isWord =
-                character.isLetter && last == "." || character.isUppercase && last?.isLowercase == true
-            if isWord { words.append("") }
-            words[words.count - 1].append(character)
-        }
-        return words.map(escaped).joined(separator: "<wbr>")
-    }
-
     /// Returns text with its line breaks.
     static func lines(_ text: String) -> String {
         escaped(SafeText.lines(text).joined(separator: "\n"))
@@ -54,8 +41,6 @@ enum HTMLText {
     }
 
     /// Returns a link.
-    ///
-    /// - `address`: the address; nil for no link.
     static func linked(_ html: String, to address: String?) -> String {
         address.map { "<a href=\"\(line($0))\" rel=\"noreferrer\">\(html)</a>" } ?? html
     }

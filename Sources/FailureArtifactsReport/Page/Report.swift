@@ -113,8 +113,6 @@ package struct PageFolder: Sendable {
     private let path: String?
 
     /// Creates the directory of a page.
-    ///
-    /// - `page`: the page's path; nil for standard output.
     package init(ofPage page: String?) {
         path = page.map { Path.directory(of: Path.absolute($0)) }
     }

@@ -134,7 +134,7 @@ package struct ReportPage: Sendable {
         if attempts > 1 { attributes.append(("attempts", String(attempts))) }
         let data = attributes.map { " data-\($0.0)=\"\(HTMLText.line($0.1))\"" }.joined()
         var content =
-            "<span class=\"dot \(first.outcome.rawValue)\"></span><b>\(HTMLText.name(cause.title))</b>"
+            "<span class=\"dot \(first.outcome.rawValue)\"></span><b>\(HTMLText.line(cause.title))</b>"
         if first.outcome != .failed {
             content += " <span class=\"outcome\">\(first.outcome.label)</span>"
         }

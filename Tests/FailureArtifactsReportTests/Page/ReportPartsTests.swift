@@ -221,7 +221,7 @@ struct ReportPartsTests {
             problem: nil,
             hasShards: false, folder: PageFolder(ofPage: nil), outline: nil)
         let html = section.html
-        #expect(html.contains("<h2 id=\"f1-title\">Plain<wbr>Tests.<wbr>\(title)</h2>"), "\(html)")
+        #expect(html.contains("<h2 id=\"f1-title\">PlainTests.\(title)</h2>"), "\(html)")
         #expect(html.contains("Failed with ") == (text != nil))
         if let text { #expect(html.contains("<p class=\"arguments\">" + text), "\(html)") }
         #expect(html.contains("<th scope=\"col\">Arguments</th>") == (text != nil))
