@@ -46,8 +46,8 @@ package struct Blame: Sendable {
 
 extension Blame {
     /// Follows rows by their keys through the states of a store, if they match the address in any of them.
-    package init(_ address: RowAddress, in store: Timeline, isOver: () -> Bool) throws {
-        let steps = try store.readSteps(isOver: isOver)
+    package init(_ address: RowAddress, in store: Timeline) throws {
+        let steps = try store.readSteps()
         var search = RowSearch(address, in: store)
         if let error = store.historyError, case .noHistory = error.reason {
             for path in [store.committedPath, store.path].compactMap(\.self) {
@@ -55,10 +55,6 @@ extension Blame {
             }
         } else {
             try store.forEachState { _, path in
-                if isOver() {
-                    throw CommandError(
-                        .inputOutput, "The history took too long. " + CommandError.limitsHint)
-                }
                 try search.find(in: path)
                 return true
             }

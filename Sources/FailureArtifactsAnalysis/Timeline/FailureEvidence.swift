@@ -25,8 +25,15 @@ package final class FailureEvidence {
         metadata = bundle.metadata
         message = FailureMessage(metadata.failures.first?.message ?? "")
         var results = InvariantResults()
-        for choice in metadata.storeChoices where !choice.isCommitted && choice.name == choice.store.name
-        {
+        let choices = metadata.storeChoices.filter { !$0.isCommitted && $0.name == $0.store.name }
+        for choice in choices.prefix(effort.stores) {
+            let size = bundle.size(ofEntry: choice.entry) ?? 0
+            guard size <= effort.storeBytes else {
+                notes.append(
+                    "Store '\(choice.name)' has \(Counted.bytes(size)), too much to be analysed here: 'failure-artifacts "
+                        + "open', 'history' and 'explain' have no such limit.")
+                continue
+            }
             do {
                 let store = try Timeline(
                     choice, of: bundle, scratch: scratch, limits: limits, transactions: effort.history)
@@ -55,11 +62,15 @@ package struct Effort: Sendable {
     var transactions: Int
     /// The maximum number of rows that are undone on their own, for each question.
     var rows: Int
+    /// The maximum number of stores that are read, the first ones, and the maximum size of one, in bytes.
+    package var stores = Int.max
+    package var storeBytes = UInt64.max
 
     package static let standard = Effort(
         history: 1000, steps: 150_000_000, transactions: 60, rows: 120)
     /// For commands that read many bundles.
-    package static let small = Effort(history: 200, steps: 50_000_000, transactions: 30, rows: 30)
+    package static let small = Effort(
+        history: 200, steps: 50_000_000, transactions: 30, rows: 30, stores: 8, storeBytes: 16 << 20)
 }
 
 /// An invariant that a store breaks at the failure.

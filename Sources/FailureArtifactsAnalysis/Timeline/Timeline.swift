@@ -153,23 +153,19 @@ package final class Timeline {
     package var steps: [Step] { (try? readSteps()) ?? [] }
 
     /// Returns ``steps``, which takes time only once.
-    package func readSteps(isOver: () -> Bool = { false }) throws -> [Step] {
+    package func readSteps() throws -> [Step] {
         if let knownSteps { return try knownSteps.get() }
-        let result = Result { try allSteps(isOver) }
+        let result = Result { try allSteps() }
         knownSteps = result
         return try result.get()
     }
 
-    private func allSteps(_ isOver: () -> Bool) throws -> [Step] {
+    private func allSteps() throws -> [Step] {
         var steps: [Step] = []
         let first = max(0, transactionCount - maximumSteps)
         try history?.value.forEachTransaction(after: first, rowLimit: rowLimit, limits: limits) {
             steps.append($0)
-            guard isOver() else { return true }
-            throw CommandError(
-                .inputOutput,
-                "The history took too long: transactions from \(first + steps.count + 1) on were not read. "
-                    + CommandError.limitsHint)
+            return true
         }
         if store.statements?.reason == nil {
             let found = transactions.statements(of: steps, in: statements, linked: linkedTables)

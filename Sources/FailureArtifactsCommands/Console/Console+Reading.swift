@@ -147,29 +147,19 @@ extension Console {
     }
 }
 
-/// Limits of the search for findings in commands that read many bundles.
-enum FindingSearch {
-    static let bundles = 20
-    static let stores = 8
-    /// The maximum size of a bundle's stores, in bytes.
-    static let storeBytes: UInt64 = 16 << 20
-}
-
 extension Console {
-    /// Returns the best finding of each of the first bundles; a bundle that can't be read, or that exceeds the limits
-    /// of ``FindingSearch``, has none.
+    /// The maximum number of bundles in which commands that read many search for findings.
+    private static let explainedBundles = 20
+
+    /// Returns the best finding of each of the first bundles; a bundle that can't be read has none.
     func bestFindings(of paths: [String]) -> [String: Finding] {
         var findings: [String: Finding] = [:]
-        for path in paths.prefix(FindingSearch.bundles) { findings[path] = try? bestFinding(of: path) }
+        for path in paths.prefix(Self.explainedBundles) { findings[path] = try? bestFinding(of: path) }
         return findings
     }
 
     private func bestFinding(of path: String) throws -> Finding? {
         try withBundle(at: path) { bundle, scratch in
-            let sizes = bundle.metadata.storeChoices.map { bundle.size(ofEntry: $0.entry) ?? 0 }
-            guard bundle.metadata.stores.count <= FindingSearch.stores,
-                sizes.allSatisfy({ $0 <= FindingSearch.storeBytes / UInt64(sizes.count) })
-            else { return nil }
             let evidence = FailureEvidence(
                 bundle, scratch: scratch, checking: try invariants(in: nil), limits: limits.store,
                 effort: .small)

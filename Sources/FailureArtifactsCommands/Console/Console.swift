@@ -170,38 +170,26 @@ struct ReadingLimits: Sendable {
     static let none = ReadingLimits(archive: .none, store: .none, memoryBytes: nil, seconds: nil)
 }
 
-/// The time spent so far on reading a bundle.
+/// The time for reading a bundle.
 ///
-/// Most long operations have their own time limit and end with an error that explains it. This timer covers the others:
-/// after the second deadline, the process ends.
+/// Most long operations have their own time limit and end with an error that explains it. This timer covers the others,
+/// and all of them together: the process ends.
 final class ReadingTime: Sendable {
     private struct State {
-        /// The deadline for operations and the later deadline for the process.
-        var ends: (first: Instant, last: Instant)?
+        var end: Instant?
         var isWatched = false
     }
 
     private let state = Lock(State())
 
-    var isOver: Bool {
-        state.withLock { state in state.ends.map { Instant.processorTime > $0.first } ?? false }
-    }
-
-    /// Restarts the timer for the next bundle.
+    /// Restarts the timer for the next bundle; nil for no limit.
     func start(seconds: Double?) {
-        let now = Instant.processorTime
-        state.withLock { state in
-            state.ends = seconds.map { seconds in
-                // A single SQLite step may exceed the limit by this much.
-                (
-                    now.advanced(bySeconds: seconds),
-                    now.advanced(bySeconds: seconds + max(5, seconds / 5))
-                )
-            }
-        }
+        // A single SQLite step may exceed the limit by this much.
+        let end = seconds.map { Instant.processorTime.advanced(bySeconds: $0 + max(5, $0 / 5)) }
+        state.withLock { state in state.end = end }
     }
 
-    /// Calls `end` if work continues after the second deadline.
+    /// Calls `end` if work continues when the time is up.
     func watch(end: @escaping @Sendable () -> Void) {
         let isFirst = state.withLock { state in
             defer { state.isWatched = true }
@@ -211,7 +199,7 @@ final class ReadingTime: Sendable {
         _ = Threads.detach { [self] in
             while true {
                 sleep(microseconds: 500_000)
-                if let ends = state.withLock(\.ends), Instant.processorTime > ends.last { end() }
+                if let time = state.withLock(\.end), Instant.processorTime > time { end() }
             }
         }
     }

@@ -34,7 +34,7 @@ struct HistoryCommand: Command {
                 bundle.store(named: store), of: bundle, scratch: scratch, limits: console.limits.store)
             if let error = store.historyError { throw error }
             let known = store.store.history
-            let steps = try store.readSteps { console.time.isOver }.filter { $0.number != nil }
+            let steps = try store.readSteps().filter { $0.number != nil }
             let report = Report(
                 store: store.name, reason: known?.reason,
                 transactions: steps.map { step in
@@ -109,7 +109,7 @@ struct BlameCommand: Command {
                 rowLimit: Blame.changeLimit)
             let blame: Blame
             do {
-                blame = try Blame(address, in: store) { console.time.isOver }
+                blame = try Blame(address, in: store)
             } catch let error as SQLiteError where !error.isDatabaseDamaged && !error.isOverLimit {
                 throw CommandError(.usage, "The rows cannot be selected: \(error.message).")
             }

@@ -51,7 +51,6 @@ struct ShowCommand: Command {
         }
     }
 
-    /// Reads all that is shown of a bundle, within the time limit.
     private func content(
         of bundle: BundleReader, scratch: String, _ console: Console
     ) throws -> BundleText.Content {
@@ -60,7 +59,6 @@ struct ShowCommand: Command {
             metadata: bundle.inspectedMetadata(below: scratch),
             packageRoot: PackageRoot(bundle.metadata))
         for store in content.metadata.stores {
-            try checkTime(console)
             do {
                 var log = StatementLines.applied(to: try bundle.statements(of: store))
                 try? QueryPlan.add(to: &log, of: store, in: bundle, below: scratch)
@@ -73,7 +71,6 @@ struct ShowCommand: Command {
             content.coreData[store.name] = try coreData(in: store, of: bundle, scratch, console)
         }
         for attachment in bundle.metadata.attachments {
-            try checkTime(console)
             guard content.attachedLines.count < Self.shownTexts, let entry = attachment.entry else {
                 continue
             }
@@ -81,12 +78,6 @@ struct ShowCommand: Command {
                 of: attachment, in: bundle, lines: Self.shownLines)
         }
         return content
-    }
-
-    private func checkTime(_ console: Console) throws(CommandError) {
-        guard console.time.isOver else { return }
-        throw CommandError(
-            .inputOutput, "'\(path)' takes too long to be shown. \(CommandError.limitsHint)")
     }
 
     private func coreData(

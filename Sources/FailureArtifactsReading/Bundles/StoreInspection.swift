@@ -5,9 +5,13 @@ internal import FailureArtifactsSystem
 extension BundleReader {
     /// Returns the metadata with SQLite's information about each copy, which only bundles before format 1.2 have; a
     /// copy that can't be extracted has none.
-    package func inspectedMetadata(below directory: String) -> BundleMetadata {
+    package func inspectedMetadata(
+        below directory: String, maximumBytes: UInt64 = .max
+    ) -> BundleMetadata {
         func inspected(_ store: BundleMetadata.Store) -> BundleMetadata.Store {
-            guard let entry = store.entry, store.tables == nil || store.schema == nil else {
+            guard let entry = store.entry, store.tables == nil || store.schema == nil,
+                size(ofEntry: entry) ?? 0 <= maximumBytes
+            else {
                 return store
             }
             let file = Path.join(directory, "inspected.sqlite")

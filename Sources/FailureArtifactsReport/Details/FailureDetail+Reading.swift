@@ -14,40 +14,29 @@ extension FailureDetail {
         defer { try? FileSystem.remove(directory) }
         let bundle = try BundleReader(
             location, scratchDirectory: directory, limits: archive)
-        let isSmall =
-            bundle.metadata.stores.count <= limits.stores
-            && bundle.metadata.storeChoices.allSatisfy {
-                bundle.size(ofEntry: $0.entry) ?? 0 <= limits.historyStoreBytes
-            }
         self.init(
             location: location,
-            metadata: isSmall ? bundle.inspectedMetadata(below: directory) : bundle.metadata,
+            metadata: bundle.inspectedMetadata(below: directory, maximumBytes: limits.storeBytes),
             packageRoot: PackageRoot(bundle.metadata))
         excerpt = metadata.failures.first.flatMap {
             SourceExcerpt($0, below: Path.currentDirectory)
         }
         readAttachments(of: bundle, limits)
-        let evidence =
-            isSmall ? FailureEvidence(bundle, scratch: directory, checking: invariants) : nil
-        if let evidence {
-            notes += evidence.notes
-            packageRoot = evidence.packageRoot
-            if metadata.outcome != .passed {
-                addFindings(evidence, passing, scratch: directory, archive)
-            }
-        }
+        var effort = Effort.standard
+        (effort.stores, effort.storeBytes) = (limits.stores, limits.storeBytes)
+        let evidence = FailureEvidence(
+            bundle, scratch: directory, checking: invariants, effort: effort)
+        notes += evidence.notes
+        if metadata.outcome != .passed { addFindings(evidence, passing, scratch: directory, archive) }
         let rows = ReadingBudget(limits, bytes: limits.rowBytes)
         omittedStores = max(0, metadata.stores.count - limits.stores)
-        let choices = metadata.storeChoices
         for store in metadata.stores.prefix(limits.stores) {
             var detail = StoreDetail(store)
             detail.sqlite = bundle.writerVersion(of: store)
-            let choice = choices.first { !$0.isCommitted && $0.name == store.name }
-            if let known = evidence?.stores.first(where: { $0.name == store.name }) {
-                detail.read(known.path, known, rows)
+            if let known = evidence.stores.first(where: { $0.name == store.name }) {
+                detail.read(known, rows)
             } else {
-                detail.readStatements(of: bundle, limits)
-                if let choice { detail.readCopy(of: bundle, choice, scratch: directory, rows) }
+                detail.statements = StatementLines.applied(to: (try? bundle.statements(of: store)) ?? [])
             }
             stores.append(detail)
         }
@@ -102,74 +91,16 @@ extension FailureDetail {
 }
 
 extension StoreDetail {
-    /// The maximum number of bytes of statements that are read.
-    private static let statementBytes = 16 << 20
-
-    fileprivate mutating func readStatements(of bundle: BundleReader, _ limits: ReportLimits) {
-        guard let name = store.statements?.entry else { return }
-        guard let entry = bundle.archive.entry(named: name),
-            let bytes = try? bundle.archive.contents(of: entry, limit: Self.statementBytes),
-            let records = StatementRecord.records(in: Self.lastLines(limits.statements, of: bytes))
-        else {
-            notes.append("The statements in '\(name)' cannot be read.")
-            return
-        }
-        statements = StatementLines.applied(to: records)
-    }
-
-    /// Returns the last lines of a text, so that a long text is not parsed as a whole.
-    private static func lastLines(_ count: Int, of bytes: [UInt8]) -> [UInt8] {
-        var left = count
-        var start = bytes.endIndex
-        if bytes.last == UInt8(ascii: "\n") { start -= 1 }
-        while start > 0 {
-            if bytes[start - 1] == UInt8(ascii: "\n") {
-                left -= 1
-                if left == 0 { break }
-            }
-            start -= 1
-        }
-        return Array(bytes[start...])
-    }
-
-    /// Reads a copy whose history isn't read.
-    fileprivate mutating func readCopy(
-        of bundle: BundleReader, _ choice: StoreChoice, scratch: String, _ budget: ReadingBudget
-    ) {
-        guard isSmall(choice.entry, of: bundle, budget.limits.storeBytes) else { return }
-        if store.history?.entry != nil {
-            notes.append("The history is not shown here: 'failure-artifacts history' has all of it.")
-        }
-        do {
-            let path = try bundle.extract(choice, below: scratch)
-            defer { try? FileSystem.remove(Path.directory(of: path)) }
-            read(path, nil, budget)
-        } catch {
-            notes.append("The tables cannot be read. \(CommandError(error).description)")
-        }
-    }
-
-    /// Reads the tables of a copy, after the steps if they are known.
-    fileprivate mutating func read(_ path: String, _ evidence: Timeline?, _ budget: ReadingBudget) {
+    /// Reads the steps and the tables of a store.
+    fileprivate mutating func read(_ store: Timeline, _ budget: ReadingBudget) {
         do {
             // SQLite stores a database without tables as an empty file.
-            let isEmpty = FileSystem.regularFile(path)?.size == 0
-            if !isEmpty { coreData = try CoreDataStore.read(try Connection.untrusted(path)) }
-            if let evidence { addSteps(of: evidence) }
-            if !isEmpty { try readTables(of: path, budget) }
+            let isEmpty = FileSystem.regularFile(store.path)?.size == 0
+            if !isEmpty { coreData = try CoreDataStore.read(try Connection.untrusted(store.path)) }
+            addSteps(of: store)
+            if !isEmpty { try readTables(of: store.path, budget) }
         } catch {
             notes.append("The tables cannot be read. \(CommandError(error).description)")
         }
-    }
-
-    private mutating func isSmall(_ name: String, of bundle: BundleReader, _ limit: UInt64) -> Bool {
-        guard let size = bundle.size(ofEntry: name), size > limit else { return true }
-        let note =
-            "The copy has \(Counted.bytes(size)): too much for all of it to be shown here. "
-            + (store.history?.entry == nil
-                ? "'failure-artifacts open' has all of it."
-                : "'failure-artifacts open' and 'history' have all of it.")
-        if !notes.contains(note) { notes.append(note) }
-        return false
     }
 }

@@ -177,12 +177,8 @@ package struct ReportLimits: Sendable {
     /// The maximum number of stores of one cause, and of tables of one store.
     var stores = 12
     var tables = 200
-    /// The maximum number of statements of a store whose history isn't read.
-    var statements = 100
-    /// The maximum size, in bytes, of a copy whose tables are read; a larger copy is described by its metadata only.
+    /// The maximum size, in bytes, of a copy that is read; a larger copy is described by its metadata only.
     var storeBytes: UInt64
-    /// The maximum size, in bytes, of a copy whose history and other changes are read.
-    var historyStoreBytes: UInt64
     /// The maximum number of bytes shown of all attachments of one cause, and of one attachment.
     var attachmentBytes: Int
     let oneAttachment = 32 << 10
@@ -200,10 +196,8 @@ package struct ReportLimits: Sendable {
         // A page with more data may take longer.
         let scale = min(60, max(1, Double(maximumBytes) / Double(Self.standardBytes)))
         seconds = min(4, max(1, Self.allSeconds / Double(share))) * scale
-        storeBytes = max(4 << 20, min(128 << 20, (2 << 30) / UInt64(share)))
-        historyStoreBytes = storeBytes / 4
+        storeBytes = max(1 << 20, min(32 << 20, (512 << 20) / UInt64(share)))
         if share > 40 {
-            statements = 40
             stores = 4
             tables = 40
         }

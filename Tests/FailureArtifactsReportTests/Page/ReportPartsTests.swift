@@ -13,27 +13,17 @@ import Testing
 struct ReportPartsTests {
     // MARK: - Limits
 
-    @Test func `The note about a large copy names the history of a store that has one`() throws {
+    @Test func `A large copy is described, with its statements`() throws {
         let fixture = try Fixture()
-        let content = try fixture.store("CREATE TABLE t(x)")
-        let plain = try fixture.zip(
-            "Plain.zip",
-            [
-                ("metadata.json", Array(Metadata.store("plain").utf8)), ("stores/plain.sqlite", content),
-            ])
         var limits = ReportLimits(causes: 1)
         limits.storeBytes = 100
-        limits.historyStoreBytes = 100
-        for (path, commands) in [
-            (plain, "'failure-artifacts open' has all of it."),
-            (try fixture.walBundle(), "'failure-artifacts open' and 'history' have all of it."),
-        ] {
-            let detail = try FailureDetail(
-                reading: BundleLocation(path: path), scratch: fixture.directory, limits,
-                archive: .standard)
-            let note = try #require(detail.stores.first?.notes.first)
-            #expect(note.hasPrefix("The copy has ") && note.hasSuffix("to be shown here. " + commands))
-        }
+        let bundle = try fixture.walBundle(
+            ["INSERT INTO account VALUES (7, 'x', 7)"], log: [("INSERT INTO account VALUES (7, 'x', 7)", 1)])
+        let detail = try FailureDetail(
+            reading: BundleLocation(path: bundle), scratch: fixture.directory, limits, archive: .standard)
+        #expect(detail.notes.first?.contains("too much to be analysed here") == true)
+        let store = try #require(detail.stores.first)
+        #expect(store.tables.isEmpty && store.steps.isEmpty && store.statements.count == 1)
     }
 
     // MARK: - Escaping
