@@ -122,17 +122,9 @@ public final class CoreDataMigrations {
 public func withMigrations<Result>(
     of versions: [CoreDataVersion], _ body: (CoreDataMigrations) throws -> Result
 ) throws -> Result {
-    let containers = try IsolatedContainers(named: SafeFileName.ofCurrentTest)
-    let result: Result
-    do {
-        result = try body(CoreDataMigrations(versions, containers))
-    } catch {
-        // The failure is captured before the test's end.
-        CaptureSession.shared.currentTest?.retain(containers)
-        throw error
+    try IsolatedContainers(named: SafeFileName.ofCurrentTest).use {
+        try body(CoreDataMigrations(versions, $0))
     }
-    try containers.end()
-    return result
 }
 
 /// Runs an asynchronous test of migrations between versions of a model.
@@ -149,16 +141,9 @@ public func withMigrations<Result>(
     of versions: [CoreDataVersion], isolation: isolated (any Actor)? = #isolation,
     _ body: (CoreDataMigrations) async throws -> Result
 ) async throws -> Result {
-    let containers = try IsolatedContainers(named: SafeFileName.ofCurrentTest)
-    let result: Result
-    do {
-        result = try await body(CoreDataMigrations(versions, containers))
-    } catch {
-        CaptureSession.shared.currentTest?.retain(containers)
-        throw error
+    try await IsolatedContainers(named: SafeFileName.ofCurrentTest).use(isolation: isolation) {
+        try await body(CoreDataMigrations(versions, $0))
     }
-    try containers.end()
-    return result
 }
 
 /// A version of a model, with the name of its store in a bundle.

@@ -7,7 +7,7 @@ internal import FailureArtifactsTestKit
 /// Containers with stores in a directory of their own, which are closed and removed together.
 ///
 /// One thread at a time uses it.
-final class IsolatedContainers: @unchecked Sendable {
+final class IsolatedContainers: IsolatedResources, @unchecked Sendable {
     /// The directory, which no other test uses.
     let directory: URL
     private var loaded: [NSPersistentContainer] = []

@@ -42,11 +42,11 @@ import Testing
     @Test func errorsNameTheStatement() throws {
         let store = try store()
         expectError(
-            .sqlite(SQLITE_ERROR), "SQLite cannot run 'SELECT * FROM missing': no such table: missing"
+            .sqlite(SQLITE_ERROR), "Cannot run 'SELECT * FROM missing': no such table: missing"
         ) { try store.rows("SELECT * FROM missing") }
         expectError(
             .sqlite(SQLITE_RANGE),
-            "The number of values for the parameters of 'SELECT ?, ?' is 1 instead of 2."
+            "Cannot run 'SELECT ?, ?': it has 2 parameters, and 1 values (SQLite error 25)."
         ) {
             try store.rows("SELECT ?, ?", 1)
         }
@@ -54,7 +54,7 @@ import Testing
 
     @Test func missingDirectoryIsAnError() {
         let file = URL(filePath: "/no such directory/a.sqlite")
-        expectError(.sqlite(SQLITE_CANTOPEN), "SQLite cannot open '/no such directory/a.sqlite'") {
+        expectError(.sqlite(SQLITE_CANTOPEN), "Cannot open '/no such directory/a.sqlite'") {
             _ = try SQLiteTestStore(at: .file(file))
         }
     }

@@ -79,32 +79,7 @@ package struct Connection: ~Copyable {
 
     /// Compiles one statement.
     package borrowing func prepare(_ sql: String) throws(SQLiteError) -> Statement {
-        var statement: OpaquePointer?
-        var isComplete = true
-        let code = sql.withCString { text in
-            var tail: UnsafePointer<CChar>?
-            let code = sqlite3_prepare_v2(handle, text, -1, &statement, &tail)
-            if code == SQLITE_OK, let tail {
-                isComplete = !Self.holdsStatement(tail, of: handle)
-            }
-            return code
-        }
-        guard code == SQLITE_OK else { throw SQLiteError("run '\(sql)'", handle: handle) }
-        guard let statement else {
-            throw SQLiteError("run '\(sql)'", code: SQLITE_MISUSE, message: "it holds no statement")
-        }
-        let result = Statement(handle: statement, connection: handle, sql: sql)
-        guard isComplete else {
-            throw SQLiteError("run '\(sql)'", code: SQLITE_MISUSE, message: "more than one statement")
-        }
-        return result
-    }
-
-    /// Returns true if anything but white space and comments follows the first statement.
-    private static func holdsStatement(_ tail: UnsafePointer<CChar>, of handle: OpaquePointer) -> Bool {
-        var next: OpaquePointer?
-        defer { sqlite3_finalize(next) }
-        return sqlite3_prepare_v2(handle, tail, -1, &next, nil) != SQLITE_OK || next != nil
+        try Statement(sql, on: handle)
     }
 
     /// Returns the value of the first column of a single row; null if there is no row.

@@ -1,16 +1,42 @@
 internal import CFailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
-/// A compiled statement of a ``Connection``; it must not outlive that connection.
+/// A compiled statement; it must not outlive its connection.
 package struct Statement: ~Copyable {
     package let handle: OpaquePointer
     private let connection: OpaquePointer
     private let sql: String
 
-    init(handle: OpaquePointer, connection: OpaquePointer, sql: String) {
-        self.handle = handle
+    /// Compiles the only statement of a text.
+    package init(_ sql: String, on connection: OpaquePointer) throws(SQLiteError) {
+        var statement: OpaquePointer?
+        var isComplete = true
+        let code = sql.withCString { text in
+            var tail: UnsafePointer<CChar>?
+            let code = sqlite3_prepare_v2(connection, text, -1, &statement, &tail)
+            if code == SQLITE_OK, let tail {
+                isComplete = !Self.holdsStatement(tail, of: connection)
+            }
+            return code
+        }
+        guard code == SQLITE_OK else { throw SQLiteError("run '\(sql)'", handle: connection) }
+        guard let statement else {
+            throw SQLiteError("run '\(sql)'", code: SQLITE_MISUSE, message: "it holds no statement")
+        }
+        guard isComplete else {
+            sqlite3_finalize(statement)
+            throw SQLiteError("run '\(sql)'", code: SQLITE_MISUSE, message: "more than one statement")
+        }
+        handle = statement
         self.connection = connection
         self.sql = sql
+    }
+
+    /// Returns true if anything but white space and comments follows the first statement.
+    private static func holdsStatement(_ tail: UnsafePointer<CChar>, of handle: OpaquePointer) -> Bool {
+        var next: OpaquePointer?
+        defer { sqlite3_finalize(next) }
+        return sqlite3_prepare_v2(handle, tail, -1, &next, nil) != SQLITE_OK || next != nil
     }
 
     deinit {

@@ -5,10 +5,54 @@ internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 internal import Foundation
 
+/// Resources of a test that are closed and removed together.
+package protocol IsolatedResources: AnyObject, Sendable {
+    /// Closes and removes them; later calls do nothing.
+    func end() throws
+}
+
+extension IsolatedResources {
+    /// Runs `body` with resources that end after it; if it throws, they end with the test, after the failure is captured.
+    package func use<Result>(_ body: (Self) throws -> Result) throws -> Result {
+        let result: Result
+        do {
+            result = try body(self)
+        } catch {
+            endWithTest()
+            throw error
+        }
+        try end()
+        return result
+    }
+
+    package func use<Result>(
+        isolation: isolated (any Actor)?, _ body: (Self) async throws -> Result
+    ) async throws -> Result {
+        let result: Result
+        do {
+            result = try await body(self)
+        } catch {
+            endWithTest()
+            throw error
+        }
+        try end()
+        return result
+    }
+
+    /// Ends at the test's end if a test is known to run, and at once otherwise.
+    private func endWithTest() {
+        if let test = CaptureSession.shared.currentTest {
+            test.retain(self)
+        } else {
+            try? end()
+        }
+    }
+}
+
 /// The stores of one test in a directory of its own, which are closed and removed together.
 ///
 /// Any thread may use it.
-final class IsolatedStores<Store: TestStore>: Sendable {
+final class IsolatedStores<Store: TestStore>: IsolatedResources {
     private struct State {
         var stores: [Store] = []
         var hasEnded = false
@@ -77,17 +121,6 @@ final class IsolatedStores<Store: TestStore>: Sendable {
         if let failure { throw failure }
     }
 
-    /// Closes and removes the stores at the test's end if a test is known to run, and at once otherwise.
-    ///
-    /// An error that was thrown becomes a failure of the test, which is captured before the test's end.
-    func endWithTest() {
-        if let test = CaptureSession.shared.currentTest {
-            test.retain(self)
-        } else {
-            try? end()
-        }
-    }
-
     /// The directory as a path, without a slash at its end.
     var path: String {
         let path = directory.path(percentEncoded: false)
@@ -103,38 +136,6 @@ final class IsolatedStores<Store: TestStore>: Sendable {
         case .atDevNull: .devNull
         }
     }
-}
-
-/// Runs `body` with stores that end after it; if it throws, they end with the test, after the failure is captured.
-func withIsolatedStores<Store: TestStore, Result>(
-    _ placement: StorePlacement, _ body: (IsolatedStores<Store>) throws -> Result
-) throws -> Result {
-    let stores = try IsolatedStores<Store>(named: SafeFileName.ofCurrentTest, placement: placement)
-    let result: Result
-    do {
-        result = try body(stores)
-    } catch {
-        stores.endWithTest()
-        throw error
-    }
-    try stores.end()
-    return result
-}
-
-func withIsolatedStores<Store: TestStore, Result>(
-    _ placement: StorePlacement, isolation: isolated (any Actor)?,
-    _ body: (IsolatedStores<Store>) async throws -> Result
-) async throws -> Result {
-    let stores = try IsolatedStores<Store>(named: SafeFileName.ofCurrentTest, placement: placement)
-    let result: Result
-    do {
-        result = try await body(stores)
-    } catch {
-        stores.endWithTest()
-        throw error
-    }
-    try stores.end()
-    return result
 }
 
 /// Names of files and directories, made from names of tests and stores.

@@ -32,7 +32,9 @@ public func withTestStore<Store: TestStore, Result>(
     _ type: Store.Type, _ content: StoreContent<Store> = .empty, named name: String = "store",
     placement: StorePlacement = .standard, _ body: (Store) throws -> Result
 ) throws -> Result {
-    try withIsolatedStores(placement) { try body($0.open(name, content)) }
+    try IsolatedStores<Store>(named: SafeFileName.ofCurrentTest, placement: placement).use {
+        try body($0.open(name, content))
+    }
 }
 
 /// Runs an asynchronous test, or a part of it, with a store of its own.
@@ -54,9 +56,8 @@ public func withTestStore<Store: TestStore, Result>(
     placement: StorePlacement = .standard, isolation: isolated (any Actor)? = #isolation,
     _ body: (Store) async throws -> Result
 ) async throws -> Result {
-    try await withIsolatedStores(placement, isolation: isolation) { stores in
-        try await body(stores.open(name, content))
-    }
+    try await IsolatedStores<Store>(named: SafeFileName.ofCurrentTest, placement: placement)
+        .use(isolation: isolation) { try await body($0.open(name, content)) }
 }
 
 /// A state of a captured store: the one at the failure, or one of its history.

@@ -164,7 +164,9 @@ public func withMigrations<Store: TestStore, Result>(
     of versions: [StoreVersion<Store>], placement: StorePlacement = .standard,
     _ body: (StoreMigrations<Store>) throws -> Result
 ) throws -> Result {
-    try withIsolatedStores(placement) { try body(StoreMigrations(versions, $0)) }
+    try IsolatedStores<Store>(named: SafeFileName.ofCurrentTest, placement: placement).use {
+        try body(StoreMigrations(versions, $0))
+    }
 }
 
 /// Runs an asynchronous test of migrations between versions of a store.
@@ -183,9 +185,8 @@ public func withMigrations<Store: TestStore, Result>(
     isolation: isolated (any Actor)? = #isolation,
     _ body: (StoreMigrations<Store>) async throws -> Result
 ) async throws -> Result {
-    try await withIsolatedStores(placement, isolation: isolation) { stores in
-        try await body(StoreMigrations(versions, stores))
-    }
+    try await IsolatedStores<Store>(named: SafeFileName.ofCurrentTest, placement: placement)
+        .use(isolation: isolation) { try await body(StoreMigrations(versions, $0)) }
 }
 
 /// The names of the versions in a chain, the oldest one first, and the stores of the versions that a test has reached.

@@ -1,4 +1,5 @@
 internal import CFailureArtifactsSQLite
+internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 internal import Foundation
 
@@ -40,10 +41,9 @@ public final class SQLiteTestStore: TestStore {
         self.location = location
         let code = sqlite3_open_v2(path, &pointer, flags, nil)
         guard code == SQLITE_OK, let opened = pointer else {
-            let message = pointer.map { String(cString: sqlite3_errmsg($0)) } ?? "out of memory"
+            let error = TestStoreError(SQLiteError("open '\(path)'", handle: pointer))
             sqlite3_close_v2(pointer)
-            throw TestStoreError(
-                .sqlite(code), "SQLite cannot open '\(path)': \(message) (SQLite error \(code)).")
+            throw error
         }
         handle = Lock(Handle(pointer: opened))
         if location == .devNull { try execute(StoreLocation.setupAtDevNull) }
@@ -76,7 +76,7 @@ public final class SQLiteTestStore: TestStore {
     /// Runs one statement and returns the first value of its first row.
     ///
     /// - Parameters:
-    ///   - sql: A single statement; text after it is ignored.
+    ///   - sql: A single statement.
     ///   - arguments: The values of the statement's parameters `?`, in order.
     /// - Returns: The value; ``SQLiteValue/null`` without a row.
     /// - Throws: An error if SQLite cannot compile or run the statement, if the number of arguments is wrong, or if the
@@ -162,33 +162,24 @@ extension SQLiteValue: ExpressibleByNilLiteral, ExpressibleByIntegerLiteral, Exp
 }
 
 extension SQLiteValue {
-    /// Reads a column of a statement's current row.
-    init(_ statement: OpaquePointer?, _ column: Int32) {
-        switch sqlite3_column_type(statement, column) {
-        case SQLITE_INTEGER: self = .integer(sqlite3_column_int64(statement, column))
-        case SQLITE_FLOAT: self = .real(sqlite3_column_double(statement, column))
-        case SQLITE_TEXT:
-            let text = sqlite3_column_text(statement, column)
-            let count = Int(sqlite3_column_bytes(statement, column))
-            self = .text(String(decoding: UnsafeBufferPointer(start: text, count: count), as: UTF8.self))
-        case SQLITE_BLOB:
-            let bytes = sqlite3_column_blob(statement, column)
-            let count = bytes == nil ? 0 : Int(sqlite3_column_bytes(statement, column))
-            self = .blob(Array(UnsafeRawBufferPointer(start: bytes, count: count)))
-        default: self = .null
-        }
+    init(_ value: Value) {
+        self =
+            switch value {
+            case .null: .null
+            case .integer(let number): .integer(number)
+            case .real(let number): .real(number)
+            case .text(let text): .text(text)
+            case .blob(let bytes): .blob(bytes)
+            }
     }
 
-    /// Binds the value to a parameter of a statement, counted from 1.
-    func bind(to statement: OpaquePointer?, _ position: Int32) -> Int32 {
+    fileprivate var value: Value {
         switch self {
-        case .null: sqlite3_bind_null(statement, position)
-        case .integer(let number): sqlite3_bind_int64(statement, position, number)
-        case .real(let number): sqlite3_bind_double(statement, position, number)
-        case .text(let text):
-            failure_artifacts_bind_text(statement, position, text, UInt64(text.utf8.count))
-        case .blob(let bytes):
-            failure_artifacts_bind_blob(statement, position, bytes, UInt64(bytes.count))
+        case .null: .null
+        case .integer(let number): .integer(number)
+        case .real(let number): .real(number)
+        case .text(let text): .text(text)
+        case .blob(let bytes): .blob(bytes)
         }
     }
 }
@@ -199,32 +190,29 @@ struct BorrowedConnection {
 
     /// Runs one or more statements and drops their rows.
     func execute(_ sql: String) throws(TestStoreError) {
-        guard sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK else { throw error(sql) }
+        guard sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK else {
+            throw TestStoreError(SQLiteError("run '\(sql)'", handle: handle))
+        }
     }
 
     /// Runs one statement.
     func rows(_ sql: String, _ arguments: [SQLiteValue] = []) throws(TestStoreError) -> [[SQLiteValue]] {
-        var statement: OpaquePointer?
-        guard sqlite3_prepare_v2(handle, sql, -1, &statement, nil) == SQLITE_OK else { throw error(sql) }
-        defer { sqlite3_finalize(statement) }
-        let expected = Int(sqlite3_bind_parameter_count(statement))
-        guard arguments.count == expected else {
-            throw TestStoreError(
-                .sqlite(SQLITE_RANGE),
-                "The number of values for the parameters of '\(sql)' is \(arguments.count) instead of \(expected)."
-            )
-        }
-        for (index, argument) in arguments.enumerated() {
-            guard argument.bind(to: statement, Int32(index + 1)) == SQLITE_OK else { throw error(sql) }
-        }
-        var rows: [[SQLiteValue]] = []
-        while true {
-            switch sqlite3_step(statement) {
-            case SQLITE_ROW:
-                rows.append((0..<sqlite3_column_count(statement)).map { SQLiteValue(statement, $0) })
-            case SQLITE_DONE: return rows
-            default: throw error(sql)
+        do throws(SQLiteError) {
+            let statement = try Statement(sql, on: handle)
+            guard statement.parameterCount == arguments.count else {
+                throw SQLiteError(
+                    "run '\(sql)'", code: SQLITE_RANGE,
+                    message:
+                        "it has \(statement.parameterCount) parameters, and \(arguments.count) values")
             }
+            try statement.bind(arguments.map(\.value))
+            var rows: [[SQLiteValue]] = []
+            while try statement.step() {
+                rows.append((0..<statement.columnCount).map { SQLiteValue(statement.value(at: $0)) })
+            }
+            return rows
+        } catch {
+            throw TestStoreError(error)
         }
     }
 
@@ -241,24 +229,6 @@ struct BorrowedConnection {
         if case .integer(let number)? = try rows(sql).first?.first { return number }
         return 0
     }
-
-    private func error(_ sql: String) -> TestStoreError {
-        TestStoreError(
-            .sqlite(sqlite3_extended_errcode(handle)),
-            "SQLite cannot run '\(sql)': \(String(cString: sqlite3_errmsg(handle))) "
-                + "(SQLite error \(sqlite3_extended_errcode(handle))).")
-    }
-}
-
-/// Returns a name as a quoted identifier of SQL.
-func quoted(_ name: String) -> String {
-    // By scalars: in a String, a quote and a combining mark after it are one character.
-    var result = "\""
-    for scalar in name.unicodeScalars {
-        if scalar == "\"" { result.unicodeScalars.append(scalar) }
-        result.unicodeScalars.append(scalar)
-    }
-    return result + "\""
 }
 
 extension TestStore {
@@ -312,7 +282,7 @@ private struct RowRemoval {
     private func deleteRows() throws(TestStoreError) {
         // Triggers may write to a table that was emptied before.
         for _ in 0...2 {
-            for table in tables { try connection.execute("DELETE FROM \(quoted(table))") }
+            for table in tables { try connection.execute("DELETE FROM \(quotedIdentifier(table))") }
             if try filledTable() == nil { return try resetSequences() }
         }
         guard let table = try filledTable() else { return }
@@ -323,7 +293,9 @@ private struct RowRemoval {
 
     private func filledTable() throws(TestStoreError) -> String? {
         for table in tables {
-            if try !connection.rows("SELECT 1 FROM \(quoted(table)) LIMIT 1").isEmpty { return table }
+            if try !connection.rows("SELECT 1 FROM \(quotedIdentifier(table)) LIMIT 1").isEmpty {
+                return table
+            }
         }
         return nil
     }

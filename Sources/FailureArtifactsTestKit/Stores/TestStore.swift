@@ -57,7 +57,7 @@ extension TestStore {
     /// Runs one statement on the connection that writes, and returns its rows.
     ///
     /// - Parameters:
-    ///   - sql: A single statement; text after it is ignored.
+    ///   - sql: A single statement.
     ///   - arguments: The values of the statement's parameters `?`, in order.
     /// - Returns: The rows, each with its values in the order of the columns.
     /// - Throws: An error if SQLite cannot compile or run the statement, if the number of arguments is wrong, or if the
