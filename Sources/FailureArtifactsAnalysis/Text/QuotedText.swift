@@ -151,7 +151,12 @@ package enum Spelling {
         else { return "" }
         guard error.message.hasPrefix("no such column") else {
             let objects = schema.objects.filter { $0.type == "table" || $0.type == "view" }
-            return hint(for: error, among: objects.map(\.name))
+            let near = hint(for: error, among: objects.map(\.name))
+            let tables = objects.filter { $0.type == "table" }.map(\.name)
+            guard near.isEmpty, !tables.isEmpty else { return near }
+            let rest = tables.count - 20
+            return " Its tables are \(tables.prefix(20).joined(separator: ", "))"
+                + (rest > 0 ? " and \(rest) more." : ".")
         }
         let words = Set(folded(sql).split { !$0.isLetter && !$0.isNumber && $0 != "_" }.map(String.init))
         let all = schema.tables.values.sorted { $0.name < $1.name }

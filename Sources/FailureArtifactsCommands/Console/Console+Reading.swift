@@ -194,10 +194,8 @@ extension Console {
 extension CommandError {
     /// Creates the error for a user's statement that fails; usually the statement is wrong; sometimes the store is
     /// damaged.
-    ///
-    /// - `isLast`: true if the file has the last state of the store.
     init(
-        _ error: SQLiteError, sql: String, store: StoreChoice, path: String, isLast: Bool,
+        _ error: SQLiteError, sql: String, store: StoreChoice, path: String,
         bundle: BundleLocation
     ) {
         guard !error.isDatabaseDamaged else {
@@ -217,15 +215,7 @@ extension CommandError {
             return
         }
         var sentence = "'\(sql)' cannot be run on the store '\(store.name)': \(error.message)."
-        let hint = Spelling.hint(for: error, in: sql, ofStore: path)
-        sentence += hint
-        if hint.isEmpty, isLast, error.message.hasPrefix("no such table"),
-            let tables = store.store.tables ?? store.store.inspected(copyAt: path)?.tables,
-            !tables.isEmpty
-        {
-            sentence += " Its tables are " + tables.prefix(20).map(\.name).joined(separator: ", ")
-            sentence += tables.count > 20 ? " and \(tables.count - 20) more." : "."
-        }
+        sentence += Spelling.hint(for: error, in: sql, ofStore: path)
         // Some versions of SQLite also reject harmless functions, such as json_group_array().
         if error.message.hasPrefix("unsafe use of") {
             sentence +=

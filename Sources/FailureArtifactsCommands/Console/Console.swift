@@ -156,17 +156,8 @@ struct ReadingLimits: Sendable {
     /// The maximum processor time for one bundle, in seconds; nil for no limit.
     var seconds: Double?
 
-    private init(
-        archive: ZipLimits = .standard, store: UntrustedLimits = .standard,
-        memoryBytes: Int64? = 1 << 30, seconds: Double? = 300
-    ) {
-        self.archive = archive
-        self.store = store
-        self.memoryBytes = memoryBytes
-        self.seconds = seconds
-    }
-
-    static let standard = ReadingLimits()
+    static let standard = ReadingLimits(
+        archive: .standard, store: .standard, memoryBytes: 1 << 30, seconds: 300)
     static let none = ReadingLimits(archive: .none, store: .none, memoryBytes: nil, seconds: nil)
 }
 

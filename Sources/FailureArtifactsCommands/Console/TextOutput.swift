@@ -83,12 +83,9 @@ package final class TextOutput {
 package struct Terminal: Equatable, Sendable {
     package let width: Int
     package let hasColour: Bool
+}
 
-    package init(width: Int, hasColour: Bool) {
-        self.width = width
-        self.hasColour = hasColour
-    }
-
+extension Terminal {
     /// Creates the terminal of a descriptor; nil for a file or a pipe.
     ///
     /// - `environment`: the environment variables. `NO_COLOR` (see no-color.org) and `TERM` determine the use

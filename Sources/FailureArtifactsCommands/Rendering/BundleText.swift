@@ -17,12 +17,6 @@ struct BundleText {
         var sqlite: [String: String] = [:]
         /// The last lines of attached texts, by their entries.
         var attachedLines: [String: TextTail] = [:]
-        /// The package root, as far as it is known; not part of the JSON form.
-        var packageRoot: PackageRoot
-
-        private enum CodingKeys: String, CodingKey {
-            case bundle, metadata, coreData, statements, sqlite, attachedLines
-        }
     }
 
     struct Parts {
@@ -51,6 +45,8 @@ struct BundleText {
     static let standardStatements = 5
     /// The number of stores that are described if not everything is shown.
     private static let describedStores = 3
+    /// The maximum number of lines for tables, and for a Core Data model.
+    private static let (maximumTables, maximumModelLines) = (10, 14)
     /// The maximum number of failures that are listed, and of rows on the screen for the message of a further one.
     private static let (shownFailures, furtherRows) = (3, 4)
 
@@ -60,6 +56,7 @@ struct BundleText {
     private let statements: StatementText
 
     private var metadata: BundleMetadata { report.metadata }
+    private var packageRoot: PackageRoot { PackageRoot(metadata) }
 
     init(_ report: Content, parts: Parts, output: TextOutput) {
         self.report = report
@@ -100,7 +97,7 @@ struct BundleText {
         var lines = [output.styled(failures.count == 1 ? "Failure" : "Failures", .heading)]
         let shown = parts.isAll ? failures[...] : failures.prefix(Self.shownFailures)
         for (index, failure) in shown.enumerated() {
-            let place = FailureText.place(of: failure, in: report.packageRoot).map(SafeText.line)
+            let place = FailureText.place(of: failure, in: packageRoot).map(SafeText.line)
             lines.append("  " + (place ?? "at an unknown place"))
             let rows = index == 0 ? FindingText.messageRows : Self.furtherRows
             lines += TextWrap.excerpt(
@@ -137,10 +134,51 @@ struct BundleText {
             + [rest.isEmpty ? [] : [title] + parts.first(8, of: rest, "store")]
     }
 
+    /// Returns the state of a store, its tables with their row counts, and its schema.
     private func description(of store: BundleMetadata.Store) -> [String] {
-        StoreText(parts: parts, output: output, packageRoot: report.packageRoot).lines(
-            store, coreData: report.coreData[store.name], sqlite: report.sqlite[store.name],
-            in: metadata)
+        var lines = [output.styled("Store \(SafeText.line(store.name))", .heading)]
+        let facts = StoreFacts.lines(of: store, sqlite: report.sqlite[store.name], in: metadata)
+        lines += facts.flatMap {
+            TextWrap.message(SafeText.line($0), indent: 2, for: output)
+        }
+        if let coreData = report.coreData[store.name] {
+            let model = CoreDataText.lines(coreData, hasAttributes: parts.hasSchema, output: output)
+            lines +=
+                [""]
+                + (parts.hasSchema ? model : parts.first(Self.maximumModelLines, of: model, indent: 4))
+            if !parts.hasSchema { lines.append("  Attributes and relationships: see --schema") }
+        }
+        if let tables = store.tables, !tables.isEmpty {
+            lines += ["", "  " + output.styled("Tables", .bold)]
+            let rows = Self.rows(of: tables).map { "    " + $0 }
+            lines += parts.first(Self.maximumTables, of: rows, "table", indent: 4)
+        }
+        if let schema = store.schema, !schema.isEmpty, !parts.hasSchema {
+            let count = schema.count + (store.schemaOmitted ?? 0)
+            lines += ["", "  Schema: \(Counted.items(Int64(count), "object")) (all with --schema)"]
+        } else if let schema = store.schema, !schema.isEmpty {
+            lines += ["", "  " + output.styled("Schema", .bold)]
+            for object in schema {
+                lines += SafeText.lines(object.sql + ";").map { "    " + $0 }
+            }
+            if let omitted = store.schemaOmitted {
+                lines.append("    and \(omitted) more: query 'SELECT sql FROM sqlite_master'")
+            }
+        }
+        return lines
+    }
+
+    /// Returns lines such as `account  3 rows`, with aligned numbers.
+    private static func rows(of tables: [BundleMetadata.Store.Table]) -> [String] {
+        let names = tables.map { TextWidth.shortened(SafeText.line($0.name), to: 48) }
+        let counts = tables.map { ($0.exact ? "" : "≥ ") + String($0.rows) }
+        let nameWidth = names.map { TextWidth.columns(of: $0) }.max() ?? 0
+        let countWidth = counts.map { TextWidth.columns(of: $0) }.max() ?? 0
+        return tables.indices.map { index in
+            TextWidth.padded(names[index], to: nameWidth) + "  "
+                + TextWidth.padded(counts[index], to: countWidth, right: true)
+                + (tables[index].rows == 1 ? " row" : " rows")
+        }
     }
 
     private func statements(of store: BundleMetadata.Store) -> [String] {
@@ -209,7 +247,7 @@ struct BundleText {
         }
         return [output.styled("Not captured", .heading)]
             + others.flatMap { store in
-                TextWrap.message(report.packageRoot.relativePath(of: store.path), indent: 2, for: output)
+                TextWrap.message(packageRoot.relativePath(of: store.path), indent: 2, for: output)
                     + TextWrap.message(store.reason, indent: 4, for: output)
             }
     }
@@ -253,65 +291,6 @@ struct BundleText {
             lines += ci.variables.sorted { $0.key < $1.key }.map { "    \($0.key)=\($0.value)" }
         }
         return [lines[0]] + lines.dropFirst().map(SafeText.line)
-    }
-}
-
-struct StoreText {
-    /// The maximum number of lines for tables, and for a Core Data model.
-    private static let (maximumTables, maximumModelLines) = (10, 14)
-
-    let parts: BundleText.Parts
-    let output: TextOutput
-    let packageRoot: PackageRoot
-
-    /// Returns the lines of `show`: state, tables with their row counts, schema.
-    func lines(
-        _ store: BundleMetadata.Store, coreData: CoreDataStore?, sqlite: String?,
-        in metadata: BundleMetadata
-    ) -> [String] {
-        var lines = [output.styled("Store \(SafeText.line(store.name))", .heading)]
-        let facts = StoreFacts(packageRoot: packageRoot).lines(of: store, sqlite: sqlite, in: metadata)
-        lines += facts.flatMap {
-            TextWrap.message(SafeText.line($0), indent: 2, for: output)
-        }
-        if let coreData {
-            let model = CoreDataText.lines(coreData, hasAttributes: parts.hasSchema, output: output)
-            lines +=
-                [""]
-                + (parts.hasSchema ? model : parts.first(Self.maximumModelLines, of: model, indent: 4))
-            if !parts.hasSchema { lines.append("  Attributes and relationships: see --schema") }
-        }
-        if let tables = store.tables, !tables.isEmpty {
-            lines += ["", "  " + output.styled("Tables", .bold)]
-            let rows = Self.rows(of: tables).map { "    " + $0 }
-            lines += parts.first(Self.maximumTables, of: rows, "table", indent: 4)
-        }
-        if let schema = store.schema, !schema.isEmpty, !parts.hasSchema {
-            let count = schema.count + (store.schemaOmitted ?? 0)
-            lines += ["", "  Schema: \(Counted.items(Int64(count), "object")) (all with --schema)"]
-        } else if let schema = store.schema, !schema.isEmpty {
-            lines += ["", "  " + output.styled("Schema", .bold)]
-            for object in schema {
-                lines += SafeText.lines(object.sql + ";").map { "    " + $0 }
-            }
-            if let omitted = store.schemaOmitted {
-                lines.append("    and \(omitted) more: query 'SELECT sql FROM sqlite_master'")
-            }
-        }
-        return lines
-    }
-
-    /// Returns lines such as `account  3 rows`, with aligned numbers.
-    private static func rows(of tables: [BundleMetadata.Store.Table]) -> [String] {
-        let names = tables.map { TextWidth.shortened(SafeText.line($0.name), to: 48) }
-        let counts = tables.map { ($0.exact ? "" : "≥ ") + String($0.rows) }
-        let nameWidth = names.map { TextWidth.columns(of: $0) }.max() ?? 0
-        let countWidth = counts.map { TextWidth.columns(of: $0) }.max() ?? 0
-        return tables.indices.map { index in
-            TextWidth.padded(names[index], to: nameWidth) + "  "
-                + TextWidth.padded(counts[index], to: countWidth, right: true)
-                + (tables[index].rows == 1 ? " row" : " rows")
-        }
     }
 }
 

@@ -207,11 +207,12 @@ struct DiffJSON {
         _ comparison: borrowing StoreComparison, _ a: ComparedSide, _ b: ComparedSide
     ) throws -> Bool {
         try output.write(
-            "{\"a\":\(JSONText.line(Side(a))),\n\"b\":\(JSONText.line(Side(b))),\n\"schema\":[")
+            "{\"a\":\(JSONText.line(Self.json(a))),\n\"b\":\(JSONText.line(Self.json(b))),\n\"schema\":["
+        )
         let schema = comparison.schemaChanges()
         var separator = "\n"
         for change in schema {
-            try output.write(separator + JSONText.line(Change(change)))
+            try output.write(separator + JSONText.line(Self.json(change)))
             separator = ",\n"
         }
         try output.write("],\n\"tables\":[")
@@ -286,56 +287,19 @@ struct DiffJSON {
         }
     }
 
-    private struct Side: Encodable {
-        var path: String
-        var store: String?
-        /// The number of the last transaction in this state; nil if the side isn't a state of a history.
-        var at: Int?
-
-        init(_ side: ComparedSide) {
-            path = side.path
-            store = side.store
-            at = side.state?.number
-        }
+    private static func json(_ side: ComparedSide) -> JSONObject {
+        // The number is that of the last transaction in this state.
+        ["path": side.path, "store": side.store, "at": side.state?.number]
     }
 
-    private struct Change: Encodable {
-        var change: String
-        var type: String
-        var name: String?
-        var table: String?
-        var old: String?
-        var new: String?
-        var columns: [Column]?
-
-        struct Column: Encodable {
-            var change: String
-            var name: String
-            var old: String?
-            var new: String?
+    private static func json(_ change: SchemaChange) -> JSONObject {
+        let columns = change.columns.map { column -> JSONObject in
+            ["change": column.kind.rawValue, "name": column.name, "old": column.old, "new": column.new]
         }
-
-        init(_ schema: SchemaChange) {
-            change = Self.word(schema.kind)
-            type = schema.subject.rawValue
-            name = schema.name.isEmpty ? nil : schema.name
-            table = schema.table
-            old = schema.old
-            new = schema.new
-            columns =
-                schema.columns.isEmpty
-                ? nil
-                : schema.columns.map {
-                    Column(change: Self.word($0.kind), name: $0.name, old: $0.old, new: $0.new)
-                }
-        }
-
-        private static func word(_ kind: SchemaChange.Kind) -> String {
-            switch kind {
-            case .added: "added"
-            case .removed: "removed"
-            case .changed: "changed"
-            }
-        }
+        return [
+            "change": change.kind.rawValue, "type": change.subject.rawValue,
+            "name": change.name.isEmpty ? nil : change.name, "table": change.table,
+            "old": change.old, "new": change.new, "columns": columns.nonEmpty,
+        ]
     }
 }

@@ -104,15 +104,10 @@ struct ExtractCommand: Command {
 
     private func report(_ file: String, size: UInt64, _ console: Console) throws {
         if isJSON {
-            try console.output.writeLine(JSONText.line(Written(path: file, bytes: size)))
+            try console.output.writeLine(JSONText.line(["path": file, "bytes": size] as JSONObject))
         } else {
             try console.output.writeLine(SafeText.line(file))
         }
-    }
-
-    private struct Written: Encodable {
-        var path: String
-        var bytes: UInt64
     }
 
     private func prepare(_ directory: String) throws {

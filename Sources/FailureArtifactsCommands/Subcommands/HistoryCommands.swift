@@ -169,7 +169,7 @@ struct BisectCommand: Command {
                 bisection = try states.bisect(sql, onChange: isComparison)
             } catch let error as SQLiteError {
                 throw CommandError(
-                    error, sql: sql, store: choice, path: states.path, isLast: true,
+                    error, sql: sql, store: choice, path: states.path,
                     bundle: bundle.location)
             }
             let transaction: Timeline.Step? =

@@ -35,9 +35,10 @@ struct ListCommand: Command {
                     let metadata = try BundleReader(location, archive: archive).metadata
                     let known = KnownBundle(metadata, at: location, passes: passes)
                     guard isJSON else { return .line(BundleLine(known, metadata)) }
-                    let entry = Entry(
-                        bundle: location.description, bytes: bytes,
-                        passedSince: known.hasPassedSince ? true : nil, metadata: metadata)
+                    let entry: JSONObject = [
+                        "bundle": location.description, "bytes": bytes,
+                        "passedSince": known.hasPassedSince ? true : nil, "metadata": metadata,
+                    ]
                     return .json(try JSONText.line(entry))
                 },
                 { item in
@@ -57,13 +58,6 @@ struct ListCommand: Command {
     private enum Item: Sendable {
         case line(BundleLine)
         case json(String)
-    }
-
-    private struct Entry: Encodable {
-        var bundle: String
-        var bytes: UInt64
-        var passedSince: Bool?
-        var metadata: BundleMetadata
     }
 }
 

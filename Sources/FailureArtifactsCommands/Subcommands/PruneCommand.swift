@@ -238,13 +238,9 @@ struct SweepCommand: Command {
         let result = try console.recovery(of: path).sweep()
         for bundle in result.bundles {
             try console.output.writeLine(
-                isJSON ? JSONText.line(Entry(bundle: bundle)) : SafeText.line(bundle))
+                isJSON ? JSONText.line(["bundle": bundle]) : SafeText.line(bundle))
         }
         for warning in result.warnings { try console.warn(warning) }
         return .done
-    }
-
-    private struct Entry: Encodable {
-        var bundle: String
     }
 }

@@ -61,7 +61,7 @@ struct QueryCommand: Command {
                 try write(statement, with: renderer(for: console.output))
             } catch let error as SQLiteError {
                 throw CommandError(
-                    error, sql: sql, store: choice, path: file.path, isLast: state == nil,
+                    error, sql: sql, store: choice, path: file.path,
                     bundle: bundle.location)
             }
             return .done

@@ -155,7 +155,7 @@ struct ReduceCommand: Command {
         } catch let error as SQLiteError {
             guard let sql else { throw error }
             throw CommandError(
-                error, sql: sql, store: choice, path: reduction.best, isLast: try state() == nil,
+                error, sql: sql, store: choice, path: reduction.best,
                 bundle: bundle)
         }
         guard stop.signal == nil else { return }

@@ -56,8 +56,7 @@ struct ShowCommand: Command {
     ) throws -> BundleText.Content {
         var content = BundleText.Content(
             bundle: bundle.location.description,
-            metadata: bundle.inspectedMetadata(below: scratch),
-            packageRoot: PackageRoot(bundle.metadata))
+            metadata: bundle.inspectedMetadata(below: scratch))
         for store in content.metadata.stores {
             do {
                 var log = StatementLines.applied(to: try bundle.statements(of: store))

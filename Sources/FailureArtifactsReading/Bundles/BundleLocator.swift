@@ -181,29 +181,39 @@ package struct BundleLocation: Hashable, Sendable, CustomStringConvertible {
     package func openArchive(
         scratchDirectory: String, limits: ZipLimits = .standard
     ) throws(BundleError) -> ZipArchive {
-        do throws(ZipError) {
+        try reading { () throws(ZipError) in
             let outer = try ZipArchive(path: path, limits: limits)
             guard let inner else { return outer }
             return try outer.nested(try Self.entry(inner, of: outer), scratchDirectory: scratchDirectory)
+        }
+    }
+
+    /// Runs `body`, and gives its error the bundle's path.
+    func reading<Result>(_ body: () throws(ZipError) -> Result) throws(BundleError) -> Result {
+        do {
+            return try body()
         } catch {
             throw BundleError(description, zip: error)
+        }
+    }
+
+    func usingFiles<Result>(_ body: () throws(SystemError) -> Result) throws(BundleError) -> Result {
+        do {
+            return try body()
+        } catch {
+            throw BundleError(description, .system(error))
         }
     }
 
     /// The size of the packed bundle, in bytes.
     package func size() throws(BundleError) -> UInt64 {
         guard let inner else {
-            do {
-                return try FileSystem.status(of: path)?.size ?? 0
-            } catch {
-                throw BundleError(description, .system(error))
+            return try usingFiles { () throws(SystemError) in
+                try FileSystem.status(of: path)?.size ?? 0
             }
         }
-        do throws(ZipError) {
-            let outer = try ZipArchive(path: path)
-            return try Self.entry(inner, of: outer).size
-        } catch {
-            throw BundleError(description, zip: error)
+        return try reading { () throws(ZipError) in
+            try Self.entry(inner, of: ZipArchive(path: path)).size
         }
     }
 
@@ -230,13 +240,11 @@ package struct BundleLocation: Hashable, Sendable, CustomStringConvertible {
 
     /// Copies the bundle, byte for byte, to a new file.
     package func copy(toNewFile target: String) throws(BundleError) {
-        do throws(ZipError) {
-            if let inner {
+        if let inner {
+            return try reading { () throws(ZipError) in
                 let outer = try ZipArchive(path: path)
-                return try outer.extract(Self.entry(inner, of: outer), toNewFile: target)
+                try outer.extract(Self.entry(inner, of: outer), toNewFile: target)
             }
-        } catch {
-            throw BundleError(description, zip: error)
         }
         do throws(SystemError) {
             try FileSystem.copy(path, toNewFile: target)

@@ -38,11 +38,7 @@ package struct BundleReader: Sendable {
     /// Copies an entry to a new file.
     package func extract(entryNamed name: String, toNewFile path: String) throws(BundleError) {
         let entry = try entry(named: name)
-        do {
-            try archive.extract(entry, toNewFile: path)
-        } catch {
-            throw BundleError(location.description, zip: error)
-        }
+        try location.reading { () throws(ZipError) in try archive.extract(entry, toNewFile: path) }
     }
 
     /// Copies a store to a new file; its name is the one in the bundle.
@@ -52,11 +48,8 @@ package struct BundleReader: Sendable {
     package func extract(
         _ store: StoreChoice, below directory: String
     ) throws(BundleError) -> String {
-        let folder: String
-        do {
-            folder = try FileSystem.createUniqueDirectory(in: directory, prefix: "store-")
-        } catch {
-            throw BundleError(location.description, .system(error))
+        let folder = try location.usingFiles { () throws(SystemError) in
+            try FileSystem.createUniqueDirectory(in: directory, prefix: "store-")
         }
         let path = Path.join(folder, store.fileName)
         try extract(entryNamed: store.entry, toNewFile: path)
@@ -109,11 +102,8 @@ extension BundleReader {
     ) throws(BundleError) -> [StatementRecord] {
         guard let name = store.statements?.entry else { return [] }
         let entry = try entry(named: name)
-        let bytes: [UInt8]
-        do {
-            bytes = try archive.contents(of: entry, limit: Self.statementsLimit)
-        } catch {
-            throw BundleError(location.description, zip: error)
+        let bytes = try location.reading { () throws(ZipError) in
+            try archive.contents(of: entry, limit: Self.statementsLimit)
         }
         guard let records = StatementRecord.records(in: bytes) else {
             throw BundleError(location.description, .statements(name))
@@ -207,11 +197,8 @@ extension BundleReader {
                     "It has a history of committed transactions, but no committed copy to apply it to.")
             )
         }
-        let folder: String
-        do {
-            folder = try FileSystem.createUniqueDirectory(in: directory, prefix: "history-")
-        } catch {
-            throw BundleError(location.description, .system(error))
+        let folder = try location.usingFiles { () throws(SystemError) in
+            try FileSystem.createUniqueDirectory(in: directory, prefix: "history-")
         }
         let copy = Path.join(folder, "copy")
         let file = Path.join(folder, "history")

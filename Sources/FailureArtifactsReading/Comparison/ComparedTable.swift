@@ -93,7 +93,7 @@ package struct RowCounts: Equatable, Sendable {
 }
 
 package struct SchemaChange: Equatable, Sendable {
-    package enum Kind: Equatable, Sendable {
+    package enum Kind: String, Equatable, Sendable {
         case added, removed, changed
     }
 

@@ -1,18 +1,12 @@
-package import FailureArtifactsAnalysis
+internal import FailureArtifactsAnalysis
 package import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 
 /// The state of a store at the failure in words, for a terminal and for the page.
-package struct StoreFacts {
-    private let packageRoot: PackageRoot
-
-    package init(packageRoot: PackageRoot) {
-        self.packageRoot = packageRoot
-    }
-
+package enum StoreFacts {
     /// Returns the state, about one sentence per line.
-    package func lines(
+    package static func lines(
         of store: BundleMetadata.Store, sqlite: String?, in metadata: BundleMetadata
     ) -> [String] {
         var lines: [String] = []
@@ -28,7 +22,7 @@ package struct StoreFacts {
                 isCommitted
                 ? "what was committed"
                 : "what \(store.connection) saw" + (store.isBeforeRollback ? " before the rollback" : "")
-            lines.append("\(entry)\(Self.size(store.bytes.copy)), \(view)\(place(entry))")
+            lines.append("\(entry)\(size(store.bytes.copy)), \(view)\(place(entry))")
         } else {
             lines.append("Described only. \(store.capture.reason ?? "")")
         }
@@ -42,8 +36,8 @@ package struct StoreFacts {
         }
         switch store.storage {
         case .file:
-            let path = store.originalPath.map(packageRoot.relativePath) ?? "a file"
-            lines.append("was \(path)\(Self.size(store.bytes.original))")
+            let path = store.originalPath.map(PackageRoot(metadata).relativePath) ?? "a file"
+            lines.append("was \(path)\(size(store.bytes.original))")
         case .memory: lines.append("was in memory")
         case .temporary: lines.append("was a temporary database")
         }
@@ -54,7 +48,7 @@ package struct StoreFacts {
             facts.append("a transaction was rolled back")
         } else if store.transactionOpen == true {
             facts.append("a transaction was open")
-        } else if let writer = Self.otherWriter(of: store, in: metadata) {
+        } else if let writer = otherWriter(of: store, in: metadata) {
             facts.append("a transaction of \(writer) was open")
         } else if store.transactionOpen == false {
             facts.append("no transaction open")

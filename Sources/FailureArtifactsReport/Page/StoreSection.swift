@@ -22,7 +22,7 @@ struct StoreSection {
     }
 
     private var facts: String {
-        var items = StoreFacts(packageRoot: failure.packageRoot).lines(
+        var items = StoreFacts.lines(
             of: store, sqlite: detail.sqlite, in: failure.metadata)
         if let coreData = detail.coreData {
             items.append("Core Data" + (coreData.uuid.map { " " + $0 } ?? ""))
@@ -156,15 +156,7 @@ struct StatementTimeline {
         return times + "<code>\(HTMLText.line(sql))\(isCut ? "…" : "")</code>"
     }
 
-    /// Returns the time of day; a narrow page hides the digits beyond milliseconds.
-    private static func time(_ at: String) -> String {
-        let time = MetadataTime.timeOfDay(at)
-        let end = time.firstIndex(of: ".").map { time[$0...].dropFirst(4).startIndex } ?? time.endIndex
-        guard end < time.endIndex else { return HTMLText.line(time) }
-        return HTMLText.line(String(time[..<end]))
-            + "<span class=\"fine\">\(HTMLText.line(String(time[end...])))</span>"
-    }
-
+    private static func time(_ at: String) -> String { HTMLText.line(MetadataTime.timeOfDay(at)) }
 }
 
 extension StatementRecord {

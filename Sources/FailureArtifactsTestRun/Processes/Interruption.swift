@@ -98,22 +98,14 @@ package final class Interruption: Sendable {
             state.cleanUp = cleanUp
         }
         pthread_sigmask(SIG_BLOCK, &set, nil)
-        let context = Unmanaged.passRetained(self).toOpaque()
-        #if canImport(Darwin)
-        var thread: pthread_t?
-        let code = pthread_create(&thread, nil, { interruptionThread($0) }, context)
-        #else
-        var thread = pthread_t()
-        let code = pthread_create(&thread, nil, { interruptionThread($0) }, context)
-        #endif
         // Without the thread, the signals end the tool as usual and leave its temporary directories behind.
-        if code != 0 {
+        if !Threads.detach({ [self] in waitForSignals() }) {
             pthread_sigmask(SIG_UNBLOCK, &set, nil)
             state.withLock { state in _ = sigemptyset(&state.watched) }
         }
     }
 
-    fileprivate func waitForSignals() {
+    private func waitForSignals() -> Never {
         let watched = state.withLock(\.watched)
         while true {
             guard let signal = ReceivedSignal.next(of: watched) else { continue }
@@ -166,16 +158,3 @@ package final class Interruption: Sendable {
         _exit(128 + number)
     }
 }
-
-#if canImport(Darwin)
-private func interruptionThread(_ context: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
-    Unmanaged<Interruption>.fromOpaque(context).takeRetainedValue().waitForSignals()
-    return nil
-}
-#else
-private func interruptionThread(_ context: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
-    guard let context else { return nil }
-    Unmanaged<Interruption>.fromOpaque(context).takeRetainedValue().waitForSignals()
-    return nil
-}
-#endif

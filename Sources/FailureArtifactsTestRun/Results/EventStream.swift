@@ -1,10 +1,10 @@
 package import FailureArtifactsAnalysis
 internal import FailureArtifactsSystem
-internal import Foundation
-internal import FoundationEssentials
 
 #if canImport(FoundationEssentials)
+internal import FoundationEssentials
 #else
+internal import Foundation
 #endif
 
 /// Reads Swift Testing's event stream, which has one JSON object per line.

@@ -5,16 +5,16 @@ package import FailureArtifactsSQLite
 package import FailureArtifactsSystem
 
 /// Makes bundles for the tests of a run that left none themselves.
-package final class RunRecovery: Sendable {
+package final class RunRecovery {
     private let recovery: CrashRecovery
     private let directory: ArtifactsDirectory
     private let timeLimit: Double?
     private let sources: CrashSources?
-    private let leftOutBefore = Lock<UInt64>(0)
+    private var leftOutBefore: UInt64 = 0
     /// The processes that were in the middle of a test when the time limit was up.
-    private let hung = Lock<Set<ProcessIdentity>>([])
+    private var hung: Set<ProcessIdentity> = []
     /// The processes that had died in the middle of a test before the run was ended.
-    private let diedBefore = Lock<Set<ProcessIdentity>>([])
+    private var diedBefore: Set<ProcessIdentity> = []
 
     package init(
         directory: String, readers: BundleReaders, limits: DirectoryLimits, redactions: RedactionRules,
@@ -29,35 +29,31 @@ package final class RunRecovery: Sendable {
 
     /// The number of failures of this run that a limit left without a bundle.
     package var failuresLeftOut: Int {
-        let (now, before) = (directory.failuresLeftOut, leftOutBefore.withLock(\.self))
-        return now > before ? Int(clamping: now - before) : 0
+        let now = directory.failuresLeftOut
+        return now > leftOutBefore ? Int(clamping: now - leftOutBefore) : 0
     }
 
     /// Makes the bundles of earlier runs, so that they aren't attributed to this one.
     package func beforehand() -> CrashRecovery.Result {
         let result = directory.hasHiddenFiles ? recovery.sweep() : CrashRecovery.Result()
-        leftOutBefore.withLock { $0 = directory.failuresLeftOut }
+        leftOutBefore = directory.failuresLeftOut
         return result
     }
 
     /// Records the processes that have died by themselves; call it before the run is ended.
-    func beforeEnd() {
-        let dead = recovery.deadProcesses
-        diedBefore.withLock { $0 = dead }
-    }
+    func beforeEnd() { diedBefore = recovery.deadProcesses }
 
     /// Kills the processes that are in the middle of a test, so that their stores stay as they are.
     ///
     /// Code that handles SIGTERM could close or remove the stores.
     func killTests(of processes: [ProcessIdentity]) {
-        let hung = recovery.processesInTests.intersection(processes)
-        self.hung.withLock { $0 = hung }
+        hung = recovery.processesInTests.intersection(processes)
         for process in hung { process.send(SIGKILL) }
     }
 
     /// Makes the bundles of the processes that have died.
     package func afterwards(_ report: RunReport) -> CrashRecovery.Result {
-        let crashed = report.cause == .itself ? recovery.deadProcesses : diedBefore.withLock(\.self)
+        let crashed = report.cause == .itself ? recovery.deadProcesses : diedBefore
         let log = CrashLog(
             standardError: report.standardError.lines, standardOutput: report.standardOutput.lines,
             tests: recovery.testsOfDeadProcesses)
@@ -80,7 +76,7 @@ package final class RunRecovery: Sendable {
         case .timeLimit where !crashed.contains(process):
             return CrashRecovery.Cause(
                 outcome: .timedOut,
-                message: hung.withLock { $0.contains(process) }
+                message: hung.contains(process)
                     ? "The test was still running when \(RunReport.text(ofTimeLimit: timeLimit)) was up."
                     : "The process was ended in the middle of the test, when the time limit was up.")
         // If the whole process group got the signal, a process that it ended may have died first. Only the log, or
