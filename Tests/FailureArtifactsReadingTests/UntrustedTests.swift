@@ -1,10 +1,9 @@
 import CFailureArtifactsSQLite
+@testable import FailureArtifactsReading
 import FailureArtifactsSQLite
 import FailureArtifactsSystem
 import FailureArtifactsTestStores
 import Testing
-
-@testable import FailureArtifactsReading
 
 /// Opening an untrusted store does not run code from the store.
 @Suite struct UntrustedTests {
@@ -148,5 +147,91 @@ import Testing
             #expect(error?.isTooMuch == true)
             #expect(try Connection.untrusted(path, limits: .none).integer(of: sql) >= 0)
         }
+    }
+}
+
+/// Tables and columns that a statement reads.
+@Suite struct StatementAccessTests {
+    private func access(_ sql: String) throws -> StatementAccess {
+        try withTemporaryDirectory { directory in
+            let connection = try Connection(path: directory + "/a.sqlite", mode: .create)
+            try connection.execute(
+                """
+                CREATE TABLE account(id INTEGER PRIMARY KEY, name TEXT, balance INTEGER);
+                CREATE TABLE entry(id INTEGER PRIMARY KEY, account INTEGER, cents INTEGER);
+                CREATE VIEW total AS
+                SELECT account.name, sum(cents) AS cents FROM account JOIN entry ON account = account.id
+                """)
+            return try StatementAccess(of: sql, on: connection)
+        }
+    }
+
+    @Test func columnsOfTables() throws {
+        #expect(
+            try access("SELECT Name FROM Account WHERE balance > 3").reads == [
+                "account": ["name", "balance"]
+            ])
+        #expect(try access("SELECT count(*) FROM entry").reads == ["entry": []])
+    }
+
+    @Test func tablesOfAView() throws {
+        let reads = try access("SELECT cents FROM total").reads
+        #expect(reads["account"] == ["id", "name"] && reads["entry"] == ["account", "cents"])
+    }
+
+    @Test func functions() throws {
+        #expect(
+            try access("SELECT upper(name), random() FROM account").functions == ["upper", "random"])
+    }
+
+    @Test func anErrorIsThrown() {
+        #expect(throws: SQLiteError.self) { try access("SELECT missing FROM account") }
+    }
+}
+
+/// Limits of work that are the same on every machine.
+@Suite struct StepBudgetTests {
+    private static let endless =
+        "WITH RECURSIVE i(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM i) SELECT count(*) FROM i"
+
+    private func withConnections(_ body: (borrowing Connection, borrowing Connection) throws -> Void)
+        throws
+    {
+        try withTemporaryDirectory { directory in
+            try body(
+                Connection(path: directory + "/a.sqlite", mode: .create),
+                Connection(path: directory + "/b.sqlite", mode: .create))
+        }
+    }
+
+    @Test func anEndlessStatementIsInterrupted() throws {
+        try withConnections { first, second in
+            let budget = StepBudget(steps: 20_000)
+            budget.limit(first)
+            budget.limit(second)
+            try first.execute("SELECT 1")
+            #expect(!budget.isUsedUp)
+            let error = #expect(throws: SQLiteError.self) { try first.execute(Self.endless) }
+            #expect(error?.isInterrupted == true && budget.isUsedUp)
+            // The connections share the steps.
+            #expect(throws: SQLiteError.self) { try second.execute(Self.endless) }
+        }
+    }
+
+    /// The number of rows that a statement gets to depends on the steps only.
+    @Test func theSameStepsGiveTheSameRows() throws {
+        func rows() throws -> Int64 {
+            var count: Int64 = 0
+            try withConnections { first, _ in
+                let budget = StepBudget(steps: 50_000)
+                budget.limit(first)
+                let statement = try first.prepare(
+                    "WITH RECURSIVE i(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM i) SELECT n FROM i")
+                while (try? statement.step()) == true { count += 1 }
+            }
+            return count
+        }
+        let first = try rows()
+        #expect(try first > 1000 && rows() == first)
     }
 }

@@ -1,8 +1,7 @@
+@testable import FailureArtifactsAnalysis
 import FailureArtifactsBundle
 import FailureArtifactsSystem
 import Testing
-
-@testable import FailureArtifactsAnalysis
 
 @Suite struct PackageRootTests {
     private func root(_ recorded: String?) -> PackageRoot {

@@ -1,11 +1,10 @@
+@testable import FailureArtifactsAnalysis
 import FailureArtifactsBundle
 import FailureArtifactsReading
 import FailureArtifactsSystem
 import FailureArtifactsTestFixtures
 import Foundation
 import Testing
-
-@testable import FailureArtifactsAnalysis
 
 @Suite struct TextTests {
     @Test(arguments: [
@@ -226,5 +225,82 @@ import Testing
         let far = texts(
             "a" + String(repeating: "-", count: 300) + "b", "c" + String(repeating: "-", count: 300))
         #expect(far.allSatisfy { $0.count <= 24 })
+    }
+}
+
+@Suite struct TextExcerptTests {
+    private static func lines(_ range: ClosedRange<Int>) -> String {
+        range.map { "line \($0)" }.joined(separator: "\n")
+    }
+
+    @Test func aTextThatFitsIsNotCut() {
+        #expect(TextExcerpt(of: "", rows: 3) == nil)
+        #expect(TextExcerpt(of: Self.lines(1...12), rows: 12) == nil)
+        #expect(TextExcerpt(of: String(repeating: "x", count: 12 * 80), rows: 12) == nil)
+    }
+
+    @Test func wholeLinesAreKeptAtBothEnds() throws {
+        let text = Self.lines(1...100)
+        let excerpt = try #require(TextExcerpt(of: text, rows: 12))
+        #expect(excerpt.start == Self.lines(1...8))
+        #expect(excerpt.end == Self.lines(97...100))
+        #expect(excerpt.omittedBytes == Self.lines(9...96).utf8.count)
+    }
+
+    @Test func theEndOfALongLineIsKept() throws {
+        let excerpt = try #require(
+            TextExcerpt(of: "(\"" + String(repeating: "é", count: 2000) + "\") is not 7", rows: 3))
+        #expect(excerpt.start == "(\"" + String(repeating: "é", count: 158) + "…")
+        #expect(excerpt.end.hasPrefix("…é") && excerpt.end.hasSuffix("é\") is not 7"))
+        #expect(excerpt.start.count == 161 && excerpt.end.count == 81)
+        #expect(excerpt.omittedBytes == 2 * (2000 - 158 - 69))
+    }
+
+    @Test(arguments: [
+        ("abcdefghi", 9, "abcdefghi"), ("abcdefghij", 9, "abcdef…hij"),
+        // A character isn't divided.
+        ("ééééé", 9, "ééé…é"), ("👍👍👍", 9, "👍…"),
+    ])
+    func bytes(_ text: String, _ limit: Int, _ expected: String) {
+        #expect(text.abridged(toBytes: limit) == expected)
+    }
+
+    @Test(arguments: [
+        ("abcdefghi", 9, "abcdefghi"), ("abcdefghij", 9, "abcde…hij"), ("漢字漢字漢字", 9, "漢字…字"),
+        ("abc", 1, "…"), ("abc", 0, ""),
+    ])
+    func columns(_ text: String, _ limit: Int, _ expected: String) {
+        #expect(TextWidth.abridged(text, to: limit) == expected)
+    }
+}
+
+@Suite struct TextTailTests {
+    private func end(of text: String, _ lines: Int, _ bytes: Int = .max, _ length: Int = 200)
+        -> TextTail?
+    {
+        TextTail(of: Array(text.utf8), lines: lines, maximumBytes: bytes, maximumLength: length)
+    }
+
+    @Test(arguments: [
+        ("a\nb\nc\n", 2, ["b", "c"], 1), ("a\nb\nc", 2, ["b", "c"], 1), ("a", 5, ["a"], 0),
+        ("a\n\n", 5, ["a", ""], 0), ("\n", 5, [""], 0), ("\na", 5, ["", "a"], 0),
+        ("a\r\nb\r\n", 1, ["b\r"], 1),
+    ])
+    func theLastLines(text: String, count: Int, lines: [String], earlier: Int) throws {
+        let tail = try #require(end(of: text, count))
+        #expect(tail.lines == lines && tail.earlierLines == earlier)
+    }
+
+    @Test func linesThatDoNotFitAreEarlierOnes() throws {
+        let tail = try #require(end(of: "aaaa\nbbbb\ncccc\n", 3, 10))
+        #expect(tail.lines == ["bbbb", "cccc"] && tail.earlierLines == 1)
+        let long = try #require(end(of: "a\nbbbbbbbbbbbb\n", 3, 10))
+        #expect(long.lines == ["bbbbbbbbbb"] && long.earlierLines == 1)
+        #expect(end(of: "abcdef", 1, .max, 3)?.lines == ["abc…"])
+    }
+
+    @Test func whatIsNoText() {
+        #expect(end(of: "", 1) == nil && end(of: "a\0b", 1) == nil)
+        #expect(TextTail(of: [0x61, 0xFF, 0x0A], lines: 1) == nil)
     }
 }

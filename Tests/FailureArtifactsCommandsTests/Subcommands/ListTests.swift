@@ -1,8 +1,9 @@
 import FailureArtifactsAnalysis
-import FailureArtifactsTestFixtures
-import Testing
-
 @testable import FailureArtifactsCommands
+import FailureArtifactsSystem
+import FailureArtifactsTestFixtures
+import Foundation
+import Testing
 
 @Suite struct ListTests {
     @Test func aLineForEachBundle() throws {
@@ -125,4 +126,129 @@ import Testing
 
     private static let counting =
         "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 1000000) SELECT n FROM c"
+}
+
+/// The tests that have passed since, and the times.
+@Suite struct ListSectionTests {
+    private static let service = """
+        ,
+         "ci": {"service": "GitHub Actions", "variables": {"GITHUB_RUN_ID": "7", "GITHUB_JOB": "test"}}
+        """
+
+    /// Writes a bundle of a process outside CI.
+    private func local(
+        _ number: Int, at second: Int, test: String, in fixture: borrowing Fixture
+    ) throws {
+        try fixture.attempt(
+            "T.\(test)-0000000\(number).zip", test: test, at: second, facts: [(Self.service, "")])
+    }
+
+    /// Returns the last digits of the listed bundles, by section.
+    private func sections(_ fixture: borrowing Fixture) -> [[Int]] {
+        let lines = run("list", fixture.path("b")).output.split(
+            separator: "\n", omittingEmptySubsequences: false)
+        return lines.split(separator: "").map { section in
+            section.compactMap { line in
+                line.hasSuffix(".zip") ? line.dropLast(4).last?.wholeNumberValue : nil
+            }
+        }
+    }
+
+    @Test(arguments: [true, false]) func laterPassesAreApart(isRecorded: Bool) throws {
+        let fixture = try Fixture()
+        try local(1, at: 1, test: "a", in: fixture)
+        try local(2, at: 2, test: "b", in: fixture)
+        if isRecorded {
+            try fixture.write(Array("T.a-00000001.zip\n".utf8), to: "b/.passed")
+        } else {
+            try fixture.attempt("T.a-passed-00000003.zip", test: "a", at: 3, outcome: "passed")
+        }
+        #expect(sections(fixture) == (isRecorded ? [[1], [2]] : [[1], [2, 3]]))
+        #expect(run("list", fixture.path("b")).output.hasPrefix("Passed since"))
+        let flags = run("list", "--json", fixture.path("b")).output.split(separator: "\n").map {
+            $0.contains("\"passedSince\":true")
+        }
+        #expect(flags == (isRecorded ? [true, false] : [false, false, false]))
+    }
+
+    @Test func theTimeIsLocal() throws {
+        let fixture = try Fixture()
+        try local(1, at: 7, test: "a", in: fixture)
+        for (zone, time) in [("UTC", "07:08:07"), ("Asia/Tokyo", "16:08:07")] {
+            let outcome = try Program.tool("list", fixture.path("b"), environment: ["TZ": zone])
+            #expect(outcome.output.contains(" \(time)  "), "\(outcome.output)")
+        }
+    }
+}
+
+/// Lists of which an output has only the first entries say how many there are.
+@Suite struct CutListTests {
+    private static let fill = """
+        CREATE TABLE entry(id INTEGER PRIMARY KEY, n);
+        WITH RECURSIVE i(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM i WHERE x < 120)
+        INSERT INTO entry SELECT x, x FROM i
+        """
+
+    private func json(_ words: String...) throws -> [String: Any] {
+        let outcome = run(words + ["--json"])
+        return try #require(
+            try JSONSerialization.jsonObject(with: Data(outcome.output.utf8)) as? [String: Any],
+            "\(outcome.error)")
+    }
+
+    @Test func rowsOfABisectedQueryAreCounted() throws {
+        let fixture = try Fixture()
+        let bundle = try fixture.walBundle([Self.fill, "UPDATE entry SET n = -n WHERE id <= 20"])
+        let sql = "SELECT id FROM entry WHERE n < 0"
+        let text = run("bisect", bundle, sql).output
+        #expect(
+            text.contains("\n  id 5\n  and 15 more rows\n  entry id = 1 updated: n 1 → -1\n"), "\(text)")
+        let found = try json("bisect", bundle, sql)
+        let query = try #require(found["query"] as? [String: Any])
+        #expect((query["after"] as? [Any])?.count == 5)
+        #expect(query["afterCount"] as? Int == 20)
+        #expect(query["beforeCount"] as? Int == 0)
+    }
+
+    @Test func rowsOfAComparedResultAreCounted() throws {
+        let fixture = try Fixture()
+        let bundle = try fixture.walBundle([Self.fill, "DELETE FROM entry WHERE id > 7"])
+        let sql = "SELECT id FROM entry"
+        let text = run("bisect", bundle, sql, "--changed").output
+        #expect(
+            text.contains("\n  before: id 5\n  before: and 115 more rows\n  after: id 1\n"), "\(text)")
+        #expect(text.contains("\n  after: id 5\n  after: and 2 more rows\n"))
+        let query = try #require(try json("bisect", bundle, sql, "--changed")["query"] as? [String: Any])
+        #expect(query["beforeCount"] as? Int == 120 && query["afterCount"] as? Int == 7)
+    }
+
+    @Test func changedRowsOfATransactionAreCounted() throws {
+        let fixture = try Fixture()
+        let bundle = try fixture.walBundle([Self.fill, "UPDATE entry SET n = -n"])
+        let found = try json("bisect", bundle, "SELECT id FROM entry WHERE n < 0")
+        #expect((found["rows"] as? [Any])?.count == 100)
+        #expect(found["rowCount"] as? Int == 120)
+    }
+
+    @Test(arguments: [(5, 12), (60, 120)]) func rowsOfAFindingAreCounted(_ deleted: Int, _ total: Int)
+        throws
+    {
+        let fixture = try Fixture()
+        let delete = "DELETE FROM entry WHERE id <= \(deleted)"
+        let bundle = try fixture.walBundle(
+            [Self.fill.replacing("120", with: "\(total)"), delete],
+            log: [
+                ("BEGIN", nil), ("CREATE TABLE entry(id INTEGER PRIMARY KEY, n)", 0),
+                ("INSERT INTO entry SELECT x, x FROM i", total), ("COMMIT", nil),
+                ("BEGIN", nil), (delete, deleted), ("COMMIT", nil), ("SELECT count(*) FROM entry", 0),
+            ],
+            message: "XCTAssertEqual failed: (\"\(total - deleted)\") is not equal to (\"\(total)\")")
+        let findings = try #require(try json("explain", bundle)["findings"] as? [[String: Any]])
+        let finding = try #require(findings.first { $0["code"] as? String == "unexpected-delete" })
+        let count = try #require(finding["rows"] as? [Any]).count
+        #expect(finding["rowsOfTransaction"] as? Int == (count < deleted ? deleted : nil))
+        #expect((count < deleted) == (deleted == 60))
+        let undone = try #require(finding["undone"] as? [String: Any])
+        #expect(undone["result"] as? String == "\(total)" && undone["isExpected"] as? Bool == true)
+    }
 }
