@@ -51,7 +51,7 @@ import Testing
                 """
             let finished = try run(["python3", "-c", program, path])
             let ours = try ZipArchive(path: path).entries.map { entry in
-                "\(entry.name)|\(entry.method.number)|\(entry.size)|\(entry.compressedSize)|\(entry.crc32)"
+                "\(entry.name)|\(entry.method)|\(entry.size)|\(entry.compressedSize)|\(entry.crc32)"
                     + "|(2026, 11, 21, 7, 8, 8)|20|3|0o100600|2048\n"
             }
             #expect(finished.output == ours.joined())

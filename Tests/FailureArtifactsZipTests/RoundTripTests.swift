@@ -37,7 +37,9 @@ import Testing
         try withTemporaryDirectory { directory in
             let path = directory + "/a.zip"
             try writeArchive(path, Self.files)
-            let stored = try ZipArchive(path: path).entries.filter { $0.method == .stored }.map(\.name)
+            let stored = try ZipArchive(path: path).entries.filter {
+                $0.method == ZipFormat.Method.stored
+            }.map(\.name)
             #expect(stored == ["metadata.json", "empty", "one byte", "noise", "block"])
         }
     }
@@ -96,7 +98,7 @@ import Testing
             let padding: (name: String, bytes: [UInt8]) = ("padding", noise(1_000))
             try writeArchive(directory + "/2.zip", [padding, ("1.zip", first)], level: 0)
             let second = try FileSystem.contents(ofFile: directory + "/2.zip")
-            for (level, method) in [(0, ZipEntry.Method.stored), (1, .deflated)] {
+            for (level, method) in [(0, ZipFormat.Method.stored), (1, ZipFormat.Method.deflated)] {
                 let path = directory + "/3-\(level).zip"
                 try writeArchive(path, [padding, ("2.zip", second)], level: level)
                 let outer = try ZipArchive(path: path)

@@ -227,7 +227,7 @@ enum CentralDirectory {
         if entry.isDirectory, entry.size != 0 {
             return .inconsistent("it is a directory but has content")
         }
-        if entry.method == .stored, entry.size != entry.compressedSize {
+        if entry.method == ZipFormat.Method.stored, entry.size != entry.compressedSize {
             return .inconsistent("it is not compressed but has two different sizes")
         }
         return nil

@@ -102,7 +102,7 @@ package struct ZipArchive: Sendable {
         _ entry: ZipEntry, scratchDirectory: String
     ) throws(ZipError) -> ZipArchive {
         let innerPath = Path.join(path, entry.name)
-        if entry.method == .stored {
+        if entry.method == ZipFormat.Method.stored {
             let inner: ArchiveSource
             do throws(ZipError.Reason) {
                 inner = try source.part(try contentRange(of: entry))
@@ -163,9 +163,9 @@ extension ZipArchive {
                 try SystemError.asReason { () throws(SystemError) in try body(piece) }
             }
             switch entry.method {
-            case .stored: try readStored(content, deliver)
-            case .deflated: try Self.inflate(content, deliver)
-            case .other(let number): throw .unsupported("compression method \(number)")
+            case ZipFormat.Method.stored: try readStored(content, deliver)
+            case ZipFormat.Method.deflated: try Self.inflate(content, deliver)
+            default: throw .unsupported("compression method \(entry.method)")
             }
             guard size == entry.size else { throw .badSize }
             guard checksum.value == entry.crc32 else { throw .badChecksum }
@@ -189,7 +189,7 @@ extension ZipArchive {
         guard try reader.readBytes(Int(header.nameLength)) == entry.nameBytes else {
             throw .inconsistent("its own header and the central directory have different names")
         }
-        guard header.method == entry.method.number else {
+        guard header.method == entry.method else {
             throw .inconsistent("its own header and the central directory have different methods")
         }
         // With a data descriptor, the local header was written before the sizes were known.

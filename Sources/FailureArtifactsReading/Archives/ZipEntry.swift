@@ -3,34 +3,11 @@ internal import FailureArtifactsZip
 
 /// A file or directory in an archive, as the central directory describes it.
 package struct ZipEntry: Equatable, Sendable {
-    /// The compression method (APPNOTE 4.4.5).
-    package enum Method: Equatable, Sendable {
-        case stored, deflated
-        /// Any other method, by its number. Such an entry can be listed but not read.
-        case other(UInt16)
-
-        init(number: UInt16) {
-            self =
-                switch number {
-                case ZipFormat.Method.stored: .stored
-                case ZipFormat.Method.deflated: .deflated
-                default: .other(number)
-                }
-        }
-
-        var number: UInt16 {
-            switch self {
-            case .stored: ZipFormat.Method.stored
-            case .deflated: ZipFormat.Method.deflated
-            case .other(let number): number
-            }
-        }
-    }
-
     /// The relative path, with slashes between its components; a directory's path ends with a slash.
     package let name: String
     package let isDirectory: Bool
-    package let method: Method
+    /// The compression method (APPNOTE 4.4.5); an entry that is neither stored nor deflated can be listed, not read.
+    package let method: UInt16
     package let crc32: UInt32
     package let compressedSize: UInt64
     package let size: UInt64
@@ -47,7 +24,7 @@ package struct ZipEntry: Equatable, Sendable {
     init(_ header: CentralDirectoryHeader, name: String, limit: UInt64) {
         self.name = name
         isDirectory = name.utf8.last == UInt8(ascii: "/")
-        method = Method(number: header.method)
+        method = header.method
         crc32 = header.crc32
         compressedSize = header.compressedSize
         size = header.size

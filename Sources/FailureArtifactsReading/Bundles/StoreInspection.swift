@@ -61,7 +61,14 @@ extension BundleMetadata.Store {
         freePageCount = try connection.integer(of: "PRAGMA freelist_count")
         userVersion = try connection.integer(of: "PRAGMA user_version")
         applicationID = try connection.integer(of: "PRAGMA application_id")
-        try readSchema(connection)
+        let (objects, _) = try DatabaseSchema.objects(of: "main", in: connection)
+        var size = 0
+        let kept = objects.prefix { object in
+            size += [object.type, object.name, object.table, object.sql].reduce(0) { $0 + $1.utf8.count }
+            return size <= Self.maximumSchemaBytes
+        }
+        schema = Array(kept)
+        schemaOmitted = kept.count < objects.count ? objects.count - kept.count : nil
         connection.setDeadline(Instant.now.advanced(bySeconds: Self.inspectionTimeLimit))
         do throws(SQLiteError) {
             integrity = try connection.text(of: "PRAGMA quick_check(1)")
@@ -70,32 +77,9 @@ extension BundleMetadata.Store {
         }
         let deadline = Instant.now.advanced(bySeconds: Self.inspectionTimeLimit)
         connection.setDeadline(deadline)
-        let names = try connection.prepare(
-            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' "
-                + "ORDER BY name")
-        var tables: [Table] = []
-        while try names.step() {
-            tables.append(Self.countRows(of: names.text(at: 0), in: connection, until: deadline))
-        }
-        self.tables = tables
-    }
-
-    private mutating func readSchema(_ connection: borrowing Connection) throws(SQLiteError) {
-        // Objects without SQL are SQLite's own: the indexes behind PRIMARY KEY and UNIQUE.
-        let statement = try connection.prepare(
-            "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid")
-        var (objects, omitted, size): ([DatabaseSchema.Object], Int, Int) = ([], 0, 0)
-        while try statement.step() {
-            let texts = (0..<4).map { statement.text(at: $0) }
-            size += texts.reduce(0) { $0 + $1.utf8.count }
-            if size > Self.maximumSchemaBytes {
-                omitted += 1
-            } else {
-                objects.append(.init(type: texts[0], name: texts[1], table: texts[2], sql: texts[3]))
-            }
-        }
-        schema = objects
-        schemaOmitted = omitted > 0 ? omitted : nil
+        tables = objects.filter { $0.type == "table" && !folded($0.name).hasPrefix("sqlite_") }
+            .map(\.name).sorted()
+            .map { Self.countRows(of: $0, in: connection, until: deadline) }
     }
 
     /// Returns a table with its number of rows, or with a lower bound.

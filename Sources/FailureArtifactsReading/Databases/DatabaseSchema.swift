@@ -34,20 +34,7 @@ package struct DatabaseSchema: Sendable {
             return
         }
 
-        // Objects without SQL are SQLite's own: the indexes behind PRIMARY KEY and UNIQUE.
-        let statement = try connection.prepare(
-            "SELECT type, name, tbl_name, sql FROM \(database).sqlite_master WHERE sql IS NOT NULL "
-                + "AND name IS NOT NULL ORDER BY rowid")
-        var objects: [Object] = []
-        while try statement.step() {
-            objects.append(
-                Object(
-                    type: statement.text(at: 0), name: statement.text(at: 1),
-                    table: statement.text(at: 2), sql: statement.text(at: 3)))
-        }
-        self.objects = objects
-        roots = try Self.roots(of: database, connection)
-
+        (objects, roots) = try Self.objects(of: database, in: connection)
         let reader = TableShapeReader(database: database, objects: objects)
         var tables: [String: TableShape] = [:]
         var problems: [String: String] = [:]
@@ -63,18 +50,28 @@ package struct DatabaseSchema: Sendable {
         self.problems = problems
     }
 
-    private static func roots(
-        of database: String, _ connection: borrowing Connection
-    ) throws(SQLiteError) -> [String: UInt32] {
+    /// Reads the objects that have SQL text, in the order of creation, and the root pages of tables and indexes.
+    static func objects(
+        of database: String, in connection: borrowing Connection
+    ) throws(SQLiteError) -> (objects: [Object], roots: [String: UInt32]) {
         let statement = try connection.prepare(
-            "SELECT name, rootpage FROM \(database).sqlite_master WHERE rootpage > 0")
+            "SELECT type, name, tbl_name, sql, rootpage FROM \(database).sqlite_master "
+                + "WHERE name IS NOT NULL ORDER BY rowid")
+        var objects: [Object] = []
         var roots: [String: UInt32] = [:]
         while try statement.step() {
-            if case .integer(let root) = statement.value(at: 1) {
-                roots[statement.text(at: 0)] = UInt32(clamping: root)
+            let name = statement.text(at: 1)
+            if case .integer(let root) = statement.value(at: 4), root > 0 {
+                roots[name] = UInt32(clamping: root)
             }
+            // Objects without SQL are SQLite's own: the indexes behind PRIMARY KEY and UNIQUE.
+            guard statement.value(at: 3) != .null else { continue }
+            objects.append(
+                Object(
+                    type: statement.text(at: 0), name: name, table: statement.text(at: 2),
+                    sql: statement.text(at: 3)))
         }
-        return roots
+        return (objects, roots)
     }
 }
 

@@ -23,13 +23,8 @@ package struct SummaryMarkdown {
     /// The path of the report on these failures; nil without a report.
     package var report: String?
 
-    package init(
-        causes: [BundleCause], limit: Int = Self.byteLimit, isPart: Bool = false, report: String? = nil
-    ) {
+    package init(causes: [BundleCause]) {
         self.causes = causes
-        self.limit = limit
-        self.isPart = isPart
-        self.report = report
     }
 
     /// The text: at most ``limit`` bytes, and empty if not even the heading fits.

@@ -140,10 +140,7 @@ struct FailureSection {
         let shown = cause.bundles.prefix(ReportLimits.reportedBundles)
         let hasArguments = !cause.arguments.isEmpty
         var text =
-            "<details class=\"part bundles\"><summary><h3>"
-            + (cause.bundles.count == 1 ? "Bundle" : "\(cause.bundles.count) bundles")
-            + " of this failure</h3></summary>\n"
-            + "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Bundles\"><table>\n<thead><tr>"
+            "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Bundles\"><table>\n<thead><tr>"
             + "<th scope=\"col\">Bundle</th>" + (hasArguments ? "<th scope=\"col\">Arguments</th>" : "")
             + "<th scope=\"col\">Shard</th><th scope=\"col\">Attempt</th>"
             + "<th scope=\"col\">Captured</th><th scope=\"col\" class=\"num\">Size</th></tr></thead>\n<tbody>\n"
@@ -160,7 +157,8 @@ struct FailureSection {
         text += "</tbody></table></div>\n"
         let left = cause.bundles.count - shown.count
         if left > 0 { text += "<p class=\"cut\">\(left) more are not listed.</p>\n" }
-        return text + "</details>\n"
+        let count = cause.bundles.count == 1 ? "Bundle" : "\(cause.bundles.count) bundles"
+        return Self.part(count + " of this failure", text)
     }
 
     /// Returns a folded part of the page.
