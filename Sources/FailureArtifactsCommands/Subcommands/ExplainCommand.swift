@@ -72,12 +72,9 @@ struct ExplainCommand: Command {
                 let markdown = FindingMarkdown(
                     explanation, count: count, path: ToolCommand().shortened(bundle.location))
                 try console.output.writeLines(markdown.text)
-                for note in explanation.notes { try console.warn(note) }
-                return .done
-            }
-            let text = FindingText(isAll: showsAll, output: console.output)
-            for line in text.lines(explanation, of: count) {
-                try console.output.writeLine(line)
+            } else {
+                let text = FindingText(isAll: showsAll, output: console.output)
+                for line in text.lines(explanation, of: count) { try console.output.writeLine(line) }
             }
             for note in explanation.notes { try console.warn(note) }
             return .done

@@ -130,8 +130,8 @@ struct ReduceCommand: Command {
 
         var report = ReductionReport(
             store: choice.name, end: end, isReliable: isReliable, runs: reduction.runs,
-            before: .init(before),
-            after: .init(after))
+            before: before,
+            after: after)
         report.files = try write(reduction.best, to: files, console)
         try write(report, console) { report.lines }
         for note in report.notes(isCommand: command != nil) { try console.warn(note) }
@@ -205,35 +205,36 @@ struct ReduceCommand: Command {
 }
 
 /// The result of `reduce`, for JSON and for text.
-struct ReductionReport: Encodable {
-    struct Size: Encodable {
-        var rows: Int
-        var tables: [String: Int]
-        var bytes: UInt64
-
-        init(_ size: StoreReduction.Size) {
-            (rows, tables, bytes) = (size.rowCount, size.rows, size.bytes)
-        }
-    }
-
-    var store: String
-    var end: StoreReduction.End
-    var isReliable: Bool
-    var runs: Int
-    var before: Size
-    var after: Size
+struct ReductionReport: JSONDocument {
+    let store: String
+    let end: StoreReduction.End
+    let isReliable: Bool
+    let runs: Int
+    let before: StoreReduction.Size
+    let after: StoreReduction.Size
     var files: [String] = []
 
+    var json: JSONObject {
+        func json(_ size: StoreReduction.Size) -> JSONObject {
+            ["rows": size.rowCount, "tables": size.rows, "bytes": size.bytes]
+        }
+        return [
+            "store": store, "end": end, "isReliable": isReliable, "runs": runs, "before": json(before),
+            "after": json(after), "files": files,
+        ]
+    }
+
     var lines: [String] {
-        func text(_ size: Size) -> String {
-            let tables = Counted.items(Int64(size.tables.values.count { $0 > 0 }), "table")
-            return "\(Counted.number(Int64(size.rows))) \(size.rows == 1 ? "row" : "rows") in \(tables)"
+        func text(_ size: StoreReduction.Size) -> String {
+            let tables = Counted.items(Int64(size.rows.values.count { $0 > 0 }), "table")
+            return
+                "\(Counted.number(Int64(size.rowCount))) \(size.rowCount == 1 ? "row" : "rows") in \(tables)"
         }
         var lines = [
             "\(SafeText.line(store)): \(text(before)) became \(text(after)), after "
                 + Counted.items(Int64(runs), "run") + " of the check"
         ]
-        for (table, rows) in after.tables.sorted(by: { $0.key < $1.key }) where rows > 0 {
+        for (table, rows) in after.rows.sorted(by: { $0.key < $1.key }) where rows > 0 {
             lines.append("  \(SafeText.line(table)) \(Counted.items(Int64(rows), "row"))")
         }
         return lines + files.map(SafeText.line)
@@ -254,7 +255,7 @@ struct ReductionReport: Encodable {
         case .interrupted: notes.append("The search was interrupted, and a smaller store may fail, too.")
         case .complete: break
         }
-        if isCommand, after.rows == 0, before.rows > 0 {
+        if isCommand, after.rowCount == 0, before.rowCount > 0 {
             notes.append(
                 "The command fails with empty tables, too, so its failure may have nothing to do with the rows."
             )

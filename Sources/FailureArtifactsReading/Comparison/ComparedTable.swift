@@ -170,28 +170,19 @@ extension StoreComparison {
     private static func columnChanges(
         _ old: [TableShape.Column], _ new: [TableShape.Column]
     ) -> [SchemaChange.Column] {
-        let before = Dictionary(old.map { (folded($0.name), $0) }, uniquingKeysWith: { $1 })
+        let before = Set(old.map { folded($0.name) })
         let after = Dictionary(new.map { (folded($0.name), $0) }, uniquingKeysWith: { $1 })
-        var result: [SchemaChange.Column] = []
-        for column in old {
+        let result = old.compactMap { column -> SchemaChange.Column? in
             guard let other = after[folded(column.name)] else {
-                result.append(
-                    SchemaChange.Column(
-                        kind: .removed, name: column.name, old: column.declaration, new: nil))
-                continue
+                return .init(kind: .removed, name: column.name, old: column.declaration, new: nil)
             }
-            if !column.isDeclared(like: other) {
-                result.append(
-                    SchemaChange.Column(
-                        kind: .changed, name: other.name, old: column.declaration,
-                        new: other.declaration))
-            }
+            if column.isDeclared(like: other) { return nil }
+            return .init(
+                kind: .changed, name: other.name, old: column.declaration, new: other.declaration)
         }
-        for column in new where before[folded(column.name)] == nil {
-            result.append(
-                SchemaChange.Column(kind: .added, name: column.name, old: nil, new: column.declaration))
-        }
+        let added = new.filter { !before.contains(folded($0.name)) }
         return result
+            + added.map { .init(kind: .added, name: $0.name, old: nil, new: $0.declaration) }
     }
 }
 

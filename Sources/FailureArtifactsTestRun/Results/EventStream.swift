@@ -212,13 +212,11 @@ enum ResultFile {
         }
         let file = try File(reading: path)
         try file.withMappedBytes { bytes in
-            guard let base = bytes.baseAddress else { return }
-            var start = 0
-            while start < bytes.count {
-                let found = memchr(base + start, CInt(UInt8(ascii: "\n")), bytes.count - start)
-                let end = found.map { UnsafeRawPointer($0) - base } ?? bytes.count
-                body(bytes[start..<end])
-                start = end + 1
+            var rest = bytes[...]
+            while !rest.isEmpty {
+                let end = rest.firstIndex(of: UInt8(ascii: "\n")) ?? rest.endIndex
+                body(rest[..<end])
+                rest = rest[end...].dropFirst()
             }
         }
     }
