@@ -135,7 +135,6 @@ package struct StatementRecord: Codable, Equatable, Sendable {
     }
 
     /// Removes the values from the statement, and replaces SQLite's error message with the text of its code.
-    ///
     mutating func redact(by redaction: StatementRedaction) {
         sql = redaction.redacted(sql)
         values = nil

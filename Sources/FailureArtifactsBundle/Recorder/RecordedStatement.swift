@@ -2,90 +2,32 @@ internal import CFailureArtifactsShared
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
+/// A statement of a log, whose times are those of the process's clock.
 package struct RecordedStatement: Sendable, Equatable {
-    package typealias Failure = StatementRecord.Failure
-
-    /// The end of a statement, and what SQLite has counted since its start.
-    ///
-    /// A count is nil if the application has reset SQLite's counter.
-    package struct End: Sendable, Equatable {
-        /// The time, in ticks; see ``RecorderClock``.
-        package var ticks: UInt64
-        package var fullScanSteps: Int?
-        package var sorts: Int?
-        package var automaticIndexes: Int?
-    }
-
-    /// The number of the connection that ran it, in the order of the process's opens, from 1.
-    package var connection: UInt64
-    /// The statement's number, which increases over all connections of the process.
-    package var order: UInt64
+    /// The statement, except for its time, its duration and its phase.
+    package var record: StatementRecord
     /// The start, in ticks; see ``RecorderClock``.
-    package var ticks: UInt64
-    /// The system's number of the thread that ran it.
-    package var thread: UInt64
-    /// The number of the test that ran it; nil if not known.
-    package var test: UInt64?
-    package var sql: String
-    /// True if ``sql`` contains only the start of the statement.
-    package var isCut: Bool
+    package let ticks: UInt64
+    /// The end, in ticks; nil if it was not recorded.
+    package var endTicks: UInt64?
     /// True if the statement couldn't be prepared, so that it didn't run.
-    package var isUnprepared = false
+    package let isUnprepared: Bool
     /// SQLite's counts of changed rows at the start.
-    var countsBefore: ChangeCounts
-    /// The number of rows that the statement inserted, updated and deleted; nil if not known.
-    package var changes: Int?
-    /// The part of ``changes`` that triggers, foreign keys and virtual tables didn't make; nil if it is all, or not known.
-    package var ownChanges: Int?
+    let countsBefore: ChangeCounts
     /// The pages that the connection had written at the start.
-    var pagesBefore: WrittenPages
-    /// The number of pages that were written until the connection's next statement; nil if not known.
-    ///
-    /// It is the number of frames in the WAL. It is not known if SQLite's cache had no space for some of the pages, since
-    /// those may be written more than once, or in vain. It is also unknown if the application has reset the counter.
-    package var pages: Int?
-    /// The growth of the main database's data version, if pages were written; nil if not known.
-    ///
-    /// It is the growth since the connection's previous statement that wrote pages.
-    package var versions: Int?
-    /// The return addresses of the functions that ran it, the innermost first; empty if not known.
-    package var addresses: [UInt64]
-    /// The values that were bound to it; nil if they were not recorded.
-    package var values: [BoundValue]?
-    /// True if the values are too long to be recorded.
-    package var hasLongValues = false
-    /// The executions that this statement stands for, because they are not in the log; nil for one execution.
-    package var repetitions: Repetitions?
-    /// The error, whose message is empty if it is not known; nil if the statement is not known to have failed.
-    package var failure: Failure?
-    /// The end; nil if it was not recorded.
-    package var end: End?
+    let pagesBefore: WrittenPages
     /// True if a transaction was open at the start; nil if not known.
     ///
     /// It is known for statements that change the database, and for those that begin or end a transaction.
-    package var startedInTransaction: Bool?
-    /// True for a `COMMIT` after which its transaction was still open.
-    ///
-    /// SQLite doesn't log the error of such a statement: a row violates a deferred foreign key, or the database is locked.
-    package var leftTransactionOpen = false
-}
+    let startedInTransaction: Bool?
 
-extension RecordedStatement {
-    /// Completes the statement with the pages that the connection had written after it.
-    fileprivate mutating func add(_ after: WrittenPages) {
-        let before = pagesBefore
-        guard before.areKnown, after.areKnown else { return }
-        guard after != before else {
-            pages = 0
-            return
-        }
-        if after.spilled == before.spilled, after.written > before.written {
-            pages = Int(after.written - before.written)
-        }
-        // The version is read only with pages.
-        if before.written > 0, after.version >= before.version {
-            versions = Int(after.version - before.version)
-        }
+    /// Returns the statement with its times, as a part of a test that started after the statement with a number.
+    package func record(by clock: RecorderClock, testStartedAfter start: UInt64) -> StatementRecord {
+        var record = record
+        record.at = Timestamp.description(ofNanoseconds: clock.nanoseconds(at: ticks))
+        record.duration = endTicks.flatMap { clock.seconds(from: ticks, to: $0) }
+        record.phase = record.order > start ? .test : .earlier
+        return record
     }
 }
 
@@ -112,11 +54,11 @@ package struct RecordedState: Sendable {
     let pages: WrittenPages
     let isInTransaction: Bool
     /// Its error; nil if it has none, or if not known.
-    let failure: RecordedStatement.Failure?
+    let failure: StatementRecord.Failure?
 
     package init(
         totalChanges: UInt32, ownChanges: UInt32, written: UInt32, spilled: UInt32, version: UInt32,
-        isInTransaction: Bool, failure: RecordedStatement.Failure?
+        isInTransaction: Bool, failure: StatementRecord.Failure?
     ) {
         counts = ChangeCounts(total: totalChanges, own: ownChanges)
         pages = WrittenPages(written: written, spilled: spilled, version: version)
@@ -164,73 +106,59 @@ package struct RecordedChunk: Sendable {
             case failure_artifacts_record_stack.rawValue:
                 stacks[offset] = record.addresses
             case failure_artifacts_record_statement.rawValue:
-                guard record.content.count >= 52,
+                guard record.content.count >= 64,
                     let text = texts[Int(record.number(at: 32, as: UInt32.self))]
                 else { return }
-                statements.append(
-                    RecordedStatement(
-                        connection: connection, order: record.number(at: 0, as: UInt64.self),
-                        ticks: record.number(at: 8, as: UInt64.self),
-                        thread: record.number(at: 16, as: UInt64.self), test: record.test, sql: text.sql,
-                        isCut: text.isCut, isUnprepared: record.flags != 0,
-                        countsBefore: ChangeCounts(
-                            total: record.number(at: 24, as: UInt32.self),
-                            own: record.number(at: 28, as: UInt32.self)),
-                        pagesBefore: WrittenPages(
-                            written: record.number(at: 40, as: UInt32.self),
-                            spilled: record.number(at: 44, as: UInt32.self),
-                            version: record.number(at: 48, as: UInt32.self)),
-                        addresses: stacks[Int(record.number(at: 36, as: UInt32.self))] ?? [],
-                        startedInTransaction: record.transaction))
+                statements.append(record.statement(of: connection, text.sql, isCut: text.isCut))
+                let stack = stacks[Int(record.number(at: 36, as: UInt32.self))]
+                statements[statements.count - 1].record.stack = stack
             case failure_artifacts_record_error.rawValue:
                 guard record.content.count >= 16 else { return }
                 let message = UnsafeRawBufferPointer(rebasing: record.content[16...])
                 let stack = stacks[Int(record.number(at: 12, as: UInt32.self))]
-                update(record.number(at: 0, as: UInt64.self)) { statement in
+                update(record) { statement in
                     let code = record.number(at: 8, as: Int32.self)
                     // A statement that was refused because the database was locked may have gone on.
-                    statement.failure =
+                    statement.record.error =
                         code == 0
-                        ? nil
-                        : RecordedStatement.Failure(
-                            code: code, message: String(decoding: message, as: UTF8.self))
-                    if statement.addresses.isEmpty { statement.addresses = stack ?? [] }
+                        ? nil : .init(code: code, message: String(decoding: message, as: UTF8.self))
+                    statement.record.stack = statement.record.stack ?? stack
                 }
             case failure_artifacts_record_end.rawValue:
                 guard record.content.count >= 40 else { return }
-                update(record.number(at: 0, as: UInt64.self)) { statement in
+                update(record) { statement in
                     let changes = record.number(at: 16, as: Int64.self)
                     if changes >= 0 {
-                        statement.changes = Int(exactly: changes)
-                        statement.ownChanges = Int(record.number(at: 36, as: UInt32.self))
+                        statement.record.changes = Int(exactly: changes)
+                        statement.record.ownChanges = Int(record.number(at: 36, as: UInt32.self))
                     }
-                    statement.end = RecordedStatement.End(
-                        ticks: record.number(at: 8, as: UInt64.self),
-                        fullScanSteps: record.count(at: 24), sorts: record.count(at: 28),
-                        automaticIndexes: record.count(at: 32))
+                    statement.endTicks = record.number(at: 8, as: UInt64.self)
+                    statement.record.fullScanSteps = record.count(at: 24)
+                    statement.record.sorts = record.count(at: 28)
+                    statement.record.autoIndexes = record.count(at: 32)
                 }
             case failure_artifacts_record_values.rawValue:
                 guard record.content.count >= 16 else { return }
-                update(record.number(at: 0, as: UInt64.self)) { statement in
-                    statement.hasLongValues = record.flags != 0
-                    statement.values =
-                        statement.hasLongValues || statement.isCut
-                        ? nil
-                        : BoundValue.values(
-                            of: statement.sql,
-                            expandedTo: UnsafeRawBufferPointer(rebasing: record.content[16...]),
-                            start: Int(record.number(at: 8, as: UInt32.self)),
-                            end: Int(record.number(at: 12, as: UInt32.self)))
+                update(record) { statement in
+                    if record.flags != 0 { statement.record.longValues = true }
+                    guard record.flags == 0, statement.record.cut == nil else { return }
+                    let values = BoundValue.values(
+                        of: statement.record.sql,
+                        expandedTo: UnsafeRawBufferPointer(rebasing: record.content[16...]),
+                        start: Int(record.number(at: 8, as: UInt32.self)),
+                        end: Int(record.number(at: 12, as: UInt32.self)))
+                    statement.record.values = values?.isEmpty == true ? nil : values
                 }
             case failure_artifacts_record_repeated.rawValue:
                 guard record.content.count >= 32 else { return }
-                update(record.number(at: 0, as: UInt64.self)) { statement in
+                update(record) { statement in
                     let changes = record.number(at: 16, as: Int64.self)
-                    statement.changes = changes < 0 ? nil : Int(exactly: changes)
-                    statement.ownChanges = nil
-                    statement.repetitions = RecordedStatement.Repetitions(
-                        count: Int(clamping: record.number(at: 24, as: UInt64.self)),
-                        lastOrder: record.number(at: 8, as: UInt64.self))
+                    statement.record.changes = changes < 0 ? nil : Int(exactly: changes)
+                    statement.record.ownChanges = nil
+                    let count = Int(clamping: record.number(at: 24, as: UInt64.self))
+                    statement.record.repeated = count
+                    statement.record.lastOrder =
+                        count > 1 ? record.number(at: 8, as: UInt64.self) : nil
                 }
             default:
                 return
@@ -239,9 +167,10 @@ package struct RecordedChunk: Sendable {
         }
     }
 
-    /// Changes the latest statement with a number.
-    private mutating func update(_ order: UInt64, _ body: (inout RecordedStatement) -> Void) {
-        guard let index = statements.lastIndex(where: { $0.order == order }) else { return }
+    /// Changes the latest statement with the number that a record begins with.
+    private mutating func update(_ record: Record, _ body: (inout RecordedStatement) -> Void) {
+        let order = record.number(at: 0, as: UInt64.self)
+        guard let index = statements.lastIndex(where: { $0.record.order == order }) else { return }
         body(&statements[index])
     }
 }
@@ -253,47 +182,72 @@ extension [RecordedChunk] {
     package func statements(before state: RecordedState?) -> [RecordedStatement] {
         let hasFile = last?.path != nil
         // After a death in between, a statement is still where it was moved from.
-        let moved = flatMap(\.statements).filter { $0.repetitions != nil }
-        let lastMoved = moved.compactMap(\.repetitions?.lastOrder).max() ?? 0
-        var statements = flatMap(\.statements).filter { $0.repetitions == nil && $0.order > lastMoved }
+        let moved = flatMap(\.statements).filter { $0.record.repeated != nil }
+        let lastMoved = moved.map { $0.record.lastOrder ?? $0.record.order }.max() ?? 0
+        var statements = flatMap(\.statements).filter {
+            $0.record.repeated == nil && $0.record.order > lastMoved
+        }
         for index in statements.indices {
             let this = statements[index]
+            var record = this.record
+            defer { statements[index].record = record }
             guard !this.isUnprepared else {
-                statements[index].changes = 0
-                if hasFile { statements[index].pages = 0 }
+                record.changes = 0
+                if hasFile { record.pages = 0 }
                 continue
             }
             let next = statements[(index + 1)...].first { !$0.isUnprepared }
-            if this.changes == nil, let after = next?.countsBefore ?? state?.counts {
-                statements[index].changes = Int(after.total &- this.countsBefore.total)
-                statements[index].ownChanges = Int(after.own)
+            if record.changes == nil, let after = next?.countsBefore ?? state?.counts {
+                record.changes = Int(after.total &- this.countsBefore.total)
+                record.ownChanges = Int(after.own)
             }
             // SQLite's count is the one of the last statement that can change rows.
-            let verbs = ["insert", "replace", "update", "delete", "with"]
-            if [0, statements[index].ownChanges].contains(statements[index].changes)
-                || !verbs.contains(LeadingComments(of: this.sql).firstWord)
+            let verb = LeadingComments(of: record.sql).firstWord
+            if [0, record.ownChanges].contains(record.changes)
+                || !["insert", "replace", "update", "delete", "with"].contains(verb)
             {
-                statements[index].ownChanges = nil
+                record.ownChanges = nil
             }
             // SQLite writes a store in memory nowhere.
             if hasFile, let after = next?.pagesBefore ?? state?.pages {
-                statements[index].add(after)
+                record.addPages(from: this.pagesBefore, to: after)
             }
-            if statements[index].changes == 0, this.startedInTransaction == true,
+            // SQLite doesn't log the error of a COMMIT that leaves its transaction open.
+            if record.changes == 0, this.startedInTransaction == true,
+                ["commit", "end"].contains(verb),
                 statements[(index + 1)...].lazy.compactMap(\.startedInTransaction).first
                     ?? state?.isInTransaction == true
             {
-                let isCommit = ["commit", "end"].contains(LeadingComments(of: this.sql).firstWord)
-                statements[index].leftTransactionOpen = isCommit
-                if isCommit, index == statements.count - 1 { statements[index].failure = state?.failure }
+                record.leftOpen = true
+                if index == statements.count - 1 { record.error = state?.failure }
             }
-            if let failure = this.failure, failure.message.isEmpty {
+            if let failure = this.record.error, failure.message.isEmpty {
                 let isLast = next == nil && state?.failure?.code == failure.code
-                statements[index].failure?.message =
+                record.error?.message =
                     isLast ? state?.failure?.message ?? "" : SQLiteError.message(of: failure.code)
             }
         }
-        return moved.sorted { $0.order < $1.order }.followed(by: statements, atMost: last?.maximum ?? 0)
+        return moved.sorted { $0.record.order < $1.record.order }
+            .followed(by: statements, atMost: last?.maximum ?? 0)
+    }
+}
+
+extension StatementRecord {
+    /// Adds the pages that the connection wrote before its next statement.
+    fileprivate mutating func addPages(from before: WrittenPages, to after: WrittenPages) {
+        guard before.areKnown, after.areKnown else { return }
+        guard after != before else {
+            pages = 0
+            return
+        }
+        // Pages that SQLite's cache had no space for may be written more than once, or in vain.
+        if after.spilled == before.spilled, after.written > before.written {
+            pages = Int(after.written - before.written)
+        }
+        // The version is read only with pages.
+        if before.written > 0, after.version >= before.version {
+            versions = Int(after.version - before.version)
+        }
     }
 }
 
@@ -328,21 +282,28 @@ private struct Record {
         return count == failure_artifacts_unknown_count ? nil : Int(count)
     }
 
-    /// The transaction at the start of a statement; see `failure_artifacts_transaction_at_start`.
-    var transaction: Bool? {
-        guard content.count >= 56 else { return nil }
-        return switch number(at: 52, as: UInt32.self) {
-        case failure_artifacts_transaction_is_none.rawValue: false
-        case failure_artifacts_transaction_is_open.rawValue: true
-        default: nil
-        }
-    }
-
-    /// The number of a statement's test; nil if it is not known.
-    var test: UInt64? {
-        guard content.count >= 64 else { return nil }
+    /// Reads a statement that started.
+    func statement(of connection: UInt64, _ sql: String, isCut: Bool) -> RecordedStatement {
+        var statement = StatementRecord(
+            at: "", changes: nil, connection: connection, cut: isCut ? true : nil,
+            order: number(at: 0, as: UInt64.self), phase: .test, sql: sql,
+            thread: String(number(at: 16, as: UInt64.self), radix: 16))
         let test = number(at: 56, as: UInt64.self)
-        return test == 0 ? nil : test
+        statement.test = test == 0 ? nil : test
+        let transaction: Bool? =
+            switch number(at: 52, as: UInt32.self) {
+            case failure_artifacts_transaction_is_none.rawValue: false
+            case failure_artifacts_transaction_is_open.rawValue: true
+            default: nil
+            }
+        return RecordedStatement(
+            record: statement, ticks: number(at: 8, as: UInt64.self), isUnprepared: flags != 0,
+            countsBefore: ChangeCounts(
+                total: number(at: 24, as: UInt32.self), own: number(at: 28, as: UInt32.self)),
+            pagesBefore: WrittenPages(
+                written: number(at: 40, as: UInt32.self), spilled: number(at: 44, as: UInt32.self),
+                version: number(at: 48, as: UInt32.self)),
+            startedInTransaction: transaction)
     }
 
     var addresses: [UInt64] {
@@ -358,13 +319,13 @@ extension [RecordedStatement] {
     package func merged() -> [RecordedStatement] {
         var statements: [RecordedStatement] = []
         // Each thread's next statement.
-        var next: [UInt64: RecordedStatement] = [:]
-        for statement in sorted(by: { $0.order > $1.order }) {
-            let later = next.updateValue(statement, forKey: statement.thread)
+        var next: [String: RecordedStatement] = [:]
+        for statement in sorted(by: { $0.record.order > $1.record.order }) {
+            let (sql, isCut) = (statement.record.sql, statement.record.cut == true)
+            let later = next.updateValue(statement, forKey: statement.record.thread)
             let isRepeated =
                 statement.isUnprepared && later?.isUnprepared == false
-                && (statement.isCut
-                    ? later?.sql.hasPrefix(statement.sql) == true : later?.sql == statement.sql)
+                && (isCut ? later?.record.sql.hasPrefix(sql) == true : later?.record.sql == sql)
             if !isRepeated { statements.append(statement) }
         }
         return statements.reversed()
@@ -372,14 +333,6 @@ extension [RecordedStatement] {
 }
 
 extension RecordedStatement {
-    /// Executions of one statement by the same functions, of which only the first one is known.
-    package struct Repetitions: Sendable, Equatable {
-        /// The number of executions, the first one included.
-        package var count: Int
-        /// The number of the last one; see ``order``.
-        package var lastOrder: UInt64
-    }
-
     /// The statements that count as one, as in `repetitions.c`.
     fileprivate struct Kind: Hashable {
         /// The text without its numbers and strings.
@@ -389,7 +342,7 @@ extension RecordedStatement {
         init(_ statement: RecordedStatement) {
             var shape: [UInt8] = []
             var (isWord, isString) = (false, false)
-            for byte in statement.sql.utf8 {
+            for byte in statement.record.sql.utf8 {
                 let isDigit = (0x30...0x39).contains(byte)
                 if byte == UInt8(ascii: "'") {
                     isString.toggle()
@@ -401,14 +354,14 @@ extension RecordedStatement {
                 }
             }
             self.shape = shape
-            code = statement.failure?.code
+            code = statement.record.error?.code
         }
     }
 }
 
 extension [RecordedStatement] {
     /// True if there are at least as many as the log of one connection keeps, so that it may lack some.
-    package func reach(_ maximum: Int) -> Bool { count { $0.repetitions == nil } >= maximum }
+    package func reach(_ maximum: Int) -> Bool { count { $0.record.repeated == nil } >= maximum }
 
     /// Adds the last statements up to a number, and counts those before them.
     ///
@@ -424,25 +377,26 @@ extension [RecordedStatement] {
         for statement in excess {
             let kind = RecordedStatement.Kind(statement)
             let known = places[kind]?.first {
-                statement.addresses.isEmpty || result[$0].addresses == statement.addresses
+                statement.record.stack == nil || result[$0].record.stack == statement.record.stack
             }
-            if let known, let repetitions = result[known].repetitions {
-                result[known].repetitions = .init(
-                    count: repetitions.count + 1, lastOrder: statement.order)
-                result[known].changes = result[known].changes.flatMap { old in
-                    statement.changes.map { old + $0 }
+            if let known, let count = result[known].record.repeated {
+                result[known].record.repeated = count + 1
+                result[known].record.lastOrder = statement.record.order
+                result[known].record.changes = result[known].record.changes.flatMap { old in
+                    statement.record.changes.map { old + $0 }
                 }
             } else {
                 places[kind, default: []].insert(result.count, at: 0)
                 result.append(statement)
-                result[result.count - 1].repetitions = .init(count: 1, lastOrder: statement.order)
+                result[result.count - 1].record.repeated = 1
             }
         }
-        return (result + statements.suffix(maximum)).sorted { $0.order < $1.order }
+        return (result + statements.suffix(maximum)).sorted { $0.record.order < $1.record.order }
     }
 
     /// Returns the statements of several connections, with at most as many as a log keeps that don't stand for others.
     package func limited(to maximum: Int) -> [RecordedStatement] {
-        filter { $0.repetitions != nil }.followed(by: filter { $0.repetitions == nil }, atMost: maximum)
+        filter { $0.record.repeated != nil }
+            .followed(by: filter { $0.record.repeated == nil }, atMost: maximum)
     }
 }

@@ -66,7 +66,7 @@ final class RecorderFile {
         return RecordedStatements(
             clock: clock,
             connections: chunks.values.map { chunks in
-                chunks.sorted { ($0.statements.first?.order ?? 0) < ($1.statements.first?.order ?? 0) }
+                chunks.sorted { ($0.statements.first?.record.order ?? 0) < ($1.statements.first?.record.order ?? 0) }
             },
             states: try recordedStates(), tests: tests)
     }
@@ -179,7 +179,7 @@ struct RecordedStatements: Sendable {
         let maximum = connections.compactMap { $0.last?.maximum }.max() ?? 0
         let statements = connections.flatMap { $0.statements(before: nil) }.merged()
         let records = statements.limited(to: maximum).map {
-            StatementRecord($0, clock: clock, phase: $0.order > start ? .test : .earlier)
+            $0.record(by: clock, testStartedAfter: start)
         }
         return Log(records: records, limit: statements.reach(maximum) ? maximum : nil)
     }
@@ -219,33 +219,5 @@ package struct RecorderClock: Sendable {
     /// Returns the time between two points, in seconds with nanoseconds.
     func seconds(from start: UInt64, to end: UInt64) -> Double? {
         end >= start ? (Double(end - start) * length).rounded() / 1_000_000_000 : nil
-    }
-}
-
-extension StatementRecord {
-    /// Creates the record of a statement that was run.
-    package init(_ statement: RecordedStatement, clock: RecorderClock, phase: Phase) {
-        self.init(
-            at: Timestamp.description(ofNanoseconds: clock.nanoseconds(at: statement.ticks)),
-            changes: statement.changes, connection: statement.connection,
-            cut: statement.isCut ? true : nil,
-            duration: statement.end.flatMap { clock.seconds(from: statement.ticks, to: $0.ticks) },
-            error: statement.failure,
-            order: statement.order, phase: phase, sql: statement.sql,
-            thread: String(statement.thread, radix: 16))
-        if let end = statement.end {
-            (autoIndexes, fullScanSteps, sorts) = (end.automaticIndexes, end.fullScanSteps, end.sorts)
-        }
-        ownChanges = statement.ownChanges
-        stack = statement.addresses.isEmpty ? nil : statement.addresses
-        leftOpen = statement.leftTransactionOpen ? true : nil
-        (pages, versions) = (statement.pages, statement.versions)
-        values = statement.values.flatMap { $0.isEmpty ? nil : $0 }
-        longValues = statement.hasLongValues ? true : nil
-        test = statement.test
-        if let repetitions = statement.repetitions {
-            repeated = repetitions.count
-            lastOrder = repetitions.count > 1 ? repetitions.lastOrder : nil
-        }
     }
 }

@@ -137,7 +137,7 @@ extension DiscoveredStore {
             }
             var log = collection.statements
             // The connection's later changes may come from statements that are not known.
-            if isUnwatched, let last = log.indices.last { log[last].changes = nil }
+            if isUnwatched, let last = log.indices.last { log[last].record.changes = nil }
             statements += log
             isReplaced = isReplaced || isUnwatched
             isCut = isCut || isUnread

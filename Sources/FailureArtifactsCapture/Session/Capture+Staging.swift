@@ -151,8 +151,8 @@ extension Capture {
         guard configuration.maximumStatements > 0 else { return }
         let log = found.store.statements
         let clock = RecorderClock.current
-        var records = log.statements.limited(to: configuration.maximumStatements).map { statement in
-            StatementRecord(statement, clock: clock, phase: test.hasRun(statement) ? .test : .earlier)
+        var records = log.statements.limited(to: configuration.maximumStatements).map {
+            $0.record(by: clock, testStartedAfter: test.start.statement)
         }
         records.noteCommits(commits)
         testNumbers.formUnion(records.compactMap(\.test))

@@ -101,9 +101,6 @@ package final class RunningTest: Sendable {
     package var identity: BundleMetadata.Test { inJournal.identity }
     var date: Timestamp { inJournal.start }
 
-    /// Returns true if a statement was run after the test had started.
-    func hasRun(_ statement: RecordedStatement) -> Bool { statement.order > start.statement }
-
     package var hasEnded: Bool { state.withLock { $0.hasEnded } }
 
     /// The test's name in the form `Suite.test`.

@@ -191,8 +191,8 @@ extension StatementLogTests {
             try handle.run("DELETE FROM t")
             let found = try handle.store.statements
             #expect(!found.isReplaced)
-            #expect(found.statements.map(\.sql) == ["CREATE TABLE t(a)"] + inserts + ["DELETE FROM t"])
-            #expect(found.statements.map(\.changes) == [0] + inserts.map { _ in 1 } + [2000])
+            #expect(found.statements.map(\.record.sql) == ["CREATE TABLE t(a)"] + inserts + ["DELETE FROM t"])
+            #expect(found.statements.map(\.record.changes) == [0] + inserts.map { _ in 1 } + [2000])
         }
     }
 
@@ -207,7 +207,7 @@ extension StatementLogTests {
             let count = events == SQLITE_TRACE_ROW ? 0 : 3000
             #expect(heard == Array(repeating: "a \(event) SELECT 1 WHERE 0", count: count))
             // Beyond the allowance of a text, few ends are recorded.
-            let ends = try statements(handle).filter { $0.end != nil }.count
+            let ends = try statements(handle).filter { $0.sorts != nil }.count
             #expect(ends >= 8 && ends < 2900)
         }
     }

@@ -53,16 +53,16 @@ extension StatementLogTests {
                 try insert(-1, handle)
                 let log = try statements(handle)
                 let (update, last) = (try #require(log.dropLast().last), try #require(log.last))
-                #expect(!update.addresses.isEmpty && update.sql.hasPrefix("UPDATE"))
-                #expect(!last.addresses.isEmpty && last.sql == Self.insert)
+                #expect(update.stack != nil && update.sql.hasPrefix("UPDATE"))
+                #expect(last.stack != nil && last.sql == Self.insert)
                 #expect(last.values?.map(\.value) == [.text("item -1"), .integer(-1)])
                 // The statements before the fixture are there, and the fixture is counted.
                 #expect(log.prefix(2).map(\.sql).joined().contains("CREATE TABLE item"))
-                #expect(log.prefix(2).allSatisfy { !$0.addresses.isEmpty })
+                #expect(log.prefix(2).allSatisfy { $0.stack != nil })
                 let inserts = log.filter { $0.sql.hasPrefix("INSERT INTO item") }
-                #expect(inserts.map { $0.repetitions?.count ?? 1 }.reduce(0, +) == 5001)
+                #expect(inserts.map { $0.repeated ?? 1 }.reduce(0, +) == 5001)
                 #expect(inserts.compactMap(\.changes).reduce(0, +) == 5001)
-                #expect(inserts.count { $0.repetitions != nil } < 20 && log.count < 1100)
+                #expect(inserts.count { $0.repeated != nil } < 20 && log.count < 1100)
             }
         }
     }
@@ -74,12 +74,12 @@ extension StatementLogTests {
             #expect(handle.failure(of: "INSERT INTO t VALUES (1)") != nil)
             #expect(handle.failure(of: "SELECT b FROM t") != nil)
             for number in 2..<3000 { try handle.run("INSERT INTO t VALUES (\(number))") }
-            let failed = try statements(handle).filter { $0.failure != nil }
+            let failed = try statements(handle).filter { $0.error != nil }
             #expect(
-                failed.map { $0.failure?.message } == [
+                failed.map { $0.error?.message } == [
                     "UNIQUE constraint failed: t.a", "no such column: b",
                 ])
-            #expect(failed.allSatisfy { !$0.addresses.isEmpty && $0.repetitions?.count == 1 })
+            #expect(failed.allSatisfy { $0.stack != nil && $0.repeated == 1 })
         }
     }
 
@@ -96,7 +96,7 @@ extension StatementLogTests {
             #expect(older.count > 300 && older.count < 2000)
             #expect(
                 older.allSatisfy {
-                    $0.repetitions?.count == 1 && names.contains(String($0.sql.dropFirst(12)))
+                    $0.repeated == 1 && names.contains(String($0.sql.dropFirst(12)))
                 })
             #expect(log.map(\.order) == Set(log.map(\.order)).sorted())
         }
@@ -116,7 +116,7 @@ extension StatementLogTests {
                 last.values?.map(\.value)
                     == (values
                         ? [.integer(1), .null, .real(2.5), .text("it's"), .blob(Array(0..<20))] : nil))
-            #expect(!last.hasLongValues)
+            #expect(last.longValues == nil)
         }
     }
 
@@ -146,7 +146,7 @@ extension StatementLogTests {
             statement.bind([[UInt8](repeating: 7, count: 1 << 20)])
             statement.run()
             let last = try #require(try statements(handle).last)
-            #expect(last.values == nil && last.hasLongValues)
+            #expect(last.values == nil && last.longValues == true)
             #expect(sqlite3_limit(handle.handle, SQLITE_LIMIT_LENGTH, -1) == limit)
             // The connection has no error of ours.
             #expect(

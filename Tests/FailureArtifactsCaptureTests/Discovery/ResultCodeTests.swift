@@ -27,15 +27,15 @@ extension StatementLogTests {
         }
     }
 
-    private func failures(_ handle: ApplicationHandle) throws -> [String: RecordedStatement.Failure] {
+    private func failures(_ handle: ApplicationHandle) throws -> [String: StatementRecord.Failure] {
         let own = try handle.discovered.serial
         let failed = try statements(handle).compactMap { statement in
-            statement.connection == own ? statement.failure.map { (statement.sql, $0) } : nil
+            statement.connection == own ? statement.error.map { (statement.sql, $0) } : nil
         }
         return Dictionary(failed, uniquingKeysWith: { $1 })
     }
 
-    private static let locked = RecordedStatement.Failure(
+    private static let locked = StatementRecord.Failure(
         code: SQLITE_BUSY, message: "database is locked")
 
     /// Statements beyond the allowance of a test are recorded in another way.
@@ -54,7 +54,7 @@ extension StatementLogTests {
                 ])
             try other.run("COMMIT")
             #expect(try step(handle, sql) == SQLITE_DONE)
-            #expect(try statements(handle).last { $0.sql == sql }?.failure == nil)
+            #expect(try statements(handle).last { $0.sql == sql }?.error == nil)
         }
     }
 
@@ -183,10 +183,10 @@ extension StatementLogTests {
             }
             let log = try statements(handle)
             let failed = ["UPDATE t SET a = 1", "UPDATE t SET a = 2"].compactMap { sql in
-                log.last { $0.sql == sql && $0.failure == Self.locked }
+                log.last { $0.sql == sql && $0.error == Self.locked }
             }
             try #require(failed.count == 2)
-            let (first, second) = (failed[0].addresses, failed[1].addresses)
+            let (first, second) = (failed[0].stack ?? [], failed[1].stack ?? [])
             try #require(first.count > 3 && first.count == second.count)
             #expect(zip(first, second).map { $0 == $1 } == [false] + first.dropFirst().map { _ in true })
         }

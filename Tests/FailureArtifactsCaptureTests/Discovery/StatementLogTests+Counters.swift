@@ -95,10 +95,10 @@ extension StatementLogTests {
                 while sqlite3_step(statement) == SQLITE_ROW {}
                 sqlite3_reset(statement)
             }
-            let ends = try statements(handle).suffix(3).map { try #require($0.end) }
+            let ends = try log(handle).suffix(3).filter { $0.endTicks != nil }.map(\.record)
             #expect(ends.map(\.sorts) == [1, nil, 1])
             #expect(ends.map(\.fullScanSteps) == [2999, nil, 2999])
-            #expect(ends.map(\.automaticIndexes) == [0, 0, 0])
+            #expect(ends.map(\.autoIndexes) == [0, 0, 0])
         }
     }
 

@@ -32,10 +32,10 @@ extension StatementLogTests {
                 while sqlite3_step(statement) == SQLITE_ROW {}
                 sqlite3_reset(statement)
             }
-            let ends = try statements(handle).map { try #require($0.end) }
+            let ends = try statements(handle)
             #expect(ends.compactMap(\.fullScanSteps).suffix(4) == [1999, 1999, 299, 299])
             #expect(ends.map(\.sorts).suffix(4) == [1, 0, 0, 0])
-            let indexes = ends.compactMap(\.automaticIndexes).suffix(4)
+            let indexes = ends.compactMap(\.autoIndexes).suffix(4)
             #expect(indexes.map { $0 > 0 } == [false, true, false, false])
         }
     }
@@ -49,13 +49,14 @@ extension StatementLogTests {
                 #expect(handle.failure(of: sql) != nil)
             }
             try handle.run("INSERT INTO t VALUES (3)")
-            let log = try statements(handle)
+            let all = try self.log(handle)
+            let log = all.map(\.record)
             #expect(log.map(\.order) == log.map(\.order).sorted())
             #expect(log.map(\.changes) == [0, 2, 0, 0, 0, 0, 1])
             #expect((log[1].pages ?? 0) > 0 && log[2].pages == 0)
-            let failed = log.filter(\.isUnprepared)
+            let failed = all.filter(\.isUnprepared).map(\.record)
             #expect(
-                failed.map { $0.failure?.message } == [
+                failed.map { $0.error?.message } == [
                     "no such table: missing", "no such column: b", "near \"SELEC\": syntax error",
                     "no such table: missing",
                 ])
@@ -63,7 +64,7 @@ extension StatementLogTests {
                 failed.map(\.sql).dropLast() == [
                     "SELECT a FROM missing", "UPDATE t SET b = 1", "SELEC 1",
                 ])
-            #expect(failed.last?.isCut == true && long.hasPrefix(failed.last?.sql ?? "-"))
+            #expect(failed.last?.cut == true && long.hasPrefix(failed.last?.sql ?? "-"))
         }
     }
 
@@ -76,10 +77,10 @@ extension StatementLogTests {
                 try handle.run("INSERT INTO t VALUES (1)")
                 #expect(handle.failure(of: text) != nil)
             }
-            let failed = try statements(handle).filter(\.isUnprepared)
+            let failed = try log(handle).filter(\.isUnprepared).map(\.record)
             let lost = texts.filter { text in !failed.contains { $0.sql == text } }
             #expect(lost.isEmpty && failed.count == texts.count)
-            #expect(failed.allSatisfy { $0.failure?.message == "no such table: missing" })
+            #expect(failed.allSatisfy { $0.error?.message == "no such table: missing" })
         }
     }
 
@@ -93,9 +94,10 @@ extension StatementLogTests {
                 try handle.run("CREATE TABLE t(a)")
                 try other.run("INSERT INTO t VALUES (1)")
                 #expect(other.failure(of: "INSERT INTO u VALUES (1)") != nil)
-                let log = try statements(handle)
-                #expect(log.filter { $0.sql.contains("INTO t") }.map(\.changes) == [1])
-                #expect(log.filter(\.isUnprepared).map(\.sql) == ["INSERT INTO u VALUES (1)"])
+                let log = try self.log(handle)
+                #expect(
+                    log.map(\.record).filter { $0.sql.contains("INTO t") }.map(\.changes) == [1])
+                #expect(log.filter(\.isUnprepared).map(\.record.sql) == ["INSERT INTO u VALUES (1)"])
             }
         }
     }
@@ -122,14 +124,14 @@ extension StatementLogTests {
                 )
             }
             #expect(
-                try statements(handle).filter(\.leftTransactionOpen).map(\.sql)
+                try statements(handle).filter { $0.leftOpen == true }.map(\.sql)
                     == ["COMMIT", "end transaction", "/* all */ COMMIT"].flatMap { [$0, $0] })
             // The last statement's error is the connection's.
             try handle.run("BEGIN; INSERT INTO b VALUES (1)")
             #expect(handle.failure(of: "COMMIT") == "FOREIGN KEY constraint failed")
             let last = try #require(try statements(handle).last)
-            #expect(last.leftTransactionOpen)
-            #expect(last.failure == .init(code: 787, message: "FOREIGN KEY constraint failed"))
+            #expect(last.leftOpen == true)
+            #expect(last.error == .init(code: 787, message: "FOREIGN KEY constraint failed"))
         }
     }
 
@@ -146,7 +148,7 @@ extension StatementLogTests {
                 try handle.run("COMMIT")
                 let log = try statements(handle)
                 let commits = log.filter { $0.sql == "COMMIT" && $0.connection == log[0].connection }
-                #expect(commits.map(\.leftTransactionOpen) == [true, false])
+                #expect(commits.map(\.leftOpen) == [true, nil])
             }
         }
     }
@@ -173,9 +175,9 @@ extension StatementLogTests {
             }
             let log = try statements(handle).suffix(count).filter { $0.sql != "SELECT 1" }
             #expect(log.count > count / 2)
-            #expect(log.allSatisfy { $0.failure?.message == "UNIQUE constraint failed: t.a" })
+            #expect(log.allSatisfy { $0.error?.message == "UNIQUE constraint failed: t.a" })
             // Whatever the budget is.
-            #expect(log.allSatisfy { $0.addresses.count > 2 })
+            #expect(log.allSatisfy { ($0.stack?.count ?? 0) > 2 })
             #expect(try log.suffix(3).allSatisfy(isOwn))
         }
     }
@@ -186,9 +188,8 @@ extension StatementLogTests {
             let before = Date.now.timeIntervalSince1970
             try handle.run("INSERT INTO t \(numbers(20_000))")
             let after = Date.now.timeIntervalSince1970
-            let statement = try #require(try statements(handle).last)
-            let clock = RecorderClock.current
-            let record = StatementRecord(statement, clock: clock, phase: .test)
+            let statement = try #require(try log(handle).last)
+            let record = statement.record(by: .current, testStartedAfter: 0)
             let fraction = try #require(record.at.split(separator: ".").last)
             #expect(fraction.count == 7 && fraction.hasSuffix("Z"))
             let whole = try Date(String(record.at.prefix(19)) + "Z", strategy: .iso8601)
@@ -236,8 +237,8 @@ extension StatementLogTests {
     // MARK: Return addresses
 
     /// True if the innermost function is part of this test bundle, as opposed to SQLite.
-    private func isOwn(_ statement: RecordedStatement) throws -> Bool {
-        let address = try #require(statement.addresses.first, "\(statement.sql)")
+    private func isOwn(_ statement: StatementRecord) throws -> Bool {
+        let address = try #require(statement.stack?.first, "\(statement.sql)")
         let own = UInt64(UInt(bitPattern: #dsohandle))
         let file = try file(at: address)
         return try file != nil && file == self.file(at: own)
@@ -280,7 +281,7 @@ extension StatementLogTests {
                 "INSERT INTO t VALUES ('thread')", "SELECT 1",
             ])
         for statement in log { #expect(try isOwn(statement), "\(statement.sql)") }
-        #expect(log.allSatisfy { $0.addresses.count > 2 && $0.addresses.count <= 64 })
+        #expect(log.allSatisfy { (3...64).contains($0.stack?.count ?? 0) })
     }
 
     /// The frames of SQLite are remembered; what is outside of them differs with each call.
@@ -307,7 +308,7 @@ extension StatementLogTests {
             let log = try statements(handle)
             try #require(log.count == 2 * depths.count)
             for sql in ["SELECT 'step'", "SELECT 'exec'"] {
-                let stacks = log.filter { $0.sql == sql }.map(\.addresses)
+                let stacks = log.filter { $0.sql == sql }.map { $0.stack ?? [] }
                 let shortest = try #require(stacks.first)
                 for (stack, depth) in zip(stacks, depths) {
                     #expect(stack.count == min(shortest.count + depth, 32))
@@ -323,7 +324,7 @@ extension StatementLogTests {
     @Test func withoutSourceLinesThereAreNoStacks() throws {
         try withConnection(statements: 10, stacks: false) { handle in
             try handle.run("CREATE TABLE t(a)")
-            #expect(try statements(handle).allSatisfy { $0.addresses.isEmpty && $0.end != nil })
+            #expect(try statements(handle).allSatisfy { $0.stack == nil && $0.sorts != nil })
         }
     }
 
@@ -341,10 +342,10 @@ extension StatementLogTests {
             }
             let duration = start.duration(to: .now) / .microseconds(1)
             let log = try statements(handle).suffix(count)
-            #expect(log.prefix(16).allSatisfy { !$0.addresses.isEmpty && $0.end != nil })
+            #expect(log.prefix(16).allSatisfy { $0.stack != nil && $0.sorts != nil })
             let others = log.dropFirst(32)
-            #expect(Double(others.filter { !$0.addresses.isEmpty }.count) < duration / 100 / 0.05)
-            #expect(others.filter { $0.addresses.isEmpty }.count > count / 2)
+            #expect(Double(others.filter { $0.stack != nil }.count) < duration / 100 / 0.05)
+            #expect(others.filter { $0.stack == nil }.count > count / 2)
             // The next test has an allowance of its own.
             _ = ConnectionRegistry.shared.beginKeeping(maximumBytes: 0)
             defer { ConnectionRegistry.shared.endKeeping() }
@@ -353,9 +354,9 @@ extension StatementLogTests {
                 sqlite3_reset(statement)
             }
             let next = try statements(handle).suffix(16)
-            #expect(next.allSatisfy { $0.sql == "SELECT 1" && !$0.addresses.isEmpty })
+            #expect(next.allSatisfy { $0.sql == "SELECT 1" && $0.stack != nil })
             // SQLite starts to report ends with the statement after the first one.
-            #expect(next.dropFirst().allSatisfy { $0.end != nil })
+            #expect(next.dropFirst().allSatisfy { $0.sorts != nil })
         }
     }
 
@@ -375,7 +376,7 @@ extension StatementLogTests {
             let last = try statements(handle).suffix(3)
             #expect(last.allSatisfy { $0.sql == "SELECT 2" })
             // SQLite starts to report ends with the statement after the first one.
-            #expect(last.dropFirst().allSatisfy { $0.end != nil })
+            #expect(last.dropFirst().allSatisfy { $0.sorts != nil })
         }
     }
 
@@ -401,7 +402,7 @@ extension StatementLogTests {
             }
             #expect(try recurse(5000) == 5000)
             let statement = try #require(try statements(handle).first)
-            #expect(statement.addresses.count == 64)
+            #expect(statement.stack?.count == 64)
             #expect(try isOwn(statement))
         }
     }
@@ -434,7 +435,7 @@ extension StatementLogTests {
             #expect(signalCode == SQLITE_OK)
             let log = try statements(handle)
             #expect(log.map(\.sql) == ["CREATE TABLE t(a)"])
-            #expect(log.allSatisfy { $0.addresses.isEmpty })
+            #expect(log.allSatisfy { $0.stack == nil })
         }
     }
 
@@ -447,7 +448,7 @@ extension StatementLogTests {
                     _ = queue.sync { sqlite3_exec(handle.handle, "SELECT 1", nil, nil, nil) }
                 }
             }
-            let stacks = try statements(handle).map(\.addresses)
+            let stacks = try statements(handle).map { $0.stack ?? [] }
             try #require(stacks.count == 700)
             let first = try #require(stacks.first)
             let found = stacks.filter { !$0.isEmpty }

@@ -23,9 +23,9 @@ extension StatementLogTests {
     }
 
     /// The statements of a connection in a file.
-    private func statements(in path: String, of connection: UInt64) throws -> [RecordedStatement] {
+    private func statements(in path: String, of connection: UInt64) throws -> [StatementRecord] {
         try RecorderFile(at: path).statements(of: []).connections
-            .first { $0.first?.connection == connection }?.statements(before: nil) ?? []
+            .first { $0.first?.connection == connection }?.statements(before: nil).map(\.record) ?? []
     }
 
     @Test func theFileHasTheSameStatements() throws {
@@ -40,12 +40,12 @@ extension StatementLogTests {
                 let serial = try handle.discovered.serial
                 let (live, read) = (try statements(handle), try statements(in: path, of: serial))
                 #expect(
-                    live.count { $0.repetitions == nil } == 200
-                        && live.last?.failure?.code == SQLITE_CONSTRAINT | 8 << 8)
+                    live.count { $0.repeated == nil } == 200
+                        && live.last?.error?.code == SQLITE_CONSTRAINT | 8 << 8)
                 // The last statement's changes and pages are known only to the connection itself.
                 #expect(live.dropLast() == read.dropLast())
-                #expect(live.last?.order == read.last?.order && read.last?.failure == live.last?.failure)
-                #expect(read.last?.addresses == live.last?.addresses)
+                #expect(live.last?.order == read.last?.order && read.last?.error == live.last?.error)
+                #expect(read.last?.stack == live.last?.stack)
             }
         }
     }
@@ -81,7 +81,7 @@ extension StatementLogTests {
             }
             // Tests on other threads have connections, too. The logs of the last ones may be kept.
             let own = try RecorderFile(at: path).statements(of: []).connections.filter { connection in
-                connection.statements(before: nil).contains { $0.sql == "SELECT 'secret'" }
+                connection.statements(before: nil).contains { $0.record.sql == "SELECT 'secret'" }
             }
             #expect(own.count < 100)
         }

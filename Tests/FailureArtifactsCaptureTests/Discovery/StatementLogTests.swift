@@ -25,13 +25,17 @@ import Testing
         }
     }
 
-    func statements(_ handle: ApplicationHandle) throws -> [RecordedStatement] {
+    func log(_ handle: ApplicationHandle) throws -> [RecordedStatement] {
         try handle.store.statements.statements
     }
 
+    func statements(_ handle: ApplicationHandle) throws -> [StatementRecord] {
+        try log(handle).map(\.record)
+    }
+
     /// The last statements, without older ones that stand for others.
-    func lastStatements(_ handle: ApplicationHandle) throws -> [RecordedStatement] {
-        try statements(handle).filter { $0.repetitions == nil }
+    func lastStatements(_ handle: ApplicationHandle) throws -> [StatementRecord] {
+        try statements(handle).filter { $0.repeated == nil }
     }
 
     @Test func eachWithTheRowsItChanged() throws {
@@ -50,7 +54,7 @@ import Testing
             #expect(log.map(\.changes) == [0, 3, 2, 0, 3])
             #expect(log.map(\.order) == log.map(\.order).sorted())
             #expect(Set(log.map(\.connection)) == [try handle.discovered.serial])
-            #expect(log.allSatisfy { $0.failure == nil && !$0.isCut })
+            #expect(log.allSatisfy { $0.error == nil && $0.cut == nil })
         }
     }
 
@@ -88,9 +92,7 @@ import Testing
             if !isMeasured { for _ in 0..<1000 { try handle.run("SELECT 2") } }
             for (sql, _, _) in expected { try handle.run(sql) }
             let log = try statements(handle).suffix(expected.count)
-            let clock = RecorderClock.current
-            for (statement, expected) in zip(log, expected) {
-                let record = StatementRecord(statement, clock: clock, phase: .test)
+            for (record, expected) in zip(log, expected) {
                 #expect(record.sql == expected.sql)
                 #expect((record.ownChanges == nil) == expected.isAll, "\(record)")
                 if let rows = expected.rows {
@@ -111,7 +113,7 @@ import Testing
                 for sql in [long, whole, odd] { try handle.run(sql) }
             }
             let log = try lastStatements(handle)
-            #expect(log.map(\.isCut) == [true, false, false])
+            #expect(log.map(\.cut) == [true, nil, nil])
             #expect(log.map(\.sql) == [String(long.prefix(16 << 10)), whole, odd])
         }
     }
@@ -133,9 +135,9 @@ import Testing
             #expect(sqlite3_prepare_v2(handle.handle, sql, -1, &cursor, nil) == SQLITE_OK)
             #expect(sqlite3_step(cursor) == SQLITE_ROW)
             for number in 0..<2 { try handle.run("SELECT \(number)") }
-            #expect(try statements(handle).filter { $0.end == nil }.map(\.sql) == [sql])
+            #expect(try log(handle).filter { $0.endTicks == nil }.map(\.record.sql) == [sql])
             sqlite3_finalize(cursor)
-            let ends = try statements(handle).map { try #require($0.end).ticks }
+            let ends = try log(handle).map { try #require($0.endTicks) }
             #expect(ends.count == 3 && ends[0] > ends[2] && ends[2] > ends[1])
         }
     }
@@ -160,14 +162,14 @@ import Testing
             try second.run("INSERT INTO t VALUES (1)")
             try handle.run("INSERT INTO t VALUES (2)")
             second.close()
-            let log: [RecordedStatement]
+            let log: [StatementRecord]
             if othersStay {
                 log = try statements(handle)
             } else {
                 handle.close()
                 let closed = try #require(
                     ConnectionRegistry.shared.storesClosed(after: pointInTime).first { $0.path == path })
-                log = DiscoveredStore(closed).statements.statements
+                log = DiscoveredStore(closed).statements.statements.map(\.record)
             }
             #expect(
                 log.map(\.sql) == ["CREATE TABLE t(a)"] + (1...2).map { "INSERT INTO t VALUES (\($0))" })
@@ -194,7 +196,7 @@ import Testing
             let all =
                 ["CREATE TABLE t(a)"] + (1..<count).map { "INSERT INTO t VALUES (\($0))" }
                 + ["SELECT a FROM t"]
-            #expect(found.statements.map(\.sql) == all.suffix(KeptLogs.maximumCount + 1))
+            #expect(found.statements.map(\.record.sql) == all.suffix(KeptLogs.maximumCount + 1))
             #expect(found.lacksOlder == (count > KeptLogs.maximumCount) && !found.isCut)
             // Another file of the same name is another store.
             last.close()
@@ -231,9 +233,9 @@ import Testing
                 try handle.run("INSERT INTO t VALUES (\(number))")
                 let log = try handle.store.statements
                 #expect(log.isReplaced)
-                #expect(log.statements.map(\.sql) == ["CREATE TABLE t(a)"])
+                #expect(log.statements.map(\.record.sql) == ["CREATE TABLE t(a)"])
                 // The statement did not insert the row.
-                #expect(log.statements.map(\.changes) == [nil])
+                #expect(log.statements.map(\.record.changes) == [nil])
             }
             // The product doesn't notice that the application has removed its trace.
             try handle.replaceTrace()
