@@ -43,11 +43,6 @@ int failure_artifacts_library_open(
     return code;
 }
 
-int failure_artifacts_library_open_in_memory(const failure_artifacts_library *library, sqlite3 **db) {
-    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
-    return failure_artifacts_library_open(library, ":memory:", db, flags, NULL);
-}
-
 // MARK: - Other copies
 
 enum { most_copies = 4 };

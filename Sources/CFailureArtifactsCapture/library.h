@@ -39,7 +39,6 @@
     FUNCTION(result_null) \
     FUNCTION(stmt_busy) \
     FUNCTION(stmt_readonly) \
-    FUNCTION(total_changes) \
     FUNCTION(txn_state) \
     FUNCTION(user_data) \
     FUNCTION(vfs_find)
@@ -82,7 +81,6 @@ const char *failure_artifacts_library_vfs(const failure_artifacts_library *libra
 // Opens a connection of this package through a library, which discovery does not see; see opening.h.
 int failure_artifacts_library_open(
     const failure_artifacts_library *library, const char *name, sqlite3 **db, int flags, const char *vfs);
-int failure_artifacts_library_open_in_memory(const failure_artifacts_library *library, sqlite3 **db);
 
 // Copies a database to another connection of the same library; see failure_artifacts_back_up().
 int failure_artifacts_back_up_to(

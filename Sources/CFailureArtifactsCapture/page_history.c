@@ -242,7 +242,6 @@ bool failure_artifacts_history_has_slot(history *history, uint32_t page_size) {
     slot->is_in_file = history->medium == failure_artifacts_in_file;
     slot->device = history->identity.device;
     slot->inode = history->identity.inode;
-    memcpy(slot->schema, history->schema, sizeof slot->schema);
     memcpy(slot->connections, history->connections, sizeof slot->connections);
     memcpy(slot->magic, FAILURE_ARTIFACTS_SLOT_MAGIC, sizeof slot->magic);
     return true;

@@ -60,7 +60,7 @@ struct failure_artifacts_history {
 
     // Protected by the lock of the list.
     int references;
-    char schema[failure_artifacts_slot_schema];
+    char schema[64];
     uint64_t connections[failure_artifacts_slot_connections];
     unsigned connection_count;
     failure_artifacts_file_identity identity;

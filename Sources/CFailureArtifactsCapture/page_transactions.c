@@ -248,9 +248,10 @@ static bool record(ending *ending) {
         .transactions = history->pending_transactions + 1,
     };
     if (history->pending_transactions > 0) header.flags |= failure_artifacts_step_is_merged;
-    failure_artifacts_log_last(&header.connection, &header.order);
+    uint64_t connection;
+    failure_artifacts_log_last(&connection, &header.order);
     // The statements of a connection with a trace of the application are not known.
-    if (!failure_artifacts_history_uses(history, header.connection)) header.connection = header.order = 0;
+    if (!failure_artifacts_history_uses(history, connection)) header.order = 0;
     memcpy(history->record, &header, sizeof header);
     memcpy(place, history->record, history->record_length);
     atomic_store(&slot->pending, atomic_load(&slot->next) + 1);

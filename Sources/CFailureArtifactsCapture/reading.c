@@ -208,7 +208,8 @@ int failure_artifacts_page_count(const failure_artifacts_connection *connection,
     sqlite3 *target = NULL;
     int count = -1;
     sqlite3_backup *backup = NULL;
-    if (failure_artifacts_library_open_in_memory(library, &target) == SQLITE_OK)
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+    if (failure_artifacts_library_open(library, ":memory:", &target, flags, NULL) == SQLITE_OK)
         backup = library->backup_init(target, "main", connection->handle, schema);
     // A step of no pages counts them.
     if (backup && library->backup_step(backup, 0) == SQLITE_OK) count = library->backup_pagecount(backup);
@@ -268,19 +269,6 @@ failure_artifacts_entering failure_artifacts_enter(const failure_artifacts_conne
 
 void failure_artifacts_leave(const failure_artifacts_connection *connection) {
     connection->library->mutex_leave(SQLITE(connection, db_mutex));
-}
-
-uint64_t failure_artifacts_traffic(const failure_artifacts_connection *connection, uint64_t known) {
-    failure_artifacts_entering entering = failure_artifacts_enter(connection);
-    if (entering == failure_artifacts_is_busy) return known;
-    uint64_t changes = (unsigned)SQLITE(connection, total_changes);
-    // Without a mutex, the list of databases may change while it is read.
-    if (entering == failure_artifacts_has_no_mutex) return changes;
-    int hits = 0, misses = 0, highest = 0;
-    SQLITE(connection, db_status, SQLITE_DBSTATUS_CACHE_HIT, &hits, &highest, 0);
-    SQLITE(connection, db_status, SQLITE_DBSTATUS_CACHE_MISS, &misses, &highest, 0);
-    failure_artifacts_leave(connection);
-    return changes << 32 | ((unsigned)hits + (unsigned)misses);
 }
 
 int failure_artifacts_transaction_state(const failure_artifacts_connection *connection, const char *schema) {

@@ -21,15 +21,6 @@ int failure_artifacts_open(const char *name, sqlite3 **db, int flags, const char
     return code;
 }
 
-int failure_artifacts_open_in_memory(sqlite3 **db) {
-    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
-    int code = failure_artifacts_open(":memory:", db, flags, NULL);
-    if (code == SQLITE_OK) return code;
-    sqlite3_close(*db);
-    *db = NULL;
-    return code;
-}
-
 char *failure_artifacts_uri(const char *path, bool is_immutable) {
     static const char scheme[] = "file:", digits[] = "0123456789ABCDEF";
     const char *query = is_immutable ? "?immutable=1" : "?mode=ro";

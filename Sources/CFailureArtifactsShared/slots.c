@@ -171,8 +171,6 @@ bool failure_artifacts_slot_read(const void *bytes, failure_artifacts_slot_facts
         .inode = slot->inode,
         .known = slot->known,
     };
-    memcpy(facts->schema, slot->schema, sizeof facts->schema);
-    facts->schema[sizeof facts->schema - 1] = 0;
     memcpy(facts->connections, slot->connections, sizeof facts->connections);
     return true;
 }

@@ -211,11 +211,6 @@ void failure_artifacts_borrowing_ends(failure_artifacts_connection *connection);
 // taken_over.h, or the copy of SQLite has no traces. The caller must make sure that the connection has not ended.
 bool failure_artifacts_is_unwatched(const failure_artifacts_connection *connection);
 
-// Returns a number that changes when the connection changes rows and, if it has a mutex, when it reads pages. It shows
-// the use of a connection whose statements are not reported. Returns `known` while another thread is inside
-// a call. The caller must make sure that the connection has not ended.
-uint64_t failure_artifacts_traffic(const failure_artifacts_connection *connection, uint64_t known);
-
 // From now on, saves content that is about to be lost for good: of a store whose transaction is rolled back, and at a
 // close, of a store in memory or whose file is gone.
 //

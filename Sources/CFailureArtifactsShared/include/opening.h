@@ -12,9 +12,6 @@ struct sqlite3;
 // Opens a connection of this package, as sqlite3_open_v2() does. If `vfs` is NULL, the system's own VFS is used.
 int failure_artifacts_open(const char *name, struct sqlite3 **db, int flags, const char *vfs);
 
-// Opens an empty database of this package in memory. After a failure, `db` is NULL.
-int failure_artifacts_open_in_memory(struct sqlite3 **db);
-
 // Returns true if this thread is opening a connection of this package.
 bool failure_artifacts_opens_own(void);
 

@@ -29,12 +29,11 @@ enum {
     // The maximum size of all slots in use together, in bytes, if failure_artifacts_slots_set_limits() sets no lower
     // one.
     failure_artifacts_slots_limit = 64 << 20,
-    failure_artifacts_slot_version = 2,
+    failure_artifacts_slot_version = 3,
     // The pages of a state at the smallest page size.
     failure_artifacts_slot_pages = failure_artifacts_slot_state / 512,
     // The connections that are noted for a store: the first ones that used it.
     failure_artifacts_slot_connections = 16,
-    failure_artifacts_slot_schema = 64,
 };
 
 // The first bytes of a slot in use.
@@ -63,8 +62,6 @@ typedef struct failure_artifacts_slot {
     uint32_t is_in_file;
     uint64_t device;
     uint64_t inode;
-    // The name of a database without a file on its first connection, such as "main", up to a zero.
-    char schema[failure_artifacts_slot_schema];
     // The numbers of connections that used the store; 0 for none.
     uint64_t connections[failure_artifacts_slot_connections];
     // A bit for each page of the state that is known.
@@ -94,9 +91,8 @@ typedef struct failure_artifacts_step {
     uint32_t pages;
     // The transactions that it consists of, 1 unless it is merged.
     uint32_t transactions;
-    // The number of the statement that ended it, over all connections, and its connection's number; 0 if unknown.
+    // The number of the statement that ended it, over all connections; 0 if unknown.
     uint64_t order;
-    uint64_t connection;
 } failure_artifacts_step;
 
 // A page of a step; its ranges follow.
@@ -124,7 +120,6 @@ typedef struct failure_artifacts_slot_facts {
     uint32_t postponed;
     uint64_t device;
     uint64_t inode;
-    char schema[failure_artifacts_slot_schema];
     uint64_t connections[failure_artifacts_slot_connections];
     // `failure_artifacts_slot_pages` bits. A pointer, because Swift takes many seconds to compile a large array of C.
     const uint8_t *known;

@@ -177,10 +177,9 @@ package struct BundleMetadata: Codable, Equatable, Sendable {
         }
     }
 
-    /// A store that was open in the test's process and is only named: it belongs to a framework, or an earlier test left
-    /// it open and it is unknown whether this test has read it.
+    /// A store of a framework that was open in the test's process and is only named.
     package struct OtherStore: Codable, Hashable, Sendable {
-        /// The store's file, absolute; `:memory:` for a store without a file.
+        /// The store's file, absolute.
         package var path: String
         /// The reason why it isn't captured, as a full sentence.
         package var reason: String

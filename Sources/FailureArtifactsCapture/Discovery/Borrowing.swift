@@ -13,9 +13,9 @@ enum BorrowingRefusal: Error, CustomStringConvertible {
     ///
     /// That thread may be inside it now.
     case belongsToOtherThread
-    /// It was opened without a mutex by another copy of SQLite.
+    /// It was opened without a mutex, by another copy of SQLite or with a trace of the application.
     ///
-    /// Nothing keeps that copy from using or ending it in the meantime.
+    /// Nothing keeps another thread from using or ending it in the meantime.
     case isUnprotected
 
     /// The reason as a full sentence.
@@ -27,7 +27,8 @@ enum BorrowingRefusal: Error, CustomStringConvertible {
             "The connection has no mutex and was used last by another thread, "
                 + "so that it cannot be used safely from the thread of the failure."
         case .isUnprotected:
-            "The connection belongs to another copy of SQLite and has no mutex, so that it cannot be used safely."
+            "The connection has no mutex, and belongs to another copy of SQLite or has a trace of the application, "
+                + "so that it cannot be used safely."
         }
     }
 }
@@ -70,9 +71,6 @@ extension DiscoveredConnection {
         failure_artifacts_discovery_pause()
         defer { failure_artifacts_discovery_resume() }
         let isPrivate = ConnectionRegistry.shared.isPrivate(self)
-        // Created only for a connection without a mutex, and not while the registry is locked.
-        var hold: ConnectionHold?
-        var isPrepared = false
         while true {
             // The connection must exist while its mutex or its record is inspected. Only the registry's lock ensures
             // that.
@@ -84,29 +82,21 @@ extension DiscoveredConnection {
                     guard prefix == nil else { return .unprotected }
                     // In a destructor of the application, this thread would wait for itself.
                     if failure_artifacts_is_closing(record) { return .closing }
+                    // Nothing would report that another thread closes it.
+                    if failure_artifacts_is_unwatched(record) { return .unprotected }
                     // A connection that another test may use is not even held up, unless there is no other way.
                     guard isPrivate || waitsForRest else { return .noMutex }
-                    guard isPrepared else { return .unprepared }
-                    guard failure_artifacts_borrowing_begins(record) else { return .noMutex }
-                    if hold?.take(record) == true { return .borrowed }
-                    failure_artifacts_borrowing_ends(record)
-                    return .noMutex
+                    return failure_artifacts_borrowing_begins(record) ? .borrowed : .noMutex
                 }
             }
             switch attempt {
             case nil, .closing: throw .ended
             case .unprotected: throw .isUnprotected
-            case .unprepared:
-                hold = ConnectionHold()
-                isPrepared = true
             case .borrowed, .noMutex:
                 if case .borrowed = attempt {
                     let result = useWithoutMutex(
                         isPrivate: isPrivate, mayBeAtRest: waitsForRest, body)
-                    // Released while still borrowed. After that, a thread that closes the connection would end it as
-                    // well.
-                    hold?.release()
-                    // If the close was not reported, the connection has ended with the hold.
+                    // A thread that closes the connection doesn't wait forever.
                     _ = ConnectionRegistry.shared.withOpenHandle(of: self) { _ in
                         failure_artifacts_borrowing_ends(record)
                     }
@@ -159,6 +149,6 @@ extension DiscoveredConnection {
     }
 
     private enum Attempt {
-        case borrowed, noMutex, unprepared, unprotected, busy, closing, entered
+        case borrowed, noMutex, unprotected, busy, closing, entered
     }
 }

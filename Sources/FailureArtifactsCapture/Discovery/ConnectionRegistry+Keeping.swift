@@ -11,7 +11,6 @@ extension ConnectionRegistry {
     func beginKeeping(maximumBytes: UInt64) -> PointInTime {
         state.withLock { state in
             state.keepers += 1
-            Self.noteTraffic(&state)
             // A generic clamping initializer takes as long as the rest of this function in a debug build.
             failure_artifacts_keeping_begins(
                 maximumBytes > 1 << 62 ? 1 << 62 : Int64(bitPattern: maximumBytes), state.keepers == 1)
@@ -68,7 +67,6 @@ extension ConnectionRegistry {
             let record = state.connections[index].record
             failure_artifacts_connection_is_left(record)
             guard failure_artifacts_is_unwatched(record) else { continue }
-            state.connections[index].traffic = failure_artifacts_traffic(record, 0)
             if let path = record.pointee.path { unwatched.insert(String(cString: path)) }
         }
         if !areLeft { return nil }

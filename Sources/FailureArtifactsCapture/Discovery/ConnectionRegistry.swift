@@ -101,23 +101,7 @@ final class ConnectionRegistry: Sendable {
 
     /// The connections that are open, in the order they were opened.
     var openConnections: [DiscoveredConnection] {
-        state.withLock { state in
-            Self.noteTraffic(&state)
-            return Self.openConnections(state)
-        }
-    }
-
-    /// Notes the use of connections whose tests have ended, and whose statements are not reported.
-    static func noteTraffic(_ state: inout State) {
-        for index in state.connections.indices where state.connections[index].leftAt > 0 {
-            let record = state.connections[index].record
-            guard failure_artifacts_is_unwatched(record) else { continue }
-            let known = state.connections[index].traffic
-            let traffic = failure_artifacts_traffic(record, known)
-            if traffic == known { continue }
-            state.connections[index].traffic = traffic
-            state.connections[index].trafficNotedAt = failure_artifacts_point_in_time()
-        }
+        state.withLock { Self.openConnections($0) }
     }
 
     private static func openConnections(_ state: State) -> [DiscoveredConnection] {

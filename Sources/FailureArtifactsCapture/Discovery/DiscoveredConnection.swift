@@ -95,7 +95,7 @@ struct DiscoveredConnection: Sendable {
 
     /// The time and the thread of a connection's last use.
     struct Use: Sendable {
-        /// The number of the last use that no task of a test made, or that was not reported; 0 is never.
+        /// The number of the last use that no task of a test made; 0 is never.
         ///
         /// It is known only if tests run at the same time.
         let orderOfUnknownUser: UInt64
@@ -120,7 +120,7 @@ struct DiscoveredConnection: Sendable {
             let order = failure_artifacts_last_use(record)
             return Use(
                 orderOfUnknownUser: max(
-                    connection.isUsedByTaskOfNoTest ? order : 0, connection.trafficNotedAt,
+                    connection.isUsedByTaskOfNoTest ? order : 0,
                     failure_artifacts_last_use_without_task(record)),
                 isOnThisThread: failure_artifacts_last_thread(record)
                     == failure_artifacts_current_thread(),
@@ -172,10 +172,6 @@ struct RegisteredConnection {
     var suites: Set<String> = []
     /// True if the task that ran the last statement in a task belongs to no test.
     var isUsedByTaskOfNoTest = false
-    /// The number from ``failure_artifacts_traffic()`` when it was read last.
-    var traffic: UInt64 = 0
-    /// The point in time at which that number was found to have changed; 0 if it never has.
-    var trafficNotedAt: UInt64 = 0
     var attached: Set<FileStatus.Identity> = []
 
     init(

@@ -23,7 +23,7 @@ enum FoundStores {
     struct Selection {
         /// The stores to capture, those of the test first.
         var stores: [Store] = []
-        /// The stores that belong to a framework, or perhaps to other tests only, and are only named.
+        /// The stores that belong to a framework, and are only named.
         var others: [BundleMetadata.OtherStore] = []
     }
 
@@ -53,15 +53,6 @@ enum FoundStores {
         if discovers { candidates.addDescribed(libraryStores) }
         var unique = StoreNames()
         var result = Selection()
-        result.others = candidates.uncertain.map { store in
-            let opener = store.opener.flatMap { opener($0) }
-            return BundleMetadata.OtherStore(
-                path: store.path ?? ":memory:",
-                reason:
-                    "\(opener.map { "\($0.suite).\($0.name)" } ?? "An earlier test") left it open. It wasn't "
-                    + "changed since, and it is unknown whether this test has read it, because the application has "
-                    + "replaced the trace or has a copy of SQLite without one.")
-        }
         for (index, store) in candidates.stores.enumerated() {
             if let path = store.path, path.hasPrefix(artifactsDirectory + "/") { continue }
             let isRegistered = registered.contains { Self.isSame(store, $0.path) }
@@ -92,8 +83,6 @@ enum FoundStores {
     /// The stores that may be in the bundle, in the order of copying.
     private struct Candidates {
         private(set) var stores: [DiscoveredStore] = []
-        /// The open stores that the test may have read, but has not changed.
-        private(set) var uncertain: [DiscoveredStore] = []
         /// The names that the test gave to stores, by the stores' indices.
         private(set) var names: [Int: String] = [:]
         /// The library stores of stores, by the stores' indices.
@@ -112,7 +101,6 @@ enum FoundStores {
             for relation in Relation.captured {
                 stores += ranked.filter { $0.1 == relation }.map(\.0)
             }
-            uncertain = ranked.filter { $0.1 == .uncertain }.map(\.0)
             stores += registry.storesClosed(after: test.start).map { DiscoveredStore($0) }
                 .filter { store in
                     store.hasContent
@@ -167,8 +155,6 @@ enum FoundStores {
         case shared
         /// An earlier test opened it and left it open, and this test may have used it.
         case left
-        /// An earlier test opened it and left it open, and it can't be told if this test has read it.
-        case uncertain
         /// It belongs to another test that is running, or to one that has ended.
         case foreign
 
@@ -190,7 +176,7 @@ enum FoundStores {
                 // Most likely by a test of the suites that are known to use it.
                 self = store.suites.contains(test.identity.suite) ? .left : .foreign
             } else {
-                self = test.isAlone && store.isUnwatched ? .uncertain : .foreign
+                self = test.isAlone && store.isUnwatched ? .left : .foreign
             }
         }
     }
