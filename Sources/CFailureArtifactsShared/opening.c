@@ -1,8 +1,7 @@
 #include "opening.h"
 
 #include <sqlite3.h>
-#include <stdlib.h>
-#include <string.h>
+#include <stddef.h>
 
 static _Thread_local bool opens_own;
 
@@ -19,25 +18,4 @@ int failure_artifacts_open(const char *name, sqlite3 **db, int flags, const char
     int code = sqlite3_open_v2(name, db, flags, vfs);
     opens_own = was_own;
     return code;
-}
-
-char *failure_artifacts_uri(const char *path, bool is_immutable) {
-    static const char scheme[] = "file:", digits[] = "0123456789ABCDEF";
-    const char *query = is_immutable ? "?immutable=1" : "?mode=ro";
-    char *uri = malloc(strlen(scheme) + 3 * strlen(path) + strlen(query) + 1);
-    if (!uri) return NULL;
-    strcpy(uri, scheme);
-    char *next = uri + strlen(uri);
-    for (; *path; path++) {
-        bool is_plain = *path != '?' && *path != '#' && *path != '%';
-        if (is_plain) {
-            *next++ = *path;
-        } else {
-            *next++ = '%';
-            *next++ = digits[(unsigned char)*path >> 4];
-            *next++ = digits[*path & 15];
-        }
-    }
-    strcpy(next, query);
-    return uri;
 }

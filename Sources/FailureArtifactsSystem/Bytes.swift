@@ -26,22 +26,9 @@ private func memmem(
 
 extension UnsafeRawBufferPointer {
     /// True if these bytes have `needle` in one piece somewhere.
-    package func holds(_ needle: UnsafeRawBufferPointer) -> Bool { end(ofFirst: needle) != nil }
-
-    /// Returns the offset after the first place where these bytes have `needle`; nil if it is missing.
-    private func end(ofFirst needle: UnsafeRawBufferPointer) -> Int? {
-        guard let start = needle.baseAddress, needle.count > 0 else { return 0 }
-        guard let baseAddress, let place = memmem(baseAddress, count, start, needle.count) else {
-            return nil
-        }
-        return UnsafeRawPointer(place) - baseAddress + needle.count
-    }
-
-    /// Returns the bytes after the first place where these bytes have the UTF-8 of `text`; nil if it is missing.
-    package func rest(afterFirst text: String) -> UnsafeRawBufferPointer? {
-        var text = text
-        guard let end = text.withUTF8({ end(ofFirst: UnsafeRawBufferPointer($0)) }) else { return nil }
-        return UnsafeRawBufferPointer(rebasing: self[end...])
+    package func holds(_ needle: UnsafeRawBufferPointer) -> Bool {
+        guard let start = needle.baseAddress, needle.count > 0 else { return true }
+        return baseAddress.map { memmem($0, count, start, needle.count) != nil } ?? false
     }
 
     /// True if these bytes have the UTF-8 of `text` in one piece somewhere.

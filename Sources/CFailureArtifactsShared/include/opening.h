@@ -20,9 +20,4 @@ bool failure_artifacts_opens_own(void);
 // do.
 const char *failure_artifacts_system_vfs(void);
 
-// Returns a `file:` URI that names exactly a path, for reading (https://www.sqlite.org/uri.html). An immutable
-// file is read without locks and without its journal. The caller frees the result, which is NULL if memory is
-// exhausted.
-char *failure_artifacts_uri(const char *path, bool is_immutable);
-
 #endif

@@ -55,10 +55,7 @@ struct RecoveredCopies: Sendable {
         var snapshot = Snapshot(storage: .file)
         var bytes: UInt64?
         do {
-            let targets = Snapshotter.Targets(
-                copy: try staging.path(ofEntry: entries.copy), committed: nil,
-                raw: staging.file(ofEntry: entries.raw),
-                history: folder == "stores" ? staging.file(ofEntry: entries.history) : nil)
+            let targets = try targets(of: entries)
             let database = FileSystem.regularFile(path.path)?.size ?? 0
             let maximum =
                 database > limits.storeBytes ? limits.storeBytes : room.available(for: database)
@@ -95,6 +92,13 @@ struct RecoveredCopies: Sendable {
         return (store, snapshot.history)
     }
 
+    private func targets(of entries: StoreEntries) throws(SystemError) -> Snapshotter.Targets {
+        Snapshotter.Targets(
+            copy: try staging.path(ofEntry: entries.copy), committed: nil,
+            raw: staging.file(ofEntry: entries.raw),
+            history: folder == "stores" ? staging.file(ofEntry: entries.history) : nil)
+    }
+
     /// Adds the recorded states before a copy, if there are any.
     private func addHistory(
         _ states: RecordedStates?, to snapshot: inout Snapshot, _ targets: Snapshotter.Targets
@@ -112,11 +116,8 @@ struct RecoveredCopies: Sendable {
         for (log, states) in inMemory {
             let name = names.claim("memory")
             let isShared = !test.isAlone || log.records.first?.phase == .earlier
-            if let states, let (store, history) = lastState(states, named: name, isShared: isShared) {
-                add(store, history, log)
-            } else {
-                add(Self.lostStore(named: name, isShared: isShared), nil, log)
-            }
+            let (store, history) = storeInMemory(states, named: name, isShared: isShared)
+            add(store, history, log)
         }
         if inMemory.isEmpty || stores.contains(where: { $0.storage == .memory && $0.entry == nil }) {
             warnings.add(
@@ -126,39 +127,26 @@ struct RecoveredCopies: Sendable {
         }
     }
 
-    /// Writes the last recorded state of a store in memory; nil if it is not complete.
-    private func lastState(
-        _ states: RecordedStates, named name: String, isShared: Bool
-    ) -> (BundleMetadata.Store, HistoryRecorder.Summary?)? {
+    /// Writes the last recorded state of a store in memory, if it is complete.
+    private func storeInMemory(
+        _ states: RecordedStates?, named name: String, isShared: Bool
+    ) -> (BundleMetadata.Store, HistoryRecorder.Summary?) {
         let start = Instant.now
         let entries = StoreEntries(of: name, in: folder)
         var snapshot = Snapshot(storage: .memory)
-        do throws(SystemError) {
-            let targets = Snapshotter.Targets(
-                copy: try staging.path(ofEntry: entries.copy), committed: nil,
-                raw: staging.file(ofEntry: entries.raw),
-                history: staging.file(ofEntry: entries.history))
-            guard try states.writeLastState(toNewFile: targets.copy) else { return nil }
+        snapshot.reason = "The store was in memory, and its content is gone with its process."
+        if let states, let targets = try? targets(of: entries),
+            (try? states.writeLastState(toNewFile: targets.copy)) == true
+        {
+            snapshot.reason = nil
             snapshot.method = .recorded
             snapshot.isConsistent = true
             addHistory(states, to: &snapshot, targets)
-            let store = BundleMetadata.Store(
-                snapshot, named: name, originalPath: nil, isShared: isShared, duration: start.elapsed,
-                entries: entries, bytes: FileSystem.regularFile(targets.copy)?.size)
-            return (store, snapshot.history)
-        } catch {
-            return nil
         }
-    }
-
-    /// Describes a store in memory, of which only the statements are left.
-    private static func lostStore(named name: String, isShared: Bool) -> BundleMetadata.Store {
-        BundleMetadata.Store(
-            name: name, storage: .memory, shared: isShared ? true : nil,
-            capture: .init(
-                method: Snapshot.Method.described.rawValue, consistent: false, duration: 0,
-                reason: "The store was in memory, and its content is gone with its process."),
-            bytes: .init())
+        let store = BundleMetadata.Store(
+            snapshot, named: name, originalPath: nil, isShared: isShared, duration: start.elapsed,
+            entries: entries, bytes: FileSystem.regularFile(staging.file(ofEntry: entries.copy))?.size)
+        return (store, snapshot.history)
     }
 
     /// Adds a store with its statements, without its copy if there is no room for that.

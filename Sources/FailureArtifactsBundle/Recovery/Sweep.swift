@@ -118,9 +118,13 @@ struct Sweep {
                 // A test that has only asked for snapshots has no stores yet.
                 let isFirst = metadata.failures.isEmpty && metadata.stores.isEmpty
                 let label = isFirst ? nil : labels.claim(cause.outcome.rawValue)
-                let copies = finalCopies(
+                let folder = label.map { "snapshots/\($0)" } ?? "stores"
+                // An earlier sweep may have died while it made these copies.
+                try? FileSystem.remove(staging.file(ofEntry: folder))
+                let copies = RecoveredCopies(
                     of: test, isFirst ? statements : nil,
-                    below: label.map { "snapshots/\($0)" } ?? "stores", in: staging, obeying: rules)
+                    in: StagingReservation(of: staging, in: directory, within: recovery.limits),
+                    below: folder, limits: recovery.limits, obeying: rules)
                 metadata.end(cause, with: copies, label: label)
                 removed = copies.removed
             }
@@ -141,18 +145,6 @@ struct Sweep {
         }
         done.append(copies.staging)
         try pack(metadata, copies.staging, copies.removed, rules)
-    }
-
-    /// Copies the stores of a test that had failed or asked for snapshots, as they were when its process ended.
-    private func finalCopies(
-        of test: InFlightTest, _ statements: RecordedStatements?,
-        below folder: String, in staging: StagingDirectory, obeying rules: RedactionRules
-    ) -> RecoveredCopies {
-        // An earlier sweep may have died while it made these copies.
-        try? FileSystem.remove(staging.file(ofEntry: folder))
-        let room = StagingReservation(of: staging, in: directory, within: recovery.limits)
-        return RecoveredCopies(
-            of: test, statements, in: room, below: folder, limits: recovery.limits, obeying: rules)
     }
 
     /// Packs a staging directory; without its copies if there is no room for them.

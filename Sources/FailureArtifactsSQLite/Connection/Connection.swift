@@ -59,10 +59,12 @@ package struct Connection: ~Copyable {
     }
 
     /// Returns a `file:` URI that names exactly `path`, for reading (<https://www.sqlite.org/uri.html>).
+    ///
+    /// An immutable file is read without locks and without its journal.
     package static func uri(path: String, isImmutable: Bool) -> String {
-        guard let uri = failure_artifacts_uri(path, isImmutable) else { fatalError("out of memory") }
-        defer { free(uri) }
-        return String(cString: uri)
+        let escaped = path.replacing("%", with: "%25").replacing("?", with: "%3F")
+            .replacing("#", with: "%23")
+        return "file:\(escaped)?" + (isImmutable ? "immutable=1" : "mode=ro")
     }
 
     /// Runs one or more statements and discards their rows.

@@ -176,45 +176,31 @@ package struct StatementRedaction {
 package struct RemovedValues: Sendable {
     /// The sizes of the values, in bytes of UTF-8; shorter values occur anywhere by chance.
     private static let sizes = 8...1024
-    /// The maximum number of values of one column; ``maximumCount`` is the maximum of all columns together.
+    /// The maximum number of values of one column.
     private static let maximumPerColumn = 64
-    private static let maximumCount = 1024
 
-    private struct Value: Hashable {
-        let bytes: [UInt8]
-        /// The column, such as `users.email`.
-        let origin: String
-    }
-
-    private var values: Set<Value> = []
+    /// The columns, such as `users.email`, by their values.
+    private var columns: [[UInt8]: String] = [:]
 
     package init() {}
 
-    package var isEmpty: Bool { values.isEmpty }
+    package var isEmpty: Bool { columns.isEmpty }
 
     package mutating func add(_ other: RemovedValues) {
-        for value in other.values where values.count < Self.maximumCount { values.insert(value) }
+        columns.merge(other.columns) { old, _ in old }
     }
 
-    /// Samples the values of columns.
+    /// Samples the values of a column.
     mutating func sample(
-        _ columns: [(table: String, column: String)], of connection: borrowing Connection
-    ) throws(SQLiteError) {
-        let encoding = try connection.text(of: "PRAGMA encoding")
-        for (table, column) in columns { try sample(column, of: table, encoding, connection) }
-    }
-
-    private mutating func sample(
-        _ column: String, of table: String, _ encoding: String, _ connection: borrowing Connection
+        _ column: String, of table: String, in connection: borrowing Connection
     ) throws(SQLiteError) {
         let name = quotedIdentifier(column)
-        // `length` counts characters of a text, up to a NUL; as a blob, a text has its bytes in the store's encoding. The
-        // first comparison rejects large blobs without loading them.
+        // The first comparison rejects large blobs without loading them.
         let statement = try connection.prepare(
             "SELECT \(name) FROM main.\(quotedIdentifier(table)) WHERE typeof(\(name)) IN ('text', 'blob') "
-                + "AND length(\(name)) <= ? AND length(CAST(\(name) AS BLOB)) BETWEEN ? AND ?")
-        let limits = [Self.sizes.upperBound, Self.sizes.lowerBound, 2 * Self.sizes.upperBound]
-        try statement.bind(limits.map { .integer(Int64($0)) })
+                + "AND length(\(name)) <= \(Self.sizes.upperBound) "
+                + "AND length(CAST(\(name) AS BLOB)) >= \(Self.sizes.lowerBound)")
+        let encoding = try connection.text(of: "PRAGMA encoding")
         var count = 0
         while count < Self.maximumPerColumn, try statement.step() {
             var forms: [[UInt8]] = []
@@ -224,17 +210,16 @@ package struct RemovedValues: Sendable {
                 forms = [Array(text.utf8)]
                 if encoding == "UTF-16le" {
                     forms.append(text.utf16.flatMap { [UInt8($0 & 0xFF), UInt8($0 >> 8)] })
-                } else if encoding == "UTF-16be" {
+                }
+                if encoding == "UTF-16be" {
                     forms.append(text.utf16.flatMap { [UInt8($0 >> 8), UInt8($0 & 0xFF)] })
                 }
             default: break
             }
-            guard let size = forms.first?.count, Self.sizes.contains(size) else { continue }
+            guard Self.sizes.contains(forms.first?.count ?? 0) else { continue }
             count += 1
             // Values such as runs of asterisks or zeros are skipped, because a redaction writes the same.
-            for bytes in forms where Set(bytes).count > 3 && values.count < Self.maximumCount {
-                values.insert(Value(bytes: bytes, origin: "\(table).\(column)"))
-            }
+            for bytes in forms where Set(bytes).count > 3 { columns[bytes] = "\(table).\(column)" }
         }
     }
 
@@ -248,8 +233,8 @@ package struct RemovedValues: Sendable {
     /// Returns the columns of which a sampled value is in `bytes`.
     package func origins(in bytes: UnsafeRawBufferPointer, until deadline: Instant) -> [String] {
         var found: Set<String> = []
-        for value in values where !found.contains(value.origin) && Instant.now < deadline {
-            if value.bytes.withUnsafeBytes({ bytes.holds($0) }) { found.insert(value.origin) }
+        for (value, column) in columns where !found.contains(column) && Instant.now < deadline {
+            if value.withUnsafeBytes({ bytes.holds($0) }) { found.insert(column) }
         }
         return found.sorted()
     }

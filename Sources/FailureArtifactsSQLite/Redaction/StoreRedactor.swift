@@ -63,7 +63,9 @@ package struct StoreRedactor: Sendable {
         let plan = try RedactionPlan(rules, of: connection)
         var result = Result()
         (result.summaries, result.notes, result.names) = (plan.summaries, plan.notes, plan.names)
-        try result.removed.sample(plan.removed, of: connection)
+        for (table, column) in plan.removed {
+            try result.removed.sample(column, of: table, in: connection)
+        }
         try removeVirtualTables(plan.virtualTables, of: connection)
         for table in plan.dropped {
             try connection.execute("DROP TABLE main.\(quotedIdentifier(table))")

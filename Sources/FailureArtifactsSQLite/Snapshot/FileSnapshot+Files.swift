@@ -334,11 +334,6 @@ extension FileSnapshot {
         guard let target = targets.history, let files = source.files else { return }
         do {
             guard let wal = try FileSystem.regularFile(at: files.wal), wal.size > 0 else { return }
-            guard let index else {
-                return leaveOutHistory(
-                    "The WAL has no index that could be read, so that it could not be read while in use."
-                )
-            }
             guard let header = try DatabaseHeader(of: try File(reading: committed)) else {
                 return leaveOutHistory("The copy is not a plain SQLite database.")
             }

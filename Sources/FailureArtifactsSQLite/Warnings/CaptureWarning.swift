@@ -100,11 +100,6 @@ extension [CaptureWarning] {
     }
 }
 
-extension CaptureWarning.Parameter: ExpressibleByStringInterpolation, ExpressibleByIntegerLiteral {
-    package init(stringLiteral value: String) { self = .text(value) }
-    package init(integerLiteral value: Int64) { self = .number(value) }
-}
-
 extension CaptureWarning: Codable {
     private struct Key: CodingKey {
         static let code = Key(stringValue: "code")

@@ -15,7 +15,7 @@ import Testing
 
     @Test func theJSONFormHasAKeyForEachParameter() throws {
         let warning = CaptureWarning(
-            .otherWriter, "A text.", ["path": "/tmp/a.db", "process": 42, "store": nil])
+            .otherWriter, "A text.", ["path": .text("/tmp/a.db"), "process": .number(42), "store": nil])
         let json = #"{"code":"other-writer","path":"/tmp/a.db","process":42,"text":"A text."}"#
         #expect(try self.json(warning) == json)
         #expect(try self.warning(json) == warning)
@@ -31,7 +31,7 @@ import Testing
     @Test func unknownCodesAndParametersAreKept() throws {
         let warning = try self.warning(
             #"{"code":"new-kind","text":"A.","many":[1],"none":null,"one":1}"#)
-        #expect(warning.code == "new-kind" && warning.parameters == ["one": 1])
+        #expect(warning.code == "new-kind" && warning.parameters == ["one": .number(1)])
     }
 
     @Test(arguments: ["{}", #"{"code":"a"}"#, "1", "null", #"{"code":1,"text":"a"}"#])
@@ -40,10 +40,10 @@ import Testing
     }
 
     @Test func textsOfParametersAreMapped() {
-        let warning = CaptureWarning(.otherWriter, "a", ["path": "b", "process": 1])
+        let warning = CaptureWarning(.otherWriter, "a", ["path": .text("b"), "process": .number(1)])
         #expect(
             warning.mapTexts { $0 + "!" }
-                == CaptureWarning(.otherWriter, "a!", ["path": "b!", "process": 1]))
+                == CaptureWarning(.otherWriter, "a!", ["path": .text("b!"), "process": .number(1)]))
     }
 
     @Test func theArticleOnTheFormatListsEveryCode() throws {
