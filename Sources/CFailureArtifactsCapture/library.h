@@ -46,13 +46,11 @@
 // Functions that older versions don't have, or that build options remove. NULL if a copy doesn't have them.
 #define FAILURE_ARTIFACTS_OPTIONAL_FUNCTIONS(FUNCTION) \
     FUNCTION(db_name) \
-    FUNCTION(is_interrupted) \
     FUNCTION(serialize) \
     FUNCTION(trace_v2)
 
-// SQLite has these since 3.39 and 3.41.
+// SQLite has it since 3.39.
 extern const char *sqlite3_db_name(sqlite3 *, int) __attribute__((weak));
-extern int sqlite3_is_interrupted(sqlite3 *) __attribute__((weak));
 
 // A copy of SQLite in the process.
 struct failure_artifacts_library {

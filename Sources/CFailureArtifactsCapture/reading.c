@@ -33,13 +33,6 @@ bool failure_artifacts_has_pending_write(const failure_artifacts_connection *con
     return false;
 }
 
-static bool is_interrupted(const failure_artifacts_connection *connection) {
-    // Before 3.41, an interrupted transaction is found when serializing it fails. SQLite forgets an interruption when a
-    // statement starts and none is pending.
-    return connection->library->is_interrupted && SQLITE(connection, is_interrupted)
-        && failure_artifacts_has_pending_statement(connection);
-}
-
 // True unless reading may make SQLite write pages of the transaction to the file, which takes an exclusive lock.
 static bool may_fill_cache(const failure_artifacts_connection *connection, const char *schema) {
     if (connection->library == &failure_artifacts_system_library && failure_artifacts_cache_can_grow()) return true;
@@ -120,7 +113,6 @@ static failure_artifacts_reading reading_of_transaction(
     const failure_artifacts_connection *connection, const char *schema) {
     if (SQLITE(connection, get_autocommit)) return failure_artifacts_is_writing;
     if (!connection->library->serialize) return failure_artifacts_is_not_cached;
-    if (is_interrupted(connection)) return failure_artifacts_is_interrupted;
     if (!may_fill_cache(connection, schema)) return failure_artifacts_would_spill;
     return failure_artifacts_reads_by_serializing;
 }

@@ -65,15 +65,6 @@ package struct Instant: Comparable, Sendable {
         self.nanoseconds = nanoseconds
     }
 
-    /// The processor time that this process has used.
-    ///
-    /// Don't compare it with ``now``.
-    package static var processorTime: Instant {
-        var time = timespec()
-        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
-        return Instant(nanoseconds: UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec))
-    }
-
     package static var now: Instant {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)

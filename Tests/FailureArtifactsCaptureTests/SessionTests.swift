@@ -170,7 +170,8 @@ import Testing
         #expect(metadata.stores.first?.capture.reason != nil && metadata.stores.first?.entry == nil)
         #expect(metadata.capture.limitsHit == [limit])
         #expect(metadata.warnings.map(\.code) == ["store-not-copied"])
-        #expect(metadata.warnings.first?.parameters == ["store": "ledger", "limit": .text(limit)])
+        #expect(
+            metadata.warnings.first?.parameters == ["store": .text("ledger"), "limit": .text(limit)])
     }
 
     @Test func failuresOfManyThreadsMakeOneBundle() throws {

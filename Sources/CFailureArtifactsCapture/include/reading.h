@@ -14,8 +14,6 @@
 // | writes, in autocommit mode                      | nothing: its page cache   | commit hooks, a statement that |
 // |                                                 | is read                   | writes                         |
 // | the same, without a statement                   | nothing                   | the target of a backup         |
-// | writes, in a transaction that was interrupted   | nothing: its page cache   | sqlite3_interrupt()            |
-// |                                                 | is read                   |                                |
 // | writes, with a cache that can't be made to grow | nothing: its page cache   | SQLite used before the product |
 // |                                                 | is read                   |                                |
 // | writes, in an explicit transaction              | sqlite3_serialize(), once | BEGIN, SAVEPOINT               |
@@ -27,8 +25,8 @@
 //
 // In the rows that say "nothing", a statement would do harm when it ends. It would end the application's transaction,
 // call its commit hook a second time, or crash the next step of its backup. sqlite3_serialize() compiles "PRAGMA
-// page_count", which ends nothing in an explicit transaction. The backup API runs no statement and calls no code of the
-// application.
+// page_count", which ends nothing in an explicit transaction, also if it fails because the connection was interrupted.
+// The backup API runs no statement and calls no code of the application.
 //
 // The page cache is read without SQLite. It can't be read if it isn't wrapped, because SQLite was in use before, and if
 // pages of the transaction are in a WAL already. Those in a file are read there. The target of a backup has pages of
@@ -46,7 +44,6 @@ typedef enum failure_artifacts_reading {
     failure_artifacts_reads_cache,
     failure_artifacts_is_being_closed,
     failure_artifacts_is_writing,
-    failure_artifacts_is_interrupted,
     failure_artifacts_would_spill,
     failure_artifacts_is_not_cached,
 } failure_artifacts_reading;

@@ -1,5 +1,5 @@
 package import FailureArtifactsReading
-package import FailureArtifactsSQLite
+internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 /// Describes changes in Core Data stores by entities, attributes and relationships.

@@ -1,6 +1,6 @@
 package import FailureArtifactsBundle
 package import FailureArtifactsReading
-package import FailureArtifactsSQLite
+internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 /// The content of a regression test: the state of a store before the transaction that broke it, the statements of that

@@ -1,5 +1,5 @@
-internal import FailureArtifactsReading
-package import FailureArtifactsSQLite
+package import FailureArtifactsReading
+internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 /// The search for the smallest store for which a check still holds.

@@ -1,6 +1,6 @@
 internal import FailureArtifactsBundle
 package import FailureArtifactsReading
-package import FailureArtifactsSQLite
+internal import FailureArtifactsSQLite
 
 /// A failed test's stores, statements and message, from which findings are derived.
 package final class FailureEvidence {

@@ -1,5 +1,5 @@
 package import FailureArtifactsReading
-package import FailureArtifactsSQLite
+internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 /// The differences between a state of a store and an earlier one.

@@ -1,6 +1,6 @@
 package import FailureArtifactsBundle
 package import FailureArtifactsReading
-package import FailureArtifactsSQLite
+internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 /// A store of a bundle with all that happened to it: its statements, its transactions and its states.

@@ -66,7 +66,7 @@ final class RecorderFile {
         return RecordedStatements(
             clock: clock,
             connections: chunks.values.map { chunks in
-                chunks.sorted { ($0.statements.first?.record.order ?? 0) < ($1.statements.first?.record.order ?? 0) }
+                chunks.sorted { $0.statements[0].record.order < $1.statements[0].record.order }
             },
             states: try recordedStates(), tests: tests)
     }

@@ -250,8 +250,6 @@ extension SnapshotFailure {
             self.init(
                 "The connection's copy of SQLite can't serialize a transaction, and not all of its changes are in the "
                     + "page cache.")
-        case failure_artifacts_is_interrupted:
-            self.init("The connection was interrupted, so that SQLite would not read it.")
         default:
             self.init(
                 "SQLite was in use before the product was loaded, or belongs to a package, so that reading the "

@@ -1,5 +1,5 @@
 internal import FailureArtifactsSystem
-internal import FailureArtifactsZip
+package import FailureArtifactsZip
 
 /// The central directory's description of an entry (APPNOTE 4.3.12), with ZIP64 values resolved.
 struct CentralDirectoryHeader {
@@ -208,4 +208,34 @@ struct LittleEndianReader {
         guard count >= 0, count <= remaining else { throw .truncated }
         position += count
     }
+}
+
+// The numbers of the format that only the reader uses.
+
+extension ZipFormat.Signature {
+    package static let zip64End: UInt32 = 0x0606_4b50
+    package static let zip64Locator: UInt32 = 0x0706_4b50
+}
+
+extension ZipFormat.Length {
+    static let zip64End = 56
+    static let zip64Locator = 20
+    /// The number of bytes at the start of a ZIP64 end record that its length field doesn't count.
+    static let uncountedOfZip64End = 12
+}
+
+extension ZipFormat.Flag {
+    /// Bit 0: the content is encrypted.
+    static let isEncrypted: UInt16 = 1 << 0
+    /// Bit 3: sizes and CRC-32 follow the content, and the local header does not have them.
+    static let hasDataDescriptor: UInt16 = 1 << 3
+    /// Bit 13: values in the local header are masked because the directory is encrypted.
+    static let isMasked: UInt16 = 1 << 13
+}
+
+extension ZipFormat.ExtraField {
+    /// ZIP64 extended information (APPNOTE 4.5.3).
+    static let zip64: UInt16 = 0x0001
+    /// Info-ZIP Unicode path (APPNOTE 4.6.9).
+    static let unicodePath: UInt16 = 0x7075
 }

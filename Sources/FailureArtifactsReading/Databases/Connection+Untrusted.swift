@@ -1,6 +1,6 @@
 internal import CFailureArtifactsSQLite
 package import FailureArtifactsSQLite
-internal import FailureArtifactsSystem
+package import FailureArtifactsSystem
 
 extension Connection {
     /// Opens an untrusted store for reading; every store of a bundle is opened by this method.
@@ -264,5 +264,65 @@ package enum DatabaseCopy {
         guard result == SQLITE_DONE, end == SQLITE_OK else {
             throw SQLiteError("copy a database", code: end == SQLITE_OK ? result : end)
         }
+    }
+}
+
+/// The resource limits for an untrusted store.
+package struct UntrustedLimits: Equatable, Sendable {
+    /// The largest text or BLOB, and the largest row, in bytes.
+    package var valueBytes: Int
+    /// The processor time that this process may use for all work of one connection, in seconds; nil for no limit.
+    package var seconds: Double?
+
+    package init(valueBytes: Int, seconds: Double?) {
+        self.valueBytes = valueBytes
+        self.seconds = seconds
+    }
+
+    /// Limits that are higher than the stores of tests need.
+    package static let standard = UntrustedLimits(valueBytes: 128 << 20, seconds: 60)
+    /// SQLite's own limits, for stores that are known to be good.
+    package static let none = UntrustedLimits(valueBytes: 1_000_000_000, seconds: nil)
+}
+
+extension SQLiteError {
+    /// True if another connection held a lock for longer than the busy timeout.
+    package var isBusy: Bool { primaryCode == SQLITE_BUSY || primaryCode == SQLITE_LOCKED }
+
+    /// True if the file is at fault: it is damaged or not a database.
+    package var isDatabaseDamaged: Bool {
+        primaryCode == SQLITE_CORRUPT || primaryCode == SQLITE_NOTADB
+    }
+
+    /// True if a value, a statement or all memory would have been larger than the limits allow.
+    package var isTooMuch: Bool { primaryCode == SQLITE_TOOBIG || primaryCode == SQLITE_NOMEM }
+}
+
+extension Statement {
+    /// Resets the statement to its start and keeps its values.
+    package borrowing func reset() { sqlite3_reset(handle) }
+
+    package var columnNames: [String] {
+        (0..<sqlite3_column_count(handle)).map { index in
+            sqlite3_column_name(handle, index).map { String(cString: $0) } ?? ""
+        }
+    }
+
+    package var columnCount: Int { Int(sqlite3_column_count(handle)) }
+
+    package var parameterCount: Int { Int(sqlite3_bind_parameter_count(handle)) }
+
+    /// True if running the statement does not change the database file.
+    package var isReadOnly: Bool { sqlite3_stmt_readonly(handle) != 0 }
+}
+
+extension Instant {
+    /// The processor time that this process has used.
+    ///
+    /// Don't compare it with ``now``.
+    package static var processorTime: Instant {
+        var time = timespec()
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
+        return Instant(nanoseconds: UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec))
     }
 }

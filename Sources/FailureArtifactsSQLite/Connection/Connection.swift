@@ -178,37 +178,8 @@ package struct SQLiteError: Error, Equatable, Sendable, CustomStringConvertible 
     /// The part of ``code`` that identifies the kind of failure, such as `SQLITE_BUSY`.
     package var primaryCode: CInt { code & 0xff }
 
-    /// True if another connection held a lock for longer than the busy timeout.
-    package var isBusy: Bool { primaryCode == SQLITE_BUSY || primaryCode == SQLITE_LOCKED }
-
-    /// True if the file is at fault: it is damaged or not a database.
-    package var isDatabaseDamaged: Bool {
-        primaryCode == SQLITE_CORRUPT || primaryCode == SQLITE_NOTADB
-    }
-
     /// True if a time limit, set as a progress handler, ended the work.
     package var isInterrupted: Bool { primaryCode == SQLITE_INTERRUPT }
 
-    /// True if a value, a statement or all memory would have been larger than the limits allow.
-    package var isTooMuch: Bool { primaryCode == SQLITE_TOOBIG || primaryCode == SQLITE_NOMEM }
-
     package var description: String { "cannot \(operation): \(message) (SQLite error \(code))" }
-}
-
-/// The resource limits for an untrusted store.
-package struct UntrustedLimits: Equatable, Sendable {
-    /// The largest text or BLOB, and the largest row, in bytes.
-    package var valueBytes: Int
-    /// The processor time that this process may use for all work of one connection, in seconds; nil for no limit.
-    package var seconds: Double?
-
-    package init(valueBytes: Int, seconds: Double?) {
-        self.valueBytes = valueBytes
-        self.seconds = seconds
-    }
-
-    /// Limits that are higher than the stores of tests need.
-    package static let standard = UntrustedLimits(valueBytes: 128 << 20, seconds: 60)
-    /// SQLite's own limits, for stores that are known to be good.
-    package static let none = UntrustedLimits(valueBytes: 1_000_000_000, seconds: nil)
 }

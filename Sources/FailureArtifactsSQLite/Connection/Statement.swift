@@ -70,22 +70,6 @@ package struct Statement: ~Copyable {
         }
     }
 
-    /// Resets the statement to its start and keeps its values.
-    package borrowing func reset() { sqlite3_reset(handle) }
-
-    package var columnNames: [String] {
-        (0..<sqlite3_column_count(handle)).map { index in
-            sqlite3_column_name(handle, index).map { String(cString: $0) } ?? ""
-        }
-    }
-
-    package var columnCount: Int { Int(sqlite3_column_count(handle)) }
-
-    package var parameterCount: Int { Int(sqlite3_bind_parameter_count(handle)) }
-
-    /// True if running the statement does not change the database file.
-    package var isReadOnly: Bool { sqlite3_stmt_readonly(handle) != 0 }
-
     /// Returns a copy of the value in a column, counted from 0, of the current row.
     package borrowing func value(at index: Int) -> Value {
         let column = CInt(index)

@@ -1,4 +1,5 @@
 @testable import FailureArtifactsAnalysis
+import FailureArtifactsReading
 import FailureArtifactsSQLite
 import FailureArtifactsSystem
 import FailureArtifactsTestFixtures

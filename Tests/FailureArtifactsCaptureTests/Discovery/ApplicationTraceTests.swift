@@ -191,7 +191,9 @@ extension StatementLogTests {
             try handle.run("DELETE FROM t")
             let found = try handle.store.statements
             #expect(!found.isReplaced)
-            #expect(found.statements.map(\.record.sql) == ["CREATE TABLE t(a)"] + inserts + ["DELETE FROM t"])
+            #expect(
+                found.statements.map(\.record.sql) == ["CREATE TABLE t(a)"] + inserts + ["DELETE FROM t"]
+            )
             #expect(found.statements.map(\.record.changes) == [0] + inserts.map { _ in 1 } + [2000])
         }
     }
