@@ -56,6 +56,24 @@ package final class Lock<Value>: @unchecked Sendable {
             pthread_cond_wait(changed, mutex)
         }
     }
+
+    /// Runs `body` like ``wait(_:)``; returns nil if its result is still nil when the time is up.
+    package func wait<Result>(until deadline: Instant, _ body: (inout Value) -> Result?) -> Result? {
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        while true {
+            if let result = body(&value) { return result }
+            let seconds = Instant.now.seconds(until: deadline)
+            if seconds == 0 { return nil }
+            // The condition's clock is the calendar's, which may be set. So at most a second is waited at once.
+            var time = timespec()
+            clock_gettime(CLOCK_REALTIME, &time)
+            let nanoseconds = Int(min(seconds, 1) * 1_000_000_000) + Int(time.tv_nsec) + 1
+            time.tv_sec += time_t(nanoseconds / 1_000_000_000)
+            time.tv_nsec = nanoseconds % 1_000_000_000
+            pthread_cond_timedwait(changed, mutex, &time)
+        }
+    }
 }
 
 /// Delays `fork` while another thread of this package holds a library's locks.

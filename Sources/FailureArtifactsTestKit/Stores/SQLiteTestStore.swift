@@ -1,4 +1,5 @@
 internal import CFailureArtifactsSQLite
+internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 internal import Foundation
