@@ -12,7 +12,7 @@ import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / ".build" / "fuzz" / "package"
-# The sources of the fuzzer's own targets, which are below that of the unit tests.
+# The places of the fuzzer's own targets below `Tests`.
 OWN = {"FuzzTargets": "FailureArtifactsFuzzTests/Targets", "FuzzEntry": "Fuzz"}
 
 

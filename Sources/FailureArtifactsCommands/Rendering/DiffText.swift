@@ -288,7 +288,7 @@ struct DiffJSON {
     }
 
     private static func json(_ side: ComparedSide) -> JSONObject {
-        // The number is that of the last transaction in this state.
+        // The number of the last transaction in this state.
         ["path": side.path, "store": side.store, "at": side.state?.number]
     }
 
