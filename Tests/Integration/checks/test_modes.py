@@ -243,7 +243,8 @@ class Modes(ModesCase):
     def test_linked_modules(self):
         """What only reads bundles stays out of the test process, and out of the build."""
         self.assertEqual(self.package.swift("build", "--build-tests").status, 0)
-        program = self.package.scratch / "debug" / "withPackageTests.xctest"
+        place = self.package.swift("build", "--show-bin-path").output.strip()
+        program = pathlib.Path(place) / "withPackageTests.xctest"
         symbols = subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout
         # A mangled name starts with its module's, after the length of that.
         starts = set(re.findall(r" \$s(\d+)(FailureArtifacts\w{0,20})", symbols))
