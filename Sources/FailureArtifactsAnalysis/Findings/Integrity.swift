@@ -169,7 +169,17 @@ enum Integrity: FindingRule {
                 ? "The column \(columns[0]) is declared NOT NULL."
                 : "The table declares this constraint, but it was off or newer than the row.",
             query: isNull
-                ? "SELECT * FROM \(name) WHERE typeof(\(quotedIdentifier(columns[0]))) = 'null'" : nil,
-            evidence: .brokenRule)
+                ? "SELECT * FROM \(name) WHERE typeof(\(quotedIdentifier(columns[0]))) = 'null'"
+                : query(for: violation, of: rule, in: name, store), evidence: .brokenRule)
+    }
+
+    /// Returns a query for the rows that violate a constraint; nil for one with a name, because SQLite's message has
+    /// the name in place of the expression.
+    private static func query(
+        for violation: Violation, of rule: String, in table: String, _ store: Timeline
+    ) -> String? {
+        let query = "SELECT * FROM \(table) WHERE NOT (\(rule))"
+        let rows = try? store.rows(query, limit: rowLimit + 1)
+        return rows?.count == Int(min(violation.count, Int64(rowLimit) + 1)) ? query : nil
     }
 }
