@@ -16,6 +16,8 @@ enum {
     // keys share it would push each other out all the time.
     places = 1024,
     near_places = 8,
+    // The texts whose hash is kept while a chunk moves.
+    known_shapes = 16,
 };
 
 typedef failure_artifacts_chunk chunk;
@@ -61,9 +63,11 @@ void failure_artifacts_repetitions_read(
 typedef struct source {
     const unsigned char *bytes;
     size_t used;
-    // The text of the last statement that was moved, and its hash.
-    uint32_t text;
-    uint32_t shape;
+    // Texts of statements that were moved, and their hashes: a loop alternates between a few.
+    struct {
+        uint32_t text;
+        uint32_t shape;
+    } shapes[known_shapes];
 } source;
 
 static const record *record_at(const source *source, size_t offset) { return (const record *)(source->bytes + offset); }
@@ -105,6 +109,15 @@ static uint32_t shape_of(const source *source, uint32_t text) {
         }
     }
     return hash;
+}
+
+static uint32_t known_shape_of(source *source, uint32_t text) {
+    unsigned place = text / 8 % known_shapes;
+    if (source->shapes[place].text != text) {
+        source->shapes[place].text = text;
+        source->shapes[place].shape = shape_of(source, text);
+    }
+    return source->shapes[place].shape;
 }
 
 // MARK: - Moving
@@ -189,9 +202,7 @@ static void move(
     const statement_record *statement, int64_t changes) {
     const failure_artifacts_error_record *error =
         (const void *)following(source, statement, failure_artifacts_record_error);
-    if (source->text != statement->text) source->shape = shape_of(source, statement->text);
-    source->text = statement->text;
-    uint32_t shape = add_to_hash(source->shape, error ? (uint32_t)error->code : 0) | 1;
+    uint32_t shape = add_to_hash(known_shape_of(source, statement->text), error ? (uint32_t)error->code : 0) | 1;
     uint32_t key = shape;
     if (statement->stack) {
         const record *stack = record_at(source, statement->stack);
@@ -223,8 +234,8 @@ void failure_artifacts_log_fold(failure_artifacts_log *log, failure_artifacts_co
         return;
     }
     const chunk *oldest = log->parts[0].chunk, *second = log->parts[1].chunk;
-    source source = {(const void *)oldest, atomic_load(&oldest->used), 0, 0};
-    struct source after = {(const void *)second, atomic_load(&second->used), 0, 0};
+    source source = {.bytes = (const void *)oldest, .used = atomic_load(&oldest->used)};
+    struct source after = {.bytes = (const void *)second, .used = atomic_load(&second->used)};
     const record *next = first_record(&after);
     while (next && !ran(next)) next = next_record(&after, next);
     const statement_record *last = NULL;
