@@ -39,7 +39,7 @@ package struct StoreRedactor: Sendable {
         self.timeLimit = timeLimit
     }
 
-    /// Makes a redacted copy at a path that does not exist; after an error, there is none.
+    /// Makes a redacted copy at a path that does not exist, and leaves no file there after an error.
     ///
     /// The given copy is stand-alone, and nothing else uses it. It is unfit for use afterwards.
     package func redact(_ copy: String, to target: String) throws(RedactionError) -> Result {
