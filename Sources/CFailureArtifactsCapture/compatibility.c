@@ -49,6 +49,7 @@ static size_t last_offset(const failure_artifacts_connection *connection) {
 static int set(failure_artifacts_connection *connection) {
     const failure_artifacts_requests *requests = connection->requests;
     unsigned events = connection->reported_events | failure_artifacts_requested_events(requests);
+    if (!requests && connection->leaves_out_ends) events &= ~(unsigned)SQLITE_TRACE_PROFILE;
     failure_artifacts_trace *trace = requests ? failure_artifacts_shared_trace : failure_artifacts_connection_is_used;
     return SQLITE(connection, trace_v2, events, trace, connection);
 }
@@ -90,6 +91,15 @@ void failure_artifacts_trace_set(failure_artifacts_connection *connection) {
 }
 
 int failure_artifacts_trace_update(failure_artifacts_connection *connection) { return set(connection); }
+
+bool failure_artifacts_trace_ends(failure_artifacts_connection *connection, bool reports) {
+    size_t place = atomic_load(&connection->library->trace_place);
+    if (connection->requests || !is_found(place) || !has_trace_at(connection, place)) return false;
+    if (!is_null_at(connection, place + sizeof(void *))) return false;
+    connection->leaves_out_ends = !reports;
+    set(connection);
+    return true;
+}
 
 failure_artifacts_connection *failure_artifacts_traced_connection(sqlite3 *handle) {
     size_t place = atomic_load(&failure_artifacts_system_library.trace_place);

@@ -34,6 +34,16 @@ void failure_artifacts_trace_set(failure_artifacts_connection *connection);
 // Sets the trace again, after the application's requests have changed. Returns SQLite's result code.
 int failure_artifacts_trace_update(failure_artifacts_connection *connection);
 
+// Starts or stops the reports of the ends of statements, for which SQLite asks the system for the time twice per
+// statement. SQLite reports the end of a statement if it was asked to at the start, and still is. Returns false, without
+// a change, if the trace was replaced or the application has one of its own, and if the application has set a profile
+// function, whose calls sqlite3_trace_v2() would turn off. May only be called inside the trace.
+//
+// Relies on: the word behind the trace's argument is the profile function. SQLite built with SQLITE_OMIT_DEPRECATED has
+// neither; the word is then the argument of the commit hook, and the events stay as they are while there is one.
+// Otherwise: an application that sets a profile function misses calls.
+bool failure_artifacts_trace_ends(failure_artifacts_connection *connection, bool reports);
+
 // Returns the connection of the system's SQLite whose trace is set; NULL for another one, and if the trace was
 // replaced.
 failure_artifacts_connection *failure_artifacts_traced_connection(sqlite3 *handle);

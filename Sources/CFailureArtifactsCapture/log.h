@@ -137,6 +137,8 @@ struct failure_artifacts_log {
     uint64_t ended_order;
     // The place in `running` that is used next.
     unsigned next_running;
+    // The number of ends in a row that were reported and not recorded.
+    unsigned idle_ends;
     // Indexed by a hash of the text's address in SQLite's memory.
     failure_artifacts_log_text known[failure_artifacts_known_texts];
     failure_artifacts_log_stack stacks[failure_artifacts_known_stacks];

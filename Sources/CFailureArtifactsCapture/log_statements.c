@@ -1,4 +1,5 @@
 #include "log.h"
+#include "compatibility.h"
 #include "keeping.h"
 #include "stack.h"
 
@@ -12,6 +13,8 @@ enum {
     // number of its other places in a chunk.
     allowance_of_text = 100,
     allowance_of_places = 16,
+    // The number of ends in a row that are reported and not recorded, after which SQLite doesn't report ends any more.
+    maximum_idle_ends = 8,
     // The budget: an observation takes at most this part of the time until the next one, as a power of 2.
     budget_bits = 7,
     // The maximum length of a statement with its values whose text is new in a test, in bytes. Writing a blob of that
@@ -275,9 +278,12 @@ static uint32_t growth(uint32_t now, uint32_t start) {
     return now < start ? failure_artifacts_unknown_count : now - start;
 }
 
-// Prepares to record the end of a statement that starts.
+// Prepares to record the end of a statement that starts. If SQLite doesn't report ends, it does so from the next
+// statement on.
 static void will_end(failure_artifacts_connection *connection, sqlite3_stmt *statement, uint64_t order) {
     failure_artifacts_log *log = connection->log;
+    log->idle_ends = 0;
+    if (connection->leaves_out_ends && failure_artifacts_trace_ends(connection, true)) return;
     log->running[log->next_running++ % failure_artifacts_running_statements] = (failure_artifacts_log_running){
         .statement = statement,
         .order = order,
@@ -293,11 +299,21 @@ static failure_artifacts_log_running *running(failure_artifacts_log *log, const 
     return NULL;
 }
 
+static bool has_running(const failure_artifacts_log *log) {
+    for (unsigned index = 0; index < failure_artifacts_running_statements; index++) {
+        if (log->running[index].statement) return true;
+    }
+    return false;
+}
+
 void failure_artifacts_log_ended(failure_artifacts_connection *connection, sqlite3_stmt *statement) {
     failure_artifacts_log *log = connection->log;
     if (!log) return;
     failure_artifacts_log_running *start = running(log, statement);
-    if (!start) return;
+    if (!start) {
+        if (++log->idle_ends >= maximum_idle_ends && !has_running(log)) failure_artifacts_trace_ends(connection, false);
+        return;
+    }
     log->ended = statement;
     log->ended_order = start->order;
     start->statement = NULL;

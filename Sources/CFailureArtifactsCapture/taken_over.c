@@ -98,6 +98,7 @@ typedef struct running {
     const sqlite3_stmt *statement;
     // True if the application had asked for the end of the statement at its start.
     bool reports_end;
+    int steps;
 } running;
 
 // The arguments of the application's last sqlite3_trace_v2(). Protected by the connection's mutex.
@@ -122,6 +123,11 @@ void failure_artifacts_free_requests(failure_artifacts_requests *requests) {
 }
 
 // MARK: - Running statements
+
+// Returns the statement's step count, to which SQLite adds nothing while it runs; -1 if it is paused at a row.
+static int steps_of(sqlite3_stmt *statement) {
+    return sqlite3_data_count(statement) > 0 ? -1 : sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_VM_STEP, 0);
+}
 
 static running *find(failure_artifacts_requests *requests, const sqlite3_stmt *statement) {
     for (running *one = requests->running; one < requests->running + requests->count; one++) {
@@ -148,11 +154,22 @@ static void note_running(failure_artifacts_connection *connection) {
         }
         running *earlier = find(requests, statement);
         bool reports_end = earlier ? earlier->reports_end : requests->events & SQLITE_TRACE_PROFILE;
-        noted[count++] = (running){statement, reports_end};
+        noted[count++] = (running){statement, reports_end, steps_of(statement)};
     }
     free(requests->running);
     requests->running = noted;
     requests->count = count;
+}
+
+// Forgets a statement that is run again, or another one at the same address: SQLite hadn't been asked for the end of the
+// run that was noted. An action of a foreign key is reported as a start of the change that it belongs to.
+static void forget_earlier_run(failure_artifacts_requests *requests, sqlite3_stmt *statement) {
+    running *noted = find(requests, statement);
+    if (!noted) return;
+    bool is_new = sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_RUN, 0) == 0;
+    if (is_new || sqlite3_stmt_readonly(statement) || steps_of(statement) != noted->steps) {
+        *noted = requests->running[--requests->count];
+    }
 }
 
 // MARK: - Passing events on
@@ -180,7 +197,10 @@ int failure_artifacts_shared_trace(unsigned event, void *context, void *statemen
         return 0;
     }
     // Before the application's, which may run other statements; but after it at the close.
-    if (event == SQLITE_TRACE_STMT) failure_artifacts_connection_is_used(event, context, statement, argument);
+    if (event == SQLITE_TRACE_STMT) {
+        forget_earlier_run(requests, statement);
+        failure_artifacts_connection_is_used(event, context, statement, argument);
+    }
     if (requests->events & event) requests->trace(event, requests->context, statement, argument);
     if (event == SQLITE_TRACE_CLOSE) failure_artifacts_connection_is_used(event, context, statement, argument);
     return 0;

@@ -101,6 +101,8 @@ typedef struct failure_artifacts_connection {
     char *vfs;
     // The events that the product's trace needs.
     unsigned reported_events;
+    // True if the ends of statements are left out of them for now; see failure_artifacts_trace_ends().
+    bool leaves_out_ends;
     // The application's own traces, see taken_over.h; NULL if it has set none.
     struct failure_artifacts_requests *requests;
     // The error that the marker function raises next; see failure_artifacts_restore_error().

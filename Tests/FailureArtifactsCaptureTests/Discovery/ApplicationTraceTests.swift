@@ -161,6 +161,8 @@ extension StatementLogTests {
             for seed in 0..<300 {
                 var known = try Calls(ApplicationHandle(":memory:"), seed: UInt64(seed))
                 let record = try known.handle.discovered
+                // In every other round, SQLite isn't asked for ends until the application asks.
+                if statements > 0, seed % 2 == 1 { try leaveOutEnds(of: known.handle) }
                 var unknown = try Calls(unknownConnection(), seed: UInt64(seed))
                 known.run(reacts: reacts)
                 unknown.run(reacts: reacts)
@@ -198,7 +200,39 @@ extension StatementLogTests {
         }
     }
 
-    /// The log always asks for the ends of statements.
+    /// Runs statements so often that their ends aren't recorded any more.
+    private func leaveOutEnds(of handle: ApplicationHandle) throws {
+        let record = try handle.discovered.record
+        let statement = try Prepared(handle, "SELECT 'frequent'")
+        for _ in 0..<1_000_000 where !record.pointee.leaves_out_ends { statement.run() }
+        try #require(record.pointee.leaves_out_ends)
+    }
+
+    /// SQLite asks the system for the time twice per statement whose end it reports.
+    @Test func endsAreReportedWhereTheyAreRecorded() throws {
+        try withConnection(statements: 3000, path: ":memory:") { handle in
+            try leaveOutEnds(of: handle)
+            let frequent = try #require(statements(handle).last)
+            #expect(frequent.sorts == nil)
+            // The first run is observed, and its successors' ends are recorded.
+            for _ in 0..<3 { try handle.run("SELECT 1 AS a ORDER BY a") }
+            #expect(try !handle.discovered.record.pointee.leaves_out_ends)
+            #expect(try statements(handle).suffix(3).map { $0.sorts != nil } == [false, true, true])
+        }
+    }
+
+    /// A profile function of code that the product doesn't see stays, so ends are reported to both.
+    @Test func endsAreNotLeftOutBesideAProfileFunction() throws {
+        try withConnection(statements: 20, path: ":memory:") { handle in
+            sqlite3_profile(handle.handle, { _, _, _ in tracedEvents += 1 }, nil)
+            tracedEvents = 0
+            let statement = try Prepared(handle, "SELECT 1")
+            for _ in 0..<3000 { statement.run() }
+            #expect(tracedEvents == 3000)
+            sqlite3_profile(handle.handle, nil, nil)
+        }
+    }
+
     @Test(arguments: [SQLITE_TRACE_STMT, SQLITE_TRACE_PROFILE, SQLITE_TRACE_ROW])
     func theEndsOfStatementsAreReportedToWhoAskedForThem(events: Int32) throws {
         try withConnection(statements: 3000) { handle in
