@@ -208,15 +208,14 @@ static void move(
         const record *stack = record_at(source, statement->stack);
         key = add_to_hash(shape, failure_artifacts_log_hash(stack + 1, stack->length - sizeof *stack)) | 1;
     }
-    entry found = *place_of(log, key);
-    if (found.key != key) {
+    entry *place = place_of(log, key);
+    if (place->key != key) {
         uint32_t offset = add(log, connection, source, statement, error);
         if (!offset) return;
-        found = (entry){key, (uint16_t)log->repetitions->current, (uint16_t)(offset / 8)};
+        *place = (entry){key, (uint16_t)log->repetitions->current, (uint16_t)(offset / 8)};
     }
-    *place_of(log, key) = found;
-    found.key = shape;
-    *place_of(log, shape) = found;
+    entry found = *place;
+    if (shape != key) *place_of(log, shape) = (entry){shape, found.chunk, found.offset};
     repeated_record *repeated =
         (repeated_record *)((unsigned char *)log->repetitions->chunks[found.chunk] + found.offset * 8);
     repeated->count++;

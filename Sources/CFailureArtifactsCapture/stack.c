@@ -21,7 +21,8 @@ enum {
     // The maximum number of this package's and SQLite's own frames.
     maximum_inside = 32,
     // The calls whose way out each thread remembers, and its searches for them. The walk ends at others.
-    maximum_skips = 128,
+    skip_bits = 7,
+    maximum_skips = 1 << skip_bits,
     maximum_searches = 512,
 };
 
@@ -161,6 +162,7 @@ typedef struct skip {
     uint32_t places;
 } skip;
 
+// Indexed by a hash of the address, with open addressing. At least one place is free.
 static _Thread_local skip skips[maximum_skips];
 static _Thread_local unsigned skip_count;
 // The number of this thread's searches.
@@ -228,11 +230,12 @@ READS_STACK static bool frame_pointer_is_certain(const skip *skip, const positio
 
 // Goes to the caller of a function without a frame pointer. Returns false if the caller is unknown.
 READS_STACK static bool skip_function(position *position) {
-    unsigned index = 0;
-    while (index < skip_count && skips[index].address != position->address) index++;
-    if (index == maximum_skips) return false;
+    // Multiplicative hashing (Knuth 6.4).
+    size_t index = (uint64_t)position->address * 0x9E3779B97F4A7C15u >> (64 - skip_bits);
+    while (skips[index].address && skips[index].address != position->address) index = (index + 1) % maximum_skips;
     skip *skip = &skips[index];
-    bool is_known = index < skip_count, is_end;
+    bool is_known = skip->address, is_end;
+    if (!is_known && skip_count == maximum_skips - 1) return false;
     if (is_known && skip->size == 0) return false;
     if (is_known && skip->size > stack.end - position->stack_pointer) return false;
     uintptr_t frame_pointer;
@@ -249,11 +252,11 @@ READS_STACK static bool skip_function(position *position) {
     uint32_t places = is_known && found.size == skip->size ? found.places & skip->places : found.places;
     if (!places && !(is_end && !is_known)) return false;
     // A signal handler may use these entries while this code changes one.
-    skip->address = found.address;
     skip->size = found.size;
     skip->places = places;
     atomic_signal_fence(memory_order_seq_cst);
-    if (!is_known) skip_count = index + 1;
+    skip->address = found.address;
+    if (!is_known) skip_count++;
     *position = caller;
     return position->address != 0;
 }
