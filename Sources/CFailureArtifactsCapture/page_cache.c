@@ -382,13 +382,6 @@ typedef struct page_reading {
     bool has_succeeded;
 } page_reading;
 
-// Reads a page that is not in the cache. What is beyond the end of the file is zero.
-static bool read_from_file(const page_reading *reading, uint32_t number, void *buffer) {
-    uint32_t size = reading->database.page_size;
-    int code = reading->file->pMethods->xRead(reading->file, buffer, (int)size, (sqlite3_int64)(number - 1) * size);
-    return code == SQLITE_OK || code == SQLITE_IOERR_SHORT_READ;
-}
-
 static void read_pages(void *context, page_cache *cache) {
     page_reading *reading = context;
     uint32_t size = reading->database.page_size, count = reading->database.page_count, taken_count = 0;
@@ -402,7 +395,7 @@ static void read_pages(void *context, page_cache *cache) {
             reading->reader(reading->context, number, page->pBuf, size);
         } else if (!reading->database.needs_committed_pages) {
             // A database in memory has no file, and all pages.
-            reading->has_succeeded = reading->file && read_from_file(reading, number, buffer);
+            reading->has_succeeded = read_file(reading->file, buffer, size, (uint64_t)(number - 1) * size);
             if (reading->has_succeeded) reading->reader(reading->context, number, buffer, size);
         }
     }
@@ -417,7 +410,6 @@ bool failure_artifacts_read_cache(
     void *context, failure_artifacts_page_reader *reader) {
     page_reading reading = {database, NULL, context, reader, false};
     SQLITE(connection, file_control, schema, SQLITE_FCNTL_FILE_POINTER, &reading.file);
-    if (reading.file && !reading.file->pMethods) reading.file = NULL;
     visit_cache(connection, schema, &reading, read_pages);
     return reading.has_succeeded;
 }

@@ -271,7 +271,7 @@ static bool start(history *history, const pages_in_use *pages) {
     if (history->has_started) return true;
     unsigned char bytes[failure_artifacts_header_size];
     memset(bytes, 0, sizeof bytes);
-    if (!read_file(pages, bytes, sizeof bytes, 0)) return false;
+    if (!read_file(pages->file, bytes, sizeof bytes, 0)) return false;
     sqlite3_int64 size = 0;
     if (pages->file->pMethods->xFileSize(pages->file, &size) != SQLITE_OK) return false;
     if (size == 0) {
@@ -323,7 +323,7 @@ static void check_identity(history *history, const pages_in_use *pages) {
     for (uint32_t number = 1; is_same && number <= (compares_all ? page_count(slot) : 1); number++) {
         size_t size = compares_all ? slot->page_size : failure_artifacts_header_size;
         if (!is_known(slot, number)) continue;
-        is_same = read_file(pages, history->page, size, (uint64_t)(number - 1) * slot->page_size)
+        is_same = read_file(pages->file, history->page, size, (uint64_t)(number - 1) * slot->page_size)
             && memcmp(history->page, failure_artifacts_slot_page(slot, number), size) == 0;
     }
     if (!is_same) failure_artifacts_history_start_again(history);
@@ -336,8 +336,8 @@ static void save(history *history, const pages_in_use *pages, uint32_t number) {
     slot *slot = history->slot;
     if (!slot || slot->page_size != pages->page_size || number > page_count(slot) || is_known(slot, number)) return;
     unsigned char *page = failure_artifacts_slot_page(slot, number);
-    bool is_saved =
-        reserve_page(slot, number) && read_file(pages, page, slot->page_size, (uint64_t)(number - 1) * slot->page_size);
+    bool is_saved = reserve_page(slot, number)
+        && read_file(pages->file, page, slot->page_size, (uint64_t)(number - 1) * slot->page_size);
     if (is_saved) set_bit(slot->known, number);
     else failure_artifacts_history_give_up(history, failure_artifacts_history_has_no_space);
 }

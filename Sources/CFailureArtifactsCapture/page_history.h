@@ -67,4 +67,11 @@ void failure_artifacts_history_transaction_ends(
     failure_artifacts_history *history, const failure_artifacts_pages_in_use *pages,
     failure_artifacts_page_requests *requests, uint32_t size);
 
+// Reads from SQLite's own file. What is beyond its end is zero.
+static inline bool read_file(sqlite3_file *file, void *bytes, size_t size, uint64_t offset) {
+    if (!file || !file->pMethods) return false;
+    int code = file->pMethods->xRead(file, bytes, (int)size, (sqlite3_int64)offset);
+    return code == SQLITE_OK || code == SQLITE_IOERR_SHORT_READ;
+}
+
 #endif

@@ -118,11 +118,4 @@ static inline void *with_room(void *array, uint32_t count, uint32_t *capacity, s
     return result;
 }
 
-// Reads from SQLite's own file. What is beyond its end is zero.
-static inline bool read_file(const failure_artifacts_pages_in_use *pages, void *bytes, size_t size, uint64_t offset) {
-    if (!pages->file || !pages->file->pMethods) return false;
-    int code = pages->file->pMethods->xRead(pages->file, bytes, (int)size, (sqlite3_int64)offset);
-    return code == SQLITE_OK || code == SQLITE_IOERR_SHORT_READ;
-}
-
 #endif

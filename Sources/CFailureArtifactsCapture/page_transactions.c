@@ -152,7 +152,7 @@ static const unsigned char *content(const ending *ending, listed_page page) {
     if (ending->history->medium == failure_artifacts_in_memory) return NULL;
     uint32_t size = ending->pages->page_size;
     unsigned char *buffer = ending->history->page;
-    return read_file(ending->pages, buffer, size, (uint64_t)(page.number - 1) * size) ? buffer : NULL;
+    return read_file(ending->pages->file, buffer, size, (uint64_t)(page.number - 1) * size) ? buffer : NULL;
 }
 
 // Looks at the pages of a transaction that are not seen yet. With a WAL, the file may lack the last transactions. A
@@ -194,7 +194,7 @@ static bool is_in_file(const ending *ending) {
         listed_page page = changed->pages[i];
         if (!page.page) return true;
         unsigned char *buffer = ending->history->page;
-        is_same = read_file(pages, buffer, pages->page_size, (uint64_t)(page.number - 1) * pages->page_size)
+        is_same = read_file(pages->file, buffer, pages->page_size, (uint64_t)(page.number - 1) * pages->page_size)
             && memcmp(buffer, page.page->pBuf, pages->page_size) == 0;
     }
     return is_same;

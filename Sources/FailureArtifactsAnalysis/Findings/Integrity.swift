@@ -129,7 +129,8 @@ enum Integrity: FindingRule {
             violation.message.ranges(of: "failed: ").first.map {
                 String(violation.message[$0.upperBound...])
             } ?? ""
-        let words = Set(SQLText(rule).words)
+        let expression = expression(of: rule, in: table, store) ?? rule
+        let words = Set(SQLText(expression).words)
         let named = table.columns.map(\.name).filter { words.contains(folded($0)) }
         let columns = named.isEmpty ? table.writableColumns.map(\.name) : named
         let key = store.keyColumns(of: table.name)
@@ -170,11 +171,29 @@ enum Integrity: FindingRule {
                 : "The table declares this constraint, but it was off or newer than the row.",
             query: isNull
                 ? "SELECT * FROM \(name) WHERE typeof(\(quotedIdentifier(columns[0]))) = 'null'"
-                : query(for: violation, of: rule, in: name, store), evidence: .brokenRule)
+                : query(for: violation, of: expression, in: name, store), evidence: .brokenRule)
     }
 
-    /// Returns a query for the rows that violate a constraint; nil for one with a name, because SQLite's message has
-    /// the name in place of the expression.
+    /// Returns the expression of a constraint that has a name, which SQLite's message has in place of the expression.
+    private static func expression(
+        of constraint: String, in table: TableShape, _ store: Timeline
+    ) -> String? {
+        let object = store.schema.objects.first { $0.type == "table" && $0.name == table.name }
+        let definition = SQLText(object?.sql ?? "")
+        let tokens = definition.tokens
+        for start in tokens.indices.dropLast(4)
+        where tokens[start].isWord("constraint") && tokens[start + 1].text == folded(constraint)
+            && tokens[start + 2].isWord("check")
+        {
+            let end = tokens[(start + 4)...].firstIndex {
+                $0.text == ")" && $0.depth == tokens[start + 3].depth
+            }
+            if let end { return definition.text((start + 4)..<end) }
+        }
+        return nil
+    }
+
+    /// Returns a query for the rows that violate a constraint; nil if it doesn't return as many as SQLite has found.
     private static func query(
         for violation: Violation, of rule: String, in table: String, _ store: Timeline
     ) -> String? {

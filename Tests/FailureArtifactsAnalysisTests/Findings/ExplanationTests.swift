@@ -126,10 +126,11 @@ import Testing
                 "1 row of budget violates CHECK (amount >= 0)",
                 "1 row of budget violates CHECK (short)",
             ])
-        // A fixture checks an unnamed constraint by its expression.
+        // A fixture checks a constraint by its expression.
         #expect(
-            found.findings.filter { $0.code == .checkViolation }.compactMap(\.query) == [
-                "SELECT * FROM \"budget\" WHERE NOT (amount >= 0)"
+            Set(found.findings.filter { $0.code == .checkViolation }.compactMap(\.query)) == [
+                "SELECT * FROM \"budget\" WHERE NOT (amount >= 0)",
+                "SELECT * FROM \"budget\" WHERE NOT (length(month) < 5)",
             ])
     }
 
