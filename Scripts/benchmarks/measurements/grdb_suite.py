@@ -24,7 +24,7 @@ def processor_time(program):
     """The processor time of all tests, in seconds.
 
     By the clock, chance decides: a waiting XCTest may miss that an asynchronous set-up has ended, and then goes on after
-    0.1 s. On one machine that happened to 71 to 85 of the 2777 tests without the product.
+    0.1 s. On one machine that happened to 72 to 85 of the 2777 tests without the product.
     """
     # The cleanup after a run is not part of it.
     with scratch() as directory:
