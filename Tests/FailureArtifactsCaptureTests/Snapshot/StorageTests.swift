@@ -12,6 +12,14 @@ import Testing
 @Suite struct StorageTests {
     init() { ConnectionRegistry.shared.install() }
 
+    /// Returns the connection's stores; the session of a test that runs at the same time can't use it meanwhile.
+    private func undisturbedStores(of application: ApplicationHandle) throws -> [DiscoveredStore] {
+        let mutex = sqlite3_db_mutex(application.handle)
+        sqlite3_mutex_enter(mutex)
+        defer { sqlite3_mutex_leave(mutex) }
+        return try application.stores
+    }
+
     @Test(
         arguments: [(":memory:", Snapshot.Storage.memory), ("", .temporary)],
         [false, true])
@@ -21,7 +29,7 @@ import Testing
             try application.run("CREATE TABLE t(a); INSERT INTO t VALUES (1)")
             if isInTransaction { try application.run("BEGIN; INSERT INTO t VALUES (2)") }
 
-            let stores = try application.stores
+            let stores = try undisturbedStores(of: application)
             #expect(stores.count == 1)
             let snapshot = try captureUndisturbed(application, in: directory)
 
@@ -54,7 +62,7 @@ import Testing
             }
             #expect(names.contains { $0.contains("etilqs_") })
 
-            let stores = try application.stores
+            let stores = try undisturbedStores(of: application)
             #expect(
                 !DiscoveredStore.openedByOthers(than: stores).contains {
                     $0.path?.contains("etilqs_") == true
@@ -109,7 +117,7 @@ import Testing
                 CREATE TABLE cache.t(a); INSERT INTO cache.t VALUES ('cache');
                 CREATE TABLE scratch.t(a); INSERT INTO scratch.t VALUES ('scratch')
                 """)
-            let stores = try application.stores
+            let stores = try undisturbedStores(of: application)
             #expect(
                 stores.map { $0.path.map { Path.name(of: $0) } ?? $0.suggestedName } == [
                     "shop.sqlite", "attached.sqlite", "cache", "scratch",
