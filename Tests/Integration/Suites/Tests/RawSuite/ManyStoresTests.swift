@@ -44,8 +44,12 @@ final class ManyStoresTests: XCTestCase {
 
     /// No bundle; the states saved for the preceding test are gone.
     func test2PassesToo() throws {
-        let files = try openFiles()
-        XCTAssertEqual(files.count, Self.filesBefore.count, "\(files), before: \(Self.filesBefore)")
+        // The product's thread may have had a file open before: it tidies up after dead processes at the start.
+        var added = try openFiles()
+        for file in Self.filesBefore {
+            if let index = added.firstIndex(of: file) { added.remove(at: index) }
+        }
+        XCTAssertEqual(added, [])
     }
 
     /// Returns the paths of open files, because the system's queues and timers come and go.
