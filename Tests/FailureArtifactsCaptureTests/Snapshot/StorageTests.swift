@@ -12,8 +12,8 @@ import Testing
 @Suite struct StorageTests {
     init() { ConnectionRegistry.shared.install() }
 
-    /// Returns the connection's stores; the session of a test that runs at the same time can't use it meanwhile.
-    private func undisturbedStores(of application: ApplicationHandle) throws -> [DiscoveredStore] {
+    /// Returns the connection's stores, with its mutex held: the session of a test that runs at the same time can't use it.
+    private func lockedStores(of application: ApplicationHandle) throws -> [DiscoveredStore] {
         let mutex = sqlite3_db_mutex(application.handle)
         sqlite3_mutex_enter(mutex)
         defer { sqlite3_mutex_leave(mutex) }
@@ -29,7 +29,7 @@ import Testing
             try application.run("CREATE TABLE t(a); INSERT INTO t VALUES (1)")
             if isInTransaction { try application.run("BEGIN; INSERT INTO t VALUES (2)") }
 
-            let stores = try undisturbedStores(of: application)
+            let stores = try lockedStores(of: application)
             #expect(stores.count == 1)
             let snapshot = try captureUndisturbed(application, in: directory)
 
@@ -62,7 +62,7 @@ import Testing
             }
             #expect(names.contains { $0.contains("etilqs_") })
 
-            let stores = try undisturbedStores(of: application)
+            let stores = try lockedStores(of: application)
             #expect(
                 !DiscoveredStore.openedByOthers(than: stores).contains {
                     $0.path?.contains("etilqs_") == true
@@ -117,7 +117,7 @@ import Testing
                 CREATE TABLE cache.t(a); INSERT INTO cache.t VALUES ('cache');
                 CREATE TABLE scratch.t(a); INSERT INTO scratch.t VALUES ('scratch')
                 """)
-            let stores = try undisturbedStores(of: application)
+            let stores = try lockedStores(of: application)
             #expect(
                 stores.map { $0.path.map { Path.name(of: $0) } ?? $0.suggestedName } == [
                     "shop.sqlite", "attached.sqlite", "cache", "scratch",
