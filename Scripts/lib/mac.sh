@@ -18,18 +18,6 @@ differences() {
     return 1
 }
 
-# need_lines LOG LINE…: prints the lines that a log does not contain. Returns 1 if there are any.
-need_lines() {
-    local log=$1 line status=0
-    shift
-    for line in "$@"; do
-        grep -qF -- "$line" "$log" && continue
-        printf 'This was expected in %s: %s\n' "$log" "$line"
-        status=1
-    done
-    return $status
-}
-
 # linked_libraries: reads the output of `otool -L`, and prints the paths of SQLite and zlib.
 linked_libraries() {
     awk '$1 ~ /libsqlite3|libz\./ { print $1 }' | sort -u
