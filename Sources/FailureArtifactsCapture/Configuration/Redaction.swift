@@ -74,9 +74,9 @@ public struct Redaction: Sendable, Equatable {
         Redaction(.hash, column, of: table)
     }
 
-    /// Leaves out test attachments and watched files, but keeps their names and sizes.
+    /// Leaves out test attachments, but keeps their names and sizes.
     ///
-    /// - Parameter attachment: The attachment's name, a watched file's name or relative path, or a pattern.
+    /// - Parameter attachment: The attachment's name, the name of its file, or a pattern.
     /// - Returns: The redaction.
     public static func leaveOut(attachment: String) -> Redaction {
         Redaction { $0.attachments = [attachment] }

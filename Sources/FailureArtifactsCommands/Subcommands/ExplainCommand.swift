@@ -18,9 +18,8 @@ struct ExplainCommand: Command {
                     + "\(Explanation.standardCount) findings, and the start and the end of a long message."
             ),
             .json(
-                "Print a JSON object: bundle, test, failure, findings and, if there are any, question (the failing "
-                    + "query, or else the last one, with its results), files (the changes of watched files) and "
-                    + "notes. A finding has code, title, confidence, explanation and, if they are known, store, rows, transaction, "
+                "Print a JSON object: formatVersion, bundle, test, failure, findings and, if there are any, question "
+                    + "(the failing query, or else the last one, with its results) and notes. A finding has code, title, confidence, explanation and, if they are known, store, rows, transaction, "
                     + "statement, source (its line) and caller (the line of its first caller in another file), or "
                     + "statements, if several can have changed the rows."
             ),

@@ -5,6 +5,7 @@ import re
 import subprocess
 import unittest
 
+import names
 from harness import ROOT, TOOL, clean_environment
 
 README = ROOT / "README.md"
@@ -90,6 +91,28 @@ class Documents(unittest.TestCase):
         table = (ARTICLES / "Findings.md").read_text().split("### Codes")[1].split("\n### ")[0]
         rows = re.findall(r"^\| (`.+?) \|", table, re.MULTILINE)
         self.assertEqual(sorted(code for row in rows for code in re.findall(r"`([a-z-]+)`", row)), sorted(codes))
+
+    def test_keys_of_explanations_are_in_the_help(self):
+        sources = ROOT / "Sources/FailureArtifactsCommands/Subcommands/ExplainCommand.swift", \
+            ROOT / "Sources/FailureArtifactsAnalysis/Findings/Explanation.swift"
+        command, explanation = (path.read_text() for path in sources)
+        written = re.search(r"var json: JSONObject {\s*\[(.*?)\]", explanation, re.DOTALL)[1]
+        described = re.sub(r'"\s*\+ "|\(.*?\)', "", re.search(r"a JSON object: (.*?)\. A", command, re.DOTALL)[1])
+        keys = re.findall(r"\w+", described.replace("if there are any", "").replace(" and", ""))
+        self.assertEqual(keys, re.findall(r'"(\w+)": ', written))
+
+    def test_names_in_comments_and_documents_exist(self):
+        found = names.missing(ROOT)
+        self.assertEqual([(path, name) for path, name in found if name not in names.ELSEWHERE], [])
+        self.assertEqual(names.ELSEWHERE - {name for _, name in found}, set())
+
+    def test_names_that_do_not_exist_are_found(self):
+        # In two parts, because strings in code are names that exist.
+        x = "Vanis" + "hed"
+        text = f"{x}.swift of {x.lower()}.c `{x}` ``Other/{x}`` `--{x.lower()}` <doc:{x}> Sources/{x} `{x}.rows(of:)`"
+        text += f" FAILURE_ARTIFACTS_{x.upper()} failure_artifacts_{x.lower()}()"
+        found = [name for path, name in names.missing(ROOT, [("here", text)]) if path == "here"]
+        self.assertEqual(len(found), 9, found)
 
     def test_code_of_the_article_about_core_data_is_tested(self):
         # The code for SQLite is a part of `KitSuite`, which `test_kit` runs. `Tests/AppleShim/check` checks the types of the
