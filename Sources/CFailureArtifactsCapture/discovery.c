@@ -8,6 +8,7 @@
 #include "opening.h"
 #include "page_cache.h"
 #include "taken_over.h"
+#include "untraced.h"
 
 #include <pthread.h>
 #include <stddef.h>
@@ -128,6 +129,16 @@ static void follow(failure_artifacts_connection *connection, const char *sql) {
     connection->is_watched = atomic_load(&connection->attaches) || failure_artifacts_is_unwound(connection);
 }
 
+static inline void log_statement(
+    failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t number,
+    uint32_t frame) {
+    uintptr_t thread = failure_artifacts_current_thread();
+    if (failure_artifacts_log_prepare(connection, thread)) {
+        failure_artifacts_log_statement(connection, statement, sql, number, frame);
+    }
+    atomic_store_explicit(&connection->last_thread, thread, memory_order_release);
+}
+
 static void statement_starts(
     failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint32_t frame) {
     uint64_t number = failure_artifacts_point_in_time();
@@ -145,11 +156,7 @@ static void statement_starts(
         failure_artifacts_log_test_starts(connection);
     }
     if (failure_artifacts_is_followed(sql) || connection->is_watched) follow(connection, sql);
-    uintptr_t thread = failure_artifacts_current_thread();
-    if (failure_artifacts_log_prepare(connection, thread)) {
-        failure_artifacts_log_statement(connection, statement, sql, number, frame);
-    }
-    atomic_store_explicit(&connection->last_thread, thread, memory_order_release);
+    log_statement(connection, statement, sql, number, frame);
 }
 
 // If the application sets its own trace, this function is called by failure_artifacts_shared_trace(). An application
@@ -176,6 +183,20 @@ int failure_artifacts_connection_is_used(unsigned event, void *context, void *st
     }
     atomic_store_explicit(&connection->is_called, false, memory_order_release);
     return 0;
+}
+
+// In a copy without traces, the uses of a connection are not reported, only recorded.
+void failure_artifacts_statement_is_seen(
+    failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql) {
+    atomic_store(&connection->is_called, true);
+    if (atomic_load(&connection->borrowed_by) != 0) wait_until_given_back(connection);
+    uint64_t number = failure_artifacts_point_in_time(), tests = atomic_load(&started_tests);
+    if (tests != connection->tests) failure_artifacts_log_test_starts(connection);
+    connection->tests = tests;
+    connection->last_statement = statement;
+    connection->test = atomic_load(&connection->owner);
+    log_statement(connection, statement, sql, number, (uint32_t)(uintptr_t)__builtin_frame_address(0));
+    atomic_store_explicit(&connection->is_called, false, memory_order_release);
 }
 
 // The log may be read while the connection is borrowed.
@@ -225,6 +246,7 @@ static void connection_ends(void *context) {
     if (connection->serial) events.closed(connection);
     failure_artifacts_log_release(connection->log);
     failure_artifacts_free_requests(connection->requests);
+    free(connection->sightings);
     free(connection->path);
     free(connection->vfs);
     free(connection);
@@ -352,7 +374,7 @@ static void ensure_system_library(void) {
     // Not initialised: either nothing has happened yet, or the application has shut SQLite down and perhaps
     // set a cache of its own.
     if (current.xInit == cache_initializes) return;
-    if (!initializes_original) failure_artifacts_log_errors();
+    if (!initializes_original) failure_artifacts_log_errors(&failure_artifacts_system_library);
     initializes_original = current.xInit;
     shuts_down_original = current.xShutdown;
     failure_artifacts_page_cache_wrap(&failure_artifacts_system_library, &current);

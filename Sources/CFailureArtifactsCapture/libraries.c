@@ -1,6 +1,7 @@
 #define _GNU_SOURCE // For RTLD_DEFAULT.
 
 #include "library.h"
+#include "log.h"
 #include "opening.h"
 #include "page_cache.h"
 #include "taken_over.h"
@@ -15,8 +16,9 @@
 #define sqlite3_trace_v2 failure_artifacts_original_trace_v2
 failure_artifacts_library failure_artifacts_system_library = {
     .prefix = "",
+    .has_log = true,
 #define FUNCTION(name) .name = sqlite3_##name,
-    FAILURE_ARTIFACTS_REQUIRED_FUNCTIONS(FUNCTION) FAILURE_ARTIFACTS_OPTIONAL_FUNCTIONS(FUNCTION)
+    FAILURE_ARTIFACTS_FUNCTIONS(FUNCTION)
 #undef FUNCTION
 };
 #undef sqlite3_exec
@@ -25,6 +27,11 @@ failure_artifacts_library failure_artifacts_system_library = {
 const failure_artifacts_library *failure_artifacts_linked_library(void) { return &failure_artifacts_system_library; }
 
 const char *failure_artifacts_prefix(const failure_artifacts_library *library) { return library->prefix; }
+
+failure_artifacts_recorded_statements failure_artifacts_statements_of(const failure_artifacts_library *library) {
+    if (!library->has_log) return failure_artifacts_records_none;
+    return library->trace_v2 ? failure_artifacts_records_all : failure_artifacts_records_some;
+}
 
 void failure_artifacts_free(const failure_artifacts_library *library, void *bytes) { library->free(bytes); }
 
@@ -101,8 +108,7 @@ static void look_up(failure_artifacts_library *library) {
     if (library->is_linked || !exported(library->prefix, "auto_extension")) return;
 #define FUNCTION(function) \
     if (!library->function) library->function = (__typeof__(library->function))exported(library->prefix, #function);
-    FAILURE_ARTIFACTS_REQUIRED_FUNCTIONS(FUNCTION)
-    FAILURE_ARTIFACTS_OPTIONAL_FUNCTIONS(FUNCTION)
+    FAILURE_ARTIFACTS_FUNCTIONS(FUNCTION)
 #undef FUNCTION
 }
 
@@ -118,22 +124,39 @@ static bool is_complete(const failure_artifacts_library *library) {
 // The copy that Vapor and Fluent use (https://github.com/vapor/sqlite-nio). Executables export no functions, so these
 // are weak references: NULL without that package.
 #define FUNCTION(name) extern __typeof__(sqlite3_##name) sqlite_nio_sqlite3_##name __attribute__((weak));
-FAILURE_ARTIFACTS_REQUIRED_FUNCTIONS(FUNCTION)
-FAILURE_ARTIFACTS_OPTIONAL_FUNCTIONS(FUNCTION)
+FAILURE_ARTIFACTS_FUNCTIONS(FUNCTION)
 #undef FUNCTION
+
+extern int sqlite_nio_sqlite3_enable_shared_cache(int) __attribute__((weak));
+static bool can_share_caches(const failure_artifacts_library *library) {
+    return library->is_linked ? sqlite_nio_sqlite3_enable_shared_cache != NULL
+                              : exported(library->prefix, "enable_shared_cache") != NULL;
+}
 
 static void link_functions(failure_artifacts_library *library) {
     library->is_linked = strcmp(library->prefix, "sqlite_nio_") == 0;
     if (!library->is_linked) return;
 #define FUNCTION(name) library->name = sqlite_nio_sqlite3_##name;
-    FAILURE_ARTIFACTS_REQUIRED_FUNCTIONS(FUNCTION)
-    FAILURE_ARTIFACTS_OPTIONAL_FUNCTIONS(FUNCTION)
+    FAILURE_ARTIFACTS_FUNCTIONS(FUNCTION)
 #undef FUNCTION
 }
 #else
 // Apple's linker does not accept undefined weak symbols, and executables export their functions there.
 static void link_functions(failure_artifacts_library *library) { (void)library; }
+static bool can_share_caches(const failure_artifacts_library *library) {
+    return exported(library->prefix, "enable_shared_cache") != NULL;
+}
 #endif
+
+// True if the statements of a copy can be recorded: it reports them, or its page caches tell; see untraced.c. A cache
+// that connections share doesn't tell whose statement uses it.
+static bool can_log(const failure_artifacts_library *library) {
+#define FUNCTION(name) \
+    if (!library->name) return false;
+    FAILURE_ARTIFACTS_LOG_FUNCTIONS(FUNCTION)
+#undef FUNCTION
+    return library->trace_v2 || !can_share_caches(library);
+}
 
 static bool is_known(const char *prefix) {
     for (unsigned i = 0; i < known_copies; i++) {
@@ -162,11 +185,14 @@ void failure_artifacts_libraries_ensure(void) {
             // The library may be loaded later.
             look_up(library);
             if (!is_complete(library)) continue;
+            library->has_log = can_log(library);
             sqlite3_pcache_methods2 methods;
             // Fails if the library is in use already.
             if (library->config(SQLITE_CONFIG_GETPCACHE2, &methods) == SQLITE_OK
                 && failure_artifacts_page_cache_wrap(library, &methods)) {
                 library->config(SQLITE_CONFIG_PCACHE2, &methods);
+                // A copy that is linked is found before the application's code can have set an error log.
+                if (library->is_linked && library->has_log) failure_artifacts_log_errors(library);
             }
             copies[i].is_found = true;
         }

@@ -49,6 +49,24 @@
     FUNCTION(serialize) \
     FUNCTION(trace_v2)
 
+// Functions for the log of statements. If a copy lacks one of them, its statements are not recorded.
+#define FAILURE_ARTIFACTS_LOG_FUNCTIONS(FUNCTION) \
+    FUNCTION(bind_parameter_count) \
+    FUNCTION(changes64) \
+    FUNCTION(data_count) \
+    FUNCTION(db_config) \
+    FUNCTION(expanded_sql) \
+    FUNCTION(limit) \
+    FUNCTION(sql) \
+    FUNCTION(step) \
+    FUNCTION(stmt_status) \
+    FUNCTION(total_changes64)
+
+#define FAILURE_ARTIFACTS_FUNCTIONS(FUNCTION) \
+    FAILURE_ARTIFACTS_REQUIRED_FUNCTIONS(FUNCTION) \
+    FAILURE_ARTIFACTS_OPTIONAL_FUNCTIONS(FUNCTION) \
+    FAILURE_ARTIFACTS_LOG_FUNCTIONS(FUNCTION)
+
 // SQLite has it since 3.39.
 extern const char *sqlite3_db_name(sqlite3 *, int) __attribute__((weak));
 
@@ -58,11 +76,12 @@ struct failure_artifacts_library {
     char *prefix;
     // True if the linker has set the functions; false if they are looked up.
     bool is_linked;
+    // True if its statements can be recorded.
+    bool has_log;
     // The place of a trace's argument in its connections; see compatibility.c.
     _Atomic(size_t) trace_place;
 #define FAILURE_ARTIFACTS_POINTER(name) __typeof__(sqlite3_##name) *name;
-    FAILURE_ARTIFACTS_REQUIRED_FUNCTIONS(FAILURE_ARTIFACTS_POINTER)
-    FAILURE_ARTIFACTS_OPTIONAL_FUNCTIONS(FAILURE_ARTIFACTS_POINTER)
+    FAILURE_ARTIFACTS_FUNCTIONS(FAILURE_ARTIFACTS_POINTER)
 #undef FAILURE_ARTIFACTS_POINTER
 };
 

@@ -27,9 +27,8 @@ void failure_artifacts_log_configure(unsigned statements, bool values, bool stac
     atomic_store(&capacity, statements);
 }
 
-// The log calls SQLite for each statement, so it is kept for the system's library only, which it calls directly.
 bool failure_artifacts_log_is_kept(const failure_artifacts_connection *connection) {
-    return connection->library == &failure_artifacts_system_library && atomic_load(&capacity) > 0;
+    return connection->library->has_log && atomic_load(&capacity) > 0;
 }
 
 // MARK: - Ownership
@@ -169,6 +168,7 @@ static failure_artifacts_log *create(failure_artifacts_connection *connection) {
     failure_artifacts_log *log = calloc(1, sizeof *log);
     if (!log) return NULL;
     atomic_init(&log->references, 1);
+    log->library = connection->library;
     log->maximum = atomic_load(&capacity);
     log->final = (failure_artifacts_log_end){.changes = -1};
     log->has_pages = connection->path != NULL;
@@ -207,8 +207,8 @@ void failure_artifacts_log_read(
     failure_artifacts_log_end end = log->final;
     if (handle && end.changes < 0) {
         end = failure_artifacts_log_state_of(log, handle);
-        end.code = sqlite3_extended_errcode(handle);
-        end.message = end.code == SQLITE_OK ? NULL : sqlite3_errmsg(handle);
+        end.code = log->library->extended_errcode(handle);
+        end.message = end.code == SQLITE_OK ? NULL : log->library->errmsg(handle);
     }
     failure_artifacts_repetitions_read(log->repetitions, context, reader);
     for (unsigned index = 0; index < log->count; index++) {
@@ -258,11 +258,11 @@ void failure_artifacts_log_failed(
                                                                            : 0;
     if (!order) return;
     if ((log->last_error == order) == (code == SQLITE_OK)) add_error(log, order, code, message);
-    bool has_values = statement && sqlite3_bind_parameter_count(statement) > 0;
+    bool has_values = statement && log->library->bind_parameter_count(statement) > 0;
     if (code == SQLITE_OK || order == log->last_values || !has_values) return;
     if (!atomic_load(&failure_artifacts_records_values)) return;
     failure_artifacts_log_add_values(
-        log, connection->handle, statement, sqlite3_sql(statement), order, failure_artifacts_maximum_expanded);
+        log, connection->handle, statement, log->library->sql(statement), order, failure_artifacts_maximum_expanded);
 }
 
 // Adds a statement that could not be prepared, and its error. SQLite does not tell the connection, which is most likely
@@ -325,4 +325,6 @@ static void error_is_logged(void *context, int code, const char *message) {
     }
 }
 
-void failure_artifacts_log_errors(void) { sqlite3_config(SQLITE_CONFIG_LOG, error_is_logged, NULL); }
+void failure_artifacts_log_errors(const failure_artifacts_library *library) {
+    library->config(SQLITE_CONFIG_LOG, error_is_logged, NULL);
+}

@@ -99,6 +99,8 @@ struct failure_artifacts_log {
     // Reference count: the connection, the owner of a log that was taken from an ended connection, and each thread
     // whose last statement is in the log.
     _Atomic(int) references;
+    // The copy of SQLite that has opened the connection.
+    const failure_artifacts_library *library;
     // The thread that wrote last.
     _Atomic(uintptr_t) writer;
     // The number of statements to keep.
@@ -177,9 +179,9 @@ void failure_artifacts_log_close(failure_artifacts_connection *connection);
 // True if the statements of new connections are recorded.
 bool failure_artifacts_log_is_kept(const failure_artifacts_connection *connection);
 
-// Receives the messages of SQLite's error log, unless the application installs an error log of its own. May only be
-// called before SQLite is initialised.
-void failure_artifacts_log_errors(void);
+// Receives the messages of a library's error log, unless the application installs an error log of its own. May only be
+// called before the library is initialised.
+void failure_artifacts_log_errors(const failure_artifacts_library *library);
 
 // Returns the numbers of the connection and of the statement that this thread has started last; 0 if it isn't known.
 void failure_artifacts_log_last(uint64_t *connection, uint64_t *order);

@@ -1,6 +1,7 @@
 #include "log.h"
 #include "compatibility.h"
 #include "keeping.h"
+#include "library.h"
 #include "stack.h"
 
 #include <stdio.h>
@@ -25,6 +26,7 @@ enum {
     maximum_values = 4 << 10,
 };
 
+typedef failure_artifacts_library library;
 typedef failure_artifacts_log_text text;
 typedef failure_artifacts_record record;
 
@@ -92,7 +94,9 @@ static failure_artifacts_log_seen *seen(failure_artifacts_log *log, uint32_t has
 }
 
 // Adds a statement's text to the known ones; NULL if there is no space for it.
-static text *learn(failure_artifacts_log *log, sqlite3_stmt *statement, const char *sql) {
+static text *learn(failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql) {
+    failure_artifacts_log *log = connection->log;
+    const library *library = log->library;
     uint32_t offset = add_text(log, sql);
     if (!offset) return NULL;
     uint32_t hash = failure_artifacts_log_hash(sql, strlen(sql));
@@ -102,8 +106,8 @@ static text *learn(failure_artifacts_log *log, sqlite3_stmt *statement, const ch
     // An older text from the same address is obsolete: SQLite has another statement there now.
     if (place->source && place->source != sql) log->known[place_of(sql) ^ 1] = *place;
     int has_foreign_keys = 0;
-    sqlite3_db_config(sqlite3_db_handle(statement), SQLITE_DBCONFIG_ENABLE_FKEY, -1, &has_foreign_keys);
-    bool is_writing = !sqlite3_stmt_readonly(statement), has_columns = sqlite3_column_count(statement) > 0;
+    SQLITE(connection, db_config, SQLITE_DBCONFIG_ENABLE_FKEY, -1, &has_foreign_keys);
+    bool is_writing = !library->stmt_readonly(statement), has_columns = library->column_count(statement) > 0;
     // A change with RETURNING, which the application may reset much later; a PRAGMA has done its work by its first row.
     bool is_pragma = (sql[0] | 0x20) == 'p';
     if (is_writing && has_columns && !is_pragma && log->has_pages) log->may_write_late = true;
@@ -117,8 +121,8 @@ static text *learn(failure_artifacts_log *log, sqlite3_stmt *statement, const ch
         .frame = earlier->frame,
         .allowance = (uint8_t)earlier->allowance,
         .places = allowance_of_places,
-        .has_parameters = sqlite3_bind_parameter_count(statement) > 0,
-        .steps = sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_VM_STEP, 0),
+        .has_parameters = library->bind_parameter_count(statement) > 0,
+        .steps = library->stmt_status(statement, SQLITE_STMTSTATUS_VM_STEP, 0),
     };
     return place;
 }
@@ -143,7 +147,8 @@ uint32_t failure_artifacts_log_add_stack(failure_artifacts_log *log, uint32_t *p
     *place = 0;
     if (!atomic_load(&failure_artifacts_records_stacks)) return 0;
     uintptr_t addresses[failure_artifacts_maximum_addresses];
-    int count = failure_artifacts_stack(addresses, failure_artifacts_maximum_addresses);
+    const library *copy = log->library == &failure_artifacts_system_library ? NULL : log->library;
+    int count = failure_artifacts_stack(addresses, failure_artifacts_maximum_addresses, copy);
     if (count == 0) return 0;
     size_t length = (size_t)count * sizeof *addresses;
     *place = failure_artifacts_log_hash(addresses, length);
@@ -161,11 +166,11 @@ uint32_t failure_artifacts_log_add_stack(failure_artifacts_log *log, uint32_t *p
 //
 // SQLite takes up to 15 ns for each byte of a blob, so it may not write a long one. The connection's own limit is back
 // before anything else can use the connection.
-static char *expanded(sqlite3 *handle, sqlite3_stmt *statement, int maximum) {
-    int limit = sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, -1);
-    if (limit > maximum) sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, maximum);
-    char *text = sqlite3_expanded_sql(statement);
-    if (limit > maximum) sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, limit);
+static char *expanded(const library *library, sqlite3 *handle, sqlite3_stmt *statement, int maximum) {
+    int limit = library->limit(handle, SQLITE_LIMIT_LENGTH, -1);
+    if (limit > maximum) library->limit(handle, SQLITE_LIMIT_LENGTH, maximum);
+    char *text = library->expanded_sql(statement);
+    if (limit > maximum) library->limit(handle, SQLITE_LIMIT_LENGTH, limit);
     return text;
 }
 
@@ -201,7 +206,7 @@ static int copy_with_cuts(const char *sql, size_t length, char *target, size_t s
 void failure_artifacts_log_add_values(
     failure_artifacts_log *log, sqlite3 *handle, sqlite3_stmt *statement, const char *sql, uint64_t order,
     int maximum) {
-    char *text = expanded(handle, statement, maximum), values[maximum_values];
+    char *text = expanded(log->library, handle, statement, maximum), values[maximum_values];
     failure_artifacts_values_record record = {
         .record = {sizeof record, failure_artifacts_record_values, 1, 0}, .order = order};
     int length = 0;
@@ -217,7 +222,7 @@ void failure_artifacts_log_add_values(
         if (length < 0) length = 0;
         record.record.length += (uint32_t)length;
     }
-    sqlite3_free(text);
+    log->library->free(text);
     failure_artifacts_values_record *added = failure_artifacts_log_place(log, record.record.length, 0);
     if (!added) return;
     log->last_values = order;
@@ -229,33 +234,33 @@ void failure_artifacts_log_add_values(
 // MARK: - Transactions
 
 // Returns the number of pages that a connection has written. It is not known once the application has reset it.
-static uint32_t written_pages(const failure_artifacts_pages *pages, sqlite3 *handle) {
+static uint32_t written_pages(const library *library, const failure_artifacts_pages *pages, sqlite3 *handle) {
     int written = 0, highest = 0;
-    sqlite3_db_status(handle, SQLITE_DBSTATUS_CACHE_WRITE, &written, &highest, 0);
+    library->db_status(handle, SQLITE_DBSTATUS_CACHE_WRITE, &written, &highest, 0);
     return (uint32_t)written < pages->written ? failure_artifacts_unknown_count : (uint32_t)written;
 }
 
 // Finds out if the application has reset the counter of written pages.
-static void check_pages(failure_artifacts_pages *pages, sqlite3 *handle) {
-    uint32_t written = written_pages(pages, handle);
+static void check_pages(const library *library, failure_artifacts_pages *pages, sqlite3 *handle) {
+    uint32_t written = written_pages(library, pages, handle);
     if (written == failure_artifacts_unknown_count) pages->written = written;
 }
 
-static void update_pages(failure_artifacts_pages *pages, sqlite3 *handle) {
+static void update_pages(const library *library, failure_artifacts_pages *pages, sqlite3 *handle) {
     int spilled = 0, highest = 0;
-    uint32_t written = written_pages(pages, handle);
+    uint32_t written = written_pages(library, pages, handle);
     if (written == pages->written) return;
     pages->written = written;
-    sqlite3_db_status(handle, SQLITE_DBSTATUS_CACHE_SPILL, &spilled, &highest, 0);
+    library->db_status(handle, SQLITE_DBSTATUS_CACHE_SPILL, &spilled, &highest, 0);
     pages->spilled = (uint32_t)spilled;
-    sqlite3_file_control(handle, "main", SQLITE_FCNTL_DATA_VERSION, &pages->version);
+    library->file_control(handle, "main", SQLITE_FCNTL_DATA_VERSION, &pages->version);
 }
 
 // Notes that a statement starts that changes the database, or begins or ends a transaction. Returns the transaction
 // that is open then.
 static failure_artifacts_transaction_at_start note_transaction(
     failure_artifacts_log *log, sqlite3 *handle, const text *text) {
-    bool is_open = !sqlite3_get_autocommit(handle);
+    bool is_open = !log->library->get_autocommit(handle);
     // An error may have ended the transaction.
     log->is_in_transaction = !text->is_control && is_open;
     // Until the transaction ends, SQLite writes only pages that its cache has no space for.
@@ -265,11 +270,11 @@ static failure_artifacts_transaction_at_start note_transaction(
 
 // MARK: - Ends
 
-static failure_artifacts_log_counters counters_of(sqlite3_stmt *statement) {
+static failure_artifacts_log_counters counters_of(const library *library, sqlite3_stmt *statement) {
     return (failure_artifacts_log_counters){
-        (uint32_t)sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_FULLSCAN_STEP, 0),
-        (uint32_t)sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_SORT, 0),
-        (uint32_t)sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_AUTOINDEX, 0),
+        (uint32_t)library->stmt_status(statement, SQLITE_STMTSTATUS_FULLSCAN_STEP, 0),
+        (uint32_t)library->stmt_status(statement, SQLITE_STMTSTATUS_SORT, 0),
+        (uint32_t)library->stmt_status(statement, SQLITE_STMTSTATUS_AUTOINDEX, 0),
     };
 }
 
@@ -287,8 +292,8 @@ static void will_end(failure_artifacts_connection *connection, sqlite3_stmt *sta
     log->running[log->next_running++ % failure_artifacts_running_statements] = (failure_artifacts_log_running){
         .statement = statement,
         .order = order,
-        .changes = sqlite3_total_changes64(connection->handle),
-        .counters = counters_of(statement),
+        .changes = SQLITE(connection, total_changes64),
+        .counters = counters_of(log->library, statement),
     };
 }
 
@@ -321,32 +326,32 @@ void failure_artifacts_log_ended(failure_artifacts_connection *connection, sqlit
     if (!end) return;
     // The changes of a statement that ran beside others are not known.
     bool is_last = start->order == log->last_order;
-    failure_artifacts_log_counters now = counters_of(statement);
+    failure_artifacts_log_counters now = counters_of(log->library, statement);
     *end = (failure_artifacts_end_record){
         .record = {sizeof *end, failure_artifacts_record_end, 0, 0},
         .order = start->order,
         .ticks = failure_artifacts_ticks(),
-        .changes = is_last ? sqlite3_total_changes64(connection->handle) - start->changes : -1,
+        .changes = is_last ? SQLITE(connection, total_changes64) - start->changes : -1,
         .full_scan_steps = growth(now.full_scan_steps, start->counters.full_scan_steps),
         .sorts = growth(now.sorts, start->counters.sorts),
         .automatic_indexes = growth(now.automatic_indexes, start->counters.automatic_indexes),
-        .own_changes = (uint32_t)sqlite3_changes64(connection->handle),
+        .own_changes = (uint32_t)SQLITE(connection, changes64),
     };
     failure_artifacts_log_complete(log, sizeof *end);
 }
 
 // MARK: - Statements
 
-static bool is_triggers(sqlite3_stmt *statement, const char *sql) {
+static bool is_triggers(const library *library, sqlite3_stmt *statement, const char *sql) {
     // SQLite reports the statements of a trigger as a comment with the trigger's name.
-    return sql[0] == '-' && sql[1] == '-' && sql != sqlite3_sql(statement);
+    return sql[0] == '-' && sql[1] == '-' && sql != library->sql(statement);
 }
 
 // True if SQLite reports an action that a foreign key runs inside the current statement. SQLite reports each such
 // action, once per row, with the text of the statement. It adds nothing to the statement's step count before the
 // statement pauses, so an unchanged count identifies an action.
-static bool is_inside(text *text, sqlite3_stmt *statement) {
-    int steps = sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_VM_STEP, 0);
+static bool is_inside(const library *library, text *text, sqlite3_stmt *statement) {
+    int steps = library->stmt_status(statement, SQLITE_STMTSTATUS_VM_STEP, 0);
     if (steps == text->steps) return true;
     text->steps = steps;
     return false;
@@ -363,9 +368,9 @@ static void add_statement(
     failure_artifacts_connection *connection, const text *text, uint32_t stack, uint64_t order, uint64_t ticks) {
     failure_artifacts_log *log = connection->log;
     sqlite3 *handle = connection->handle;
-    if (log->may_have_written) update_pages(&log->pages, handle);
+    if (log->may_have_written) update_pages(log->library, &log->pages, handle);
     // The end of a transaction writes its pages.
-    else if (text->is_control && log->has_pages) check_pages(&log->pages, handle);
+    else if (text->is_control && log->has_pages) check_pages(log->library, &log->pages, handle);
     uint64_t only_test = atomic_load(&failure_artifacts_only_test);
     log->may_have_written = log->may_write_late;
     *(failure_artifacts_statement_record *)(void *)log->next = (failure_artifacts_statement_record){
@@ -373,8 +378,8 @@ static void add_statement(
         .order = order,
         .ticks = ticks,
         .thread = atomic_load(&log->writer),
-        .changes = (uint32_t)sqlite3_total_changes64(handle),
-        .own_changes = (uint32_t)sqlite3_changes64(handle),
+        .changes = (uint32_t)SQLITE(connection, total_changes64),
+        .own_changes = (uint32_t)SQLITE(connection, changes64),
         .text = text->offset,
         .stack = stack,
         .pages = log->pages,
@@ -414,7 +419,8 @@ static void observe(
         log->due_for_reads = log->due + (log->due - observed);
         if (observed < log->due_for_values) return;
     }
-    if (text->has_parameters && atomic_load(&failure_artifacts_records_values)) {
+    // Without traces, SQLite can't expand a statement.
+    if (text->has_parameters && log->library->trace_v2 && atomic_load(&failure_artifacts_records_values)) {
         int maximum = is_first ? maximum_first_expanded : failure_artifacts_maximum_expanded;
         failure_artifacts_log_add_values(log, connection->handle, statement, text->source, order, maximum);
     }
@@ -423,14 +429,29 @@ static void observe(
     if (!is_free) log->due_for_values = due_after(ticks, 2 * failure_artifacts_ticks() - observed);
 }
 
+// Adds a statement that isn't there any more.
+static void add_ended_statement(failure_artifacts_connection *connection, const char *sql, uint64_t order) {
+    failure_artifacts_log *log = connection->log;
+    size_t needed = sizeof(record) + strlen(sql) + 8 + sizeof(failure_artifacts_statement_record);
+    if (!failure_artifacts_log_place(log, needed, failure_artifacts_log_margin)
+        && !failure_artifacts_log_begin_part(log, connection))
+        return;
+    text text = {.offset = add_text(log, sql), .is_control = true};
+    if (!text.offset || !failure_artifacts_log_place(log, needed, failure_artifacts_log_margin)) return;
+    failure_artifacts_statement_record *added = (void *)log->next;
+    add_statement(connection, &text, 0, order, failure_artifacts_ticks());
+    added->transaction = failure_artifacts_transaction_is_unknown;
+}
+
 void failure_artifacts_log_statement(
     failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t order,
     uint32_t frame) {
-    if (is_triggers(statement, sql)) return;
+    if (!statement) return add_ended_statement(connection, sql, order);
+    if (is_triggers(connection->library, statement, sql)) return;
     failure_artifacts_log *log = connection->log;
-    int runs = sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_RUN, 0);
+    int runs = log->library->stmt_status(statement, SQLITE_STMTSTATUS_RUN, 0);
     text *text = known(log, sql, runs);
-    if (text && text->may_have_others && is_inside(text, statement) && runs > text->runs) {
+    if (text && text->may_have_others && is_inside(log->library, text, statement) && runs > text->runs) {
         text->runs = runs;
         return;
     }
@@ -447,7 +468,7 @@ void failure_artifacts_log_statement(
         text = NULL;
         if (!failure_artifacts_log_place(log, needed + text_length, failure_artifacts_log_margin)) return;
     }
-    if (!text && !(text = learn(log, statement, sql))) return;
+    if (!text && !(text = learn(connection, statement, sql))) return;
     text->runs = runs;
     if (is_observed(log, text, frame, ticks)) observe(connection, statement, text, order, frame, ticks);
     else add_statement(connection, text, 0, order, ticks);
@@ -456,19 +477,19 @@ void failure_artifacts_log_statement(
 failure_artifacts_log_end failure_artifacts_log_state_of(const failure_artifacts_log *log, sqlite3 *handle) {
     // The version is read again, even if no page was written since the last statement began.
     failure_artifacts_pages pages = {0}, last = log->pages;
-    check_pages(&last, handle);
+    check_pages(log->library, &last, handle);
     if (last.written == failure_artifacts_unknown_count) {
         pages = last;
     } else {
-        update_pages(&pages, handle);
+        update_pages(log->library, &pages, handle);
     }
     return (failure_artifacts_log_end){
-        .changes = sqlite3_total_changes64(handle),
-        .own_changes = sqlite3_changes64(handle),
+        .changes = log->library->total_changes64(handle),
+        .own_changes = log->library->changes64(handle),
         .written = pages.written,
         .spilled = pages.spilled,
         .version = pages.version,
-        .is_in_transaction = !sqlite3_get_autocommit(handle)};
+        .is_in_transaction = !log->library->get_autocommit(handle)};
 }
 
 void failure_artifacts_log_close(failure_artifacts_connection *connection) {

@@ -6,6 +6,7 @@
 #include "keeping.h"
 #include "page_history.h"
 #include "reading.h"
+#include "untraced.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -46,6 +47,9 @@ typedef struct page_cache {
     failure_artifacts_history *history;
     sqlite3_file *file;
     failure_artifacts_page_requests requests;
+    // Those of its only connection; NULL if SQLite reports the statements.
+    failure_artifacts_sightings *sightings;
+    bool is_main;
     // The number of the current transaction, over all caches.
     uint32_t transaction;
     uint32_t unpinnings;
@@ -183,6 +187,14 @@ static sqlite3_pcache_page *fetch(sqlite3_pcache *cache, unsigned number, int cr
     return page;
 }
 
+static sqlite3_pcache_page *fetch_untraced(sqlite3_pcache *cache, unsigned number, int create) {
+    page_cache *wrapper = of(cache);
+    if (wrapper->sightings) {
+        failure_artifacts_page_is_requested(wrapper->sightings, wrapper->is_main, number, create);
+    }
+    return fetch(cache, number, create);
+}
+
 static void unpin(sqlite3_pcache *cache, sqlite3_pcache_page *page, int discard) {
     mark *mark = mark_of(of(cache), page);
     mark->is_pinned = false;
@@ -212,11 +224,19 @@ static void truncate_from(sqlite3_pcache *cache, unsigned limit) {
     wrapper->methods->xTruncate(wrapper->original, limit);
 }
 
+static void truncate_untraced(sqlite3_pcache *cache, unsigned limit) {
+    // A cache that is emptied has no first page any more.
+    if (of(cache)->sightings && limit > 1) failure_artifacts_transaction_is_ending(of(cache)->sightings);
+    truncate_from(cache, limit);
+}
+
 static void destroy(sqlite3_pcache *cache) {
     page_cache *old = of(cache), *next = replacing.cache;
     if (next && next != old && replacing.has_size && !next->history && next->is_purgeable == old->is_purgeable) {
         next->history = old->history;
         next->file = old->file;
+        next->sightings = old->sightings;
+        next->is_main = old->is_main;
     } else {
         failure_artifacts_history_release(old->history);
     }
@@ -254,10 +274,10 @@ bool failure_artifacts_page_cache_wrap(const failure_artifacts_library *library,
     methods->xCreate = creates[index];
     methods->xCachesize = set_size;
     methods->xPagecount = count_pages;
-    methods->xFetch = fetch;
+    methods->xFetch = library->trace_v2 ? fetch : fetch_untraced;
     methods->xUnpin = unpin;
     methods->xRekey = rekey;
-    methods->xTruncate = truncate_from;
+    methods->xTruncate = library->trace_v2 ? truncate_from : truncate_untraced;
     methods->xDestroy = destroy;
     methods->xShrink = shrink;
     return true;
@@ -332,13 +352,15 @@ static failure_artifacts_history *new_history(
         failure_artifacts_birth_of(path), failure_artifacts_size_of_journal(path, "-wal") > 0);
 }
 
-void failure_artifacts_record_histories(const failure_artifacts_connection *connection) {
+void failure_artifacts_record_histories(failure_artifacts_connection *connection) {
     const char *schema;
     for (int i = 0; (schema = failure_artifacts_schema_name(connection, i)); i++) {
         // A connection's temporary database is not a store of the application.
         page_cache *cache = NULL;
         if (i != 1) visit_cache(connection, schema, &cache, set_cache);
         if (!cache) continue;
+        cache->sightings = failure_artifacts_sightings_begin(connection);
+        cache->is_main = i == 0;
         if (!cache->history) cache->history = new_history(connection, schema, cache, &cache->file);
         if (cache->history) failure_artifacts_history_add_connection(cache->history, connection->serial, schema);
     }

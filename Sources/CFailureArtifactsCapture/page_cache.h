@@ -9,7 +9,7 @@ bool failure_artifacts_page_cache_wrap(const failure_artifacts_library *library,
 
 // Records the histories of the connection's databases from now on. To be called when it was opened, and when it has
 // attached a database. The caller must own the connection.
-void failure_artifacts_record_histories(const failure_artifacts_connection *connection);
+void failure_artifacts_record_histories(failure_artifacts_connection *connection);
 
 // While this is on, page caches that this thread uses grow beyond their size. Otherwise SQLite would write changed
 // pages to the file, and would take an exclusive lock for that.

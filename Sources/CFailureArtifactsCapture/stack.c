@@ -138,6 +138,37 @@ READS_STACK static bool follow_frame_pointer(position *position) {
     return true;
 }
 
+// MARK: - The callers of functions, found by the unwinder
+
+static position position_in(struct _Unwind_Context *context) {
+    // DWARF's number of rbp, or of x29.
+#if defined(__x86_64__)
+    enum { frame_pointer = 6 };
+#else
+    enum { frame_pointer = 29 };
+#endif
+    return (position){_Unwind_GetIP(context), _Unwind_GetCFA(context), _Unwind_GetGR(context, frame_pointer)};
+}
+
+typedef struct copy_search {
+    const failure_artifacts_library *copy;
+    bool was_found;
+    position caller;
+} copy_search;
+
+// Finds the caller of a copy's sqlite3_step(), or of its sqlite3_exec() that has called it.
+static _Unwind_Reason_Code visit_caller_of_copy(struct _Unwind_Context *context, void *argument) {
+    copy_search *search = argument;
+    const void *function = (const void *)_Unwind_GetRegionStart(context);
+    if (function == (const void *)search->copy->step) {
+        search->was_found = true;
+    } else if (search->was_found && function != (const void *)search->copy->exec) {
+        search->caller = position_in(context);
+        return _URC_END_OF_STACK;
+    }
+    return _URC_NO_REASON;
+}
+
 // MARK: - Functions without a frame pointer
 
 #if defined(__x86_64__)
@@ -167,12 +198,6 @@ static _Thread_local skip skips[maximum_skips];
 static _Thread_local unsigned skip_count;
 // The number of this thread's searches.
 static _Thread_local unsigned skip_searches;
-
-static position position_in(struct _Unwind_Context *context) {
-    // DWARF's number of rbp.
-    enum { frame_pointer = 6 };
-    return (position){_Unwind_GetIP(context), _Unwind_GetCFA(context), _Unwind_GetGR(context, frame_pointer)};
-}
 
 typedef struct return_search {
     position callee;
@@ -279,7 +304,7 @@ static bool leave_function(position *position) { return follow_frame_pointer(pos
 
 // MARK: - The walk
 
-READS_STACK int failure_artifacts_stack(uintptr_t *addresses, int maximum) {
+READS_STACK int failure_artifacts_stack(uintptr_t *addresses, int maximum, const failure_artifacts_library *copy) {
     if (!is_stack_known) {
         stack = find_stack();
         is_stack_known = true;
@@ -289,7 +314,13 @@ READS_STACK int failure_artifacts_stack(uintptr_t *addresses, int maximum) {
     if (here < stack.start || here >= stack.end || here - stack.start < least_left) return 0;
     position position = {0, here, here};
     if (!follow_frame_pointer(&position)) return 0;
-    bool was_inside = false, is_caller = false;
+    if (copy) {
+        copy_search search = {.copy = copy};
+        _Unwind_Backtrace(visit_caller_of_copy, &search);
+        position = search.caller;
+        if (position.stack_pointer < here || position.stack_pointer > stack.end) return 0;
+    }
+    bool was_inside = copy, is_caller = false;
     int count = 0;
     for (int frames = 0; position.address && count < maximum; frames++) {
         bool is_sqlite = !is_caller && is_inside(position.address, was_inside);
@@ -308,8 +339,8 @@ READS_STACK int failure_artifacts_stack(uintptr_t *addresses, int maximum) {
 
 void failure_artifacts_stack_prepare(void) {}
 
-int failure_artifacts_stack(uintptr_t *addresses, int maximum) {
-    (void)addresses, (void)maximum;
+int failure_artifacts_stack(uintptr_t *addresses, int maximum, const failure_artifacts_library *copy) {
+    (void)addresses, (void)maximum, (void)copy;
     return 0;
 }
 

@@ -26,6 +26,15 @@ const failure_artifacts_library *failure_artifacts_linked_library(void);
 // Returns the text before the names of a copy's functions; empty for the system's.
 const char *failure_artifacts_prefix(const failure_artifacts_library *library);
 
+// The statements that are recorded on the connections of a copy.
+typedef enum failure_artifacts_recorded_statements {
+    failure_artifacts_records_none,
+    // Those that use tables: the copy has no traces.
+    failure_artifacts_records_some,
+    failure_artifacts_records_all,
+} failure_artifacts_recorded_statements;
+failure_artifacts_recorded_statements failure_artifacts_statements_of(const failure_artifacts_library *library);
+
 // Also reports the connections of another copy of SQLite, once the process has it. Its functions have the names of
 // SQLite's, after a prefix. At most 4 copies are known.
 void failure_artifacts_library_add(const char *prefix);
@@ -103,6 +112,8 @@ typedef struct failure_artifacts_connection {
     unsigned reported_events;
     // True if the ends of statements are left out of them for now; see failure_artifacts_trace_ends().
     bool leaves_out_ends;
+    // See untraced.h; NULL if SQLite reports the connection's statements. Freed with the record.
+    struct failure_artifacts_sightings *sightings;
     // The application's own traces, see taken_over.h; NULL if it has set none.
     struct failure_artifacts_requests *requests;
     // The error that the marker function raises next; see failure_artifacts_restore_error().

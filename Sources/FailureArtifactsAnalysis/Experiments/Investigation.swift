@@ -107,8 +107,7 @@ struct LastChanges {
                 "\(store.title(of: step)) changed \(evidence == .named ? "a value that the message names, in " : "")\(object)",
             confidence: .possible, store: store.name, rows: Array(rows.prefix(5)),
             transaction: step.number,
-            explanation: "The log has no query of the test on this store, so the question of the "
-                + "assertion is unknown.", evidence: evidence)
+            explanation: "\(store.missingQuery), so the question of the assertion is unknown.", evidence: evidence)
         finding.take(step.statements.filter(\.hasChangedRows).map(\.record))
         return finding
     }
@@ -119,7 +118,7 @@ struct LastChanges {
             Finding(
                 code: .resultChanged, title: "A statement changed \(store.tableName(of: statement))",
                 confidence: .possible, store: store.name, statement: statement.record,
-                explanation: "\(store.missingSteps), and the log has no query of the test on it.")
+                explanation: "\(store.missingSteps). \(store.missingQuery).")
         }
     }
 }

@@ -99,20 +99,18 @@ extension DiscoveredStore {
     struct Statements: Sendable {
         /// The statements, oldest first.
         var statements: [RecordedStatement] = []
-        /// True if the last statements were not reported: the application has replaced the trace, or the copy of SQLite
-        /// is not the system's.
+        /// True if the last statements were not reported, because the application has replaced the trace.
         var isReplaced = false
-        /// The prefix of the copy of SQLite that the store's connections belong to; nil for the system's.
-        ///
-        /// The statements of another copy are not recorded.
-        var prefix: String?
+        /// The prefix of the copy of SQLite that has opened the store, if its statements can't be recorded; otherwise nil.
+        var unrecordedPrefix: String?
         /// True if statements are missing because too many connections have ended, or one is in use all the time.
         var isCut = false
         var lacksOlder = false
 
         /// Adds the statements of an open connection, unless a thread uses it all the time.
         fileprivate mutating func add(_ connection: DiscoveredConnection) {
-            if let prefix = connection.prefix { self.prefix = prefix }
+            let recorded = failure_artifacts_statements_of(connection.library)
+            if recorded == failure_artifacts_records_none { unrecordedPrefix = connection.prefix }
             let record = connection.record
             let collection = Collection()
             let context = Unmanaged.passUnretained(collection).toOpaque()
@@ -137,6 +135,7 @@ extension DiscoveredStore {
             }
             var log = collection.statements
             // The connection's later changes may come from statements that are not known.
+            isUnwatched = isUnwatched && recorded == failure_artifacts_records_all
             if isUnwatched, let last = log.indices.last { log[last].record.changes = nil }
             statements += log
             isReplaced = isReplaced || isUnwatched

@@ -157,8 +157,8 @@ extension Capture {
         records.noteCommits(commits)
         testNumbers.formUnion(records.compactMap(\.test))
         let reason =
-            if let prefix = log.prefix {
-                "Statements are recorded for the system's SQLite only. This store was opened by another copy, whose "
+            if let prefix = log.unrecordedPrefix {
+                "This store was opened by a copy of SQLite without the functions that recording needs. The names of its "
                     + "functions begin with \(prefix)sqlite3."
             } else if log.isReplaced {
                 "The application has replaced the trace that records statements; what was run since then is not known."

@@ -6,7 +6,7 @@ import subprocess
 
 # sqlite-nio is built without these functions (SQLITE_OMIT_TRACE and so on in its Package.swift).
 OMITTED_BY_NIO = {
-    "sqlite3_trace", "sqlite3_trace_v2", "sqlite3_profile", "sqlite3_serialize", "sqlite3_deserialize",
+    "sqlite3_enable_shared_cache", "sqlite3_trace", "sqlite3_trace_v2", "sqlite3_profile", "sqlite3_serialize", "sqlite3_deserialize",
     "sqlite3_progress_handler", "sqlite3_load_extension", "sqlite3_enable_load_extension"}
 
 
@@ -20,7 +20,9 @@ def archive(prefix, directory, omitted=frozenset()):
         return None
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / f"lib{prefix}sqlite3.a"
-    if path.is_file() and path.stat().st_mtime > archives[0].stat().st_mtime:
+    # The omitted functions are named above.
+    sources = archives[0], pathlib.Path(__file__)
+    if path.is_file() and path.stat().st_mtime > max(source.stat().st_mtime for source in sources):
         return path
     listed = subprocess.run(
         ["nm", "-g", "--defined-only", str(archives[0])], check=True, capture_output=True, text=True).stdout

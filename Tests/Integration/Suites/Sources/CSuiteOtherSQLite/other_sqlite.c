@@ -12,11 +12,17 @@ FUNCTION(int, exec, void *, const char *, void *, void *, void *)
 FUNCTION(int, errcode, void *)
 FUNCTION(const char *, errmsg, void *)
 FUNCTION(int, db_status, void *, int, int *, int *, int)
+FUNCTION(int, prepare_v2, void *, const char *, int, void **, const char **)
+FUNCTION(int, bind_text, void *, int, const char *, int, intptr_t)
+FUNCTION(int, step, void *)
+FUNCTION(int, finalize, void *)
 
 suite_other_sqlite suite_sqlite_nio(void) {
     return (suite_other_sqlite){
         sqlite_nio_sqlite3_open_v2, sqlite_nio_sqlite3_close,  sqlite_nio_sqlite3_exec,
         sqlite_nio_sqlite3_errcode, sqlite_nio_sqlite3_errmsg, sqlite_nio_sqlite3_db_status,
+        sqlite_nio_sqlite3_prepare_v2, sqlite_nio_sqlite3_bind_text, sqlite_nio_sqlite3_step,
+        sqlite_nio_sqlite3_finalize,
     };
 }
 #else
@@ -33,5 +39,9 @@ suite_other_sqlite suite_second_sqlite(const char *path) {
         (int (*)(void *))dlsym(library, "second_sqlite3_errcode"),
         (const char *(*)(void *))dlsym(library, "second_sqlite3_errmsg"),
         (int (*)(void *, int, int *, int *, int))dlsym(library, "second_sqlite3_db_status"),
+        (int (*)(void *, const char *, int, void **, const char **))dlsym(library, "second_sqlite3_prepare_v2"),
+        (int (*)(void *, int, const char *, int, intptr_t))dlsym(library, "second_sqlite3_bind_text"),
+        (int (*)(void *))dlsym(library, "second_sqlite3_step"),
+        (int (*)(void *))dlsym(library, "second_sqlite3_finalize"),
     };
 }

@@ -112,6 +112,51 @@ final class OtherLibraryTests: XCTestCase {
         XCTFail("closed")
     }
 
+    /// `memory`: apple, kiwi, lime.
+    func testStatementsInMemory() throws {
+        try runStatements(OtherDatabase.nio)
+    }
+
+    /// `nio`: apple, kiwi, lime.
+    func testStatementsWithAWAL() throws {
+        try runStatements(OtherDatabase.nio, journal: "wal")
+    }
+
+    /// `nio`: apple, kiwi, lime.
+    func testStatementsWithARollbackJournal() throws {
+        try runStatements(OtherDatabase.nio, journal: "delete")
+    }
+
+    /// `memory`: apple, kiwi, lime.
+    func testSecondStatementsInMemory() throws {
+        try runStatements(OtherDatabase.second)
+    }
+
+    /// `nio`: apple, kiwi, lime.
+    func testSecondStatementsWithAWAL() throws {
+        try runStatements(OtherDatabase.second, journal: "wal")
+    }
+
+    private func runStatements(_ library: suite_other_sqlite, journal: String? = nil) throws {
+        let database =
+            try journal.map { try OtherDatabase(library, freshPath("nio.sqlite"), journal: $0) }
+            ?? OtherDatabase(library)
+        try database.execute("CREATE UNIQUE INDEX names ON fruit (name)")
+        try database.execute("INSERT INTO fruit (name) VALUES ('apple')")
+        try database.execute("BEGIN")
+        try database.run("INSERT INTO fruit (name) VALUES (?)", "pear")
+        try database.run("INSERT INTO fruit (name) VALUES (?)", "lime")
+        XCTAssertEqual(try database.run("SELECT name FROM fruit WHERE name > ?", "b"), 2)
+        try database.execute("UPDATE fruit SET name = 'kiwi' WHERE name = 'pear'")
+        try database.execute("COMMIT")
+        try database.execute("BEGIN; DELETE FROM fruit")
+        try database.execute("ROLLBACK")
+        XCTAssertEqual(try database.run("SELECT name FROM fruit WHERE name > 'b'"), 2)
+        XCTAssertThrowsError(try database.execute("INSERT INTO fruit (name) VALUES ('kiwi')"))
+        XCTAssertEqual(try database.run("SELECT name FROM fruit WHERE name = 'pear'"), 1)
+        database.close()
+    }
+
     /// `memory`: apple, pear.
     func testSecondRolledBack() throws {
         struct Failure: Error, CustomStringConvertible {
@@ -243,6 +288,23 @@ private final class OtherDatabase {
     func execute(_ sql: String) throws {
         let code = library.exec(handle, sql, nil, nil, nil)
         guard code == 0 else { throw Failure(code: code) }
+    }
+
+    /// Runs a statement that is prepared for it, as sqlite-nio does. Returns the number of rows.
+    @discardableResult func run(_ sql: String, _ value: String? = nil) throws -> Int {
+        var statement: UnsafeMutableRawPointer?
+        let code = library.prepare_v2(handle, sql, -1, &statement, nil)
+        defer { _ = library.finalize(statement) }
+        guard code == 0 else { throw Failure(code: code) }
+        // SQLITE_TRANSIENT
+        if let value { _ = library.bind_text(statement, 1, value, -1, -1) }
+        for rows in 0... {
+            // SQLITE_ROW and SQLITE_DONE
+            let code = library.step(statement)
+            if code == 101 { return rows }
+            guard code == 100 else { throw Failure(code: code) }
+        }
+        return 0
     }
 
     /// Fails if a query doesn't return 1: `abs` then has no result.

@@ -1,0 +1,137 @@
+#include "untraced.h"
+#include "library.h"
+#include "log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// The statements of a copy of SQLite without traces (SQLITE_OMIT_TRACE), such as sqlite-nio's. A statement that reads or
+// changes a table requests pages, and then SQLite tells which statement is running. The calls of this file run inside
+// the application's call, on its thread and under the connection's mutex, which is recursive. They prepare and change
+// nothing.
+//
+// Statements that request no page but the first are not seen, such as BEGIN and ROLLBACK. The state of the connection
+// tells about these two. If a statement runs others, as for a virtual table, neither it nor they are seen meanwhile.
+//
+// Relies on: a query requests page 1 of the main database at its start unless a transaction is open, and other pages only
+// while it runs. A change is counted when its statement ends. sqlite3_data_count() returns 0 while a statement runs, and not while it pauses at a row. Before a
+// rollback ends, SQLite looks for the changed pages in the cache only. Read in btree.c, pager.c and vdbeapi.c, and
+// verified on SQLite 3.40.1.
+// Otherwise: statements are missing or repeated in the log.
+
+enum {
+    remembered = 8,
+    // The statements of a connection that are looked at: a connection with more keeps them prepared.
+    maximum_statements = 64,
+};
+
+// A run of a statement.
+typedef struct sighting {
+    // Only for comparison. A statement that is prepared later may have the same address.
+    const sqlite3_stmt *statement;
+    int runs;
+    uint32_t hash;
+    bool is_writing;
+} sighting;
+
+struct failure_artifacts_sightings {
+    failure_artifacts_connection *connection;
+    // The last ones; no statement if the place is unused.
+    sighting last[remembered];
+    unsigned next;
+    // The rows that the connection had changed at the last sighting.
+    sqlite3_int64 changes;
+    // True if no query was running before the current statement.
+    bool begins_anew;
+    // True if SQLite looks for pages to undo their changes.
+    bool is_undoing;
+    // True if the log has the beginning of a transaction, and not its end.
+    bool is_in_transaction;
+    bool is_rolled_back;
+};
+
+failure_artifacts_sightings *failure_artifacts_sightings_begin(failure_artifacts_connection *connection) {
+    if (connection->library->trace_v2 || !failure_artifacts_log_is_kept(connection)) return NULL;
+    if (!connection->sightings && (connection->sightings = calloc(1, sizeof *connection->sightings))) {
+        connection->sightings->connection = connection;
+    }
+    return connection->sightings;
+}
+
+// Returns the statement that is running; NULL without one, and if there are several.
+static sqlite3_stmt *running(const failure_artifacts_connection *connection) {
+    const failure_artifacts_library *library = connection->library;
+    sqlite3_stmt *found = NULL, *statement = NULL;
+    for (int count = 0; count < maximum_statements && (statement = SQLITE(connection, next_stmt, statement)); count++) {
+        if (!library->stmt_busy(statement) || library->data_count(statement) > 0) continue;
+        if (found) return NULL;
+        found = statement;
+    }
+    return found;
+}
+
+static void forget(failure_artifacts_sightings *sightings, bool is_writing) {
+    for (sighting *one = sightings->last; one < sightings->last + remembered; one++) {
+        if (one->is_writing == is_writing) one->statement = NULL;
+    }
+}
+
+static bool is_known(const failure_artifacts_sightings *sightings, sighting run) {
+    for (const sighting *one = sightings->last; one < sightings->last + remembered; one++) {
+        if (one->statement == run.statement && one->runs == run.runs && one->hash == run.hash) return true;
+    }
+    return false;
+}
+
+// Records what has happened to the transaction since the last sighting.
+static void note_transaction(failure_artifacts_sightings *sightings) {
+    failure_artifacts_connection *connection = sightings->connection;
+    bool is_open = !SQLITE(connection, get_autocommit);
+    if (sightings->is_in_transaction && sightings->is_rolled_back) {
+        failure_artifacts_statement_is_seen(connection, NULL, "ROLLBACK");
+        sightings->is_in_transaction = false;
+    }
+    sightings->is_rolled_back = false;
+    if (is_open && !sightings->is_in_transaction) failure_artifacts_statement_is_seen(connection, NULL, "BEGIN");
+    sightings->is_in_transaction = is_open;
+}
+
+static void look(failure_artifacts_sightings *sightings) {
+    failure_artifacts_connection *connection = sightings->connection;
+    const failure_artifacts_library *library = connection->library;
+    if (failure_artifacts_is_paused()) return;
+    sqlite3_stmt *statement = running(connection);
+    // SQLite's own statements, which read the schema, have no text.
+    const char *sql = statement ? library->sql(statement) : NULL;
+    if (!sql) return;
+    sqlite3_int64 changes = SQLITE(connection, total_changes64);
+    if (changes != sightings->changes) forget(sightings, true);
+    sightings->changes = changes;
+    sighting run = {
+        statement, library->stmt_status(statement, SQLITE_STMTSTATUS_RUN, 0),
+        failure_artifacts_log_hash(sql, strlen(sql)), !library->stmt_readonly(statement)};
+    if (is_known(sightings, run)) return;
+    sightings->last[sightings->next++ % remembered] = run;
+    note_transaction(sightings);
+    failure_artifacts_statement_is_seen(connection, statement, sql);
+}
+
+void failure_artifacts_page_is_requested(
+    failure_artifacts_sightings *sightings, bool is_main, unsigned number, int create) {
+    sightings->is_undoing = create == 0;
+    if (create == 0) return;
+    if (number == 1) {
+        // Also requested at the end of a rollback, and inside a close nothing may be called on the connection.
+        sightings->begins_anew |= is_main;
+        return;
+    }
+    if (sightings->begins_anew) forget(sightings, false);
+    sightings->begins_anew = false;
+    look(sightings);
+}
+
+void failure_artifacts_transaction_is_ending(failure_artifacts_sightings *sightings) {
+    if (sightings->is_undoing) sightings->is_rolled_back = true;
+    else look(sightings);
+    forget(sightings, true);
+}
