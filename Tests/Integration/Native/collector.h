@@ -139,7 +139,7 @@ static inline void collector_captures(void) {
         keys[count] = (failure_artifacts_database_key){
             .file = connection->identity, .connection = connection->serial, .schema = "main"};
         if (!failure_artifacts_borrowing_begins(connection)) continue;
-        failure_artifacts_log_read(connection->log, NULL, NULL, collector_reads_chunk);
+        EXPECT(failure_artifacts_log_read(connection->log, NULL, NULL, collector_reads_chunk));
         (void)failure_artifacts_is_unwatched(connection);
         failure_artifacts_borrowing_ends(connection);
     }
