@@ -27,37 +27,106 @@ static atomic_bool follows_tasks;
 
 void failure_artifacts_follow_tasks(void) { atomic_store(&follows_tasks, true); }
 
-static _Thread_local int pauses;
+// The state of a thread. It needs no destructor: the application may run statements in destructors of its own, before
+// ours and after.
+static _Thread_local struct {
+    int pauses;
+    // See failure_artifacts_current_thread(); 0 if not known yet.
+    uintptr_t number;
+    // The connection of the last statement, which may have ended, and the number of that statement.
+    uint64_t last_connection;
+    uint64_t last_order;
+} this_thread;
 
-void failure_artifacts_discovery_pause(void) { pauses += 1; }
+void failure_artifacts_discovery_pause(void) { this_thread.pauses += 1; }
 
-void failure_artifacts_discovery_resume(void) { pauses -= 1; }
+void failure_artifacts_discovery_resume(void) { this_thread.pauses -= 1; }
 
-bool failure_artifacts_is_paused(void) { return pauses > 0 || failure_artifacts_opens_own(); }
+bool failure_artifacts_is_paused(void) { return this_thread.pauses > 0 || failure_artifacts_opens_own(); }
 
 uintptr_t failure_artifacts_current_thread(void) {
 #ifdef __linux__
     // Costs a system call, once per thread.
-    static _Thread_local uintptr_t number;
-    if (!number) number = (uintptr_t)syscall(SYS_gettid);
-    return number;
+    if (!this_thread.number) this_thread.number = (uintptr_t)syscall(SYS_gettid);
+    return this_thread.number;
 #else
     return (uintptr_t)pthread_self();
 #endif
 }
 
-bool failure_artifacts_borrowing_begins(failure_artifacts_connection *connection) {
+static inline bool hold(failure_artifacts_connection *connection, uintptr_t thread) {
     uintptr_t nobody = 0;
-    if (!atomic_compare_exchange_strong(&connection->borrowed_by, &nobody, failure_artifacts_current_thread()))
-        return false;
-    // Either this thread sees that a callback runs, or that callback sees that the connection is borrowed.
-    if (!atomic_load(&connection->is_closing) && !atomic_load(&connection->is_called)) return true;
-    atomic_store(&connection->borrowed_by, 0);
+    return atomic_compare_exchange_strong(&connection->held_by, &nobody, thread);
+}
+
+bool failure_artifacts_borrowing_begins(failure_artifacts_connection *connection) {
+    if (!hold(connection, failure_artifacts_current_thread())) return false;
+    if (!atomic_load(&connection->is_closing)) return true;
+    failure_artifacts_borrowing_ends(connection);
     return false;
 }
 
 void failure_artifacts_borrowing_ends(failure_artifacts_connection *connection) {
-    atomic_store(&connection->borrowed_by, 0);
+    atomic_store_explicit(&connection->held_by, 0, memory_order_release);
+}
+
+// Waits while another thread borrows the connection, which never takes long. Returns false if it does, or if this thread
+// itself has borrowed it.
+static __attribute__((noinline, cold)) bool wait_and_hold(failure_artifacts_connection *connection, uintptr_t thread) {
+    // A capture is short, but the wait must end: 50,000 times 100 µs.
+    for (int i = 0; i < 50000 && atomic_load(&connection->held_by) != thread; i++) {
+        if (hold(connection, thread)) return true;
+        usleep(100);
+    }
+    return false;
+}
+
+// MARK: - Open connections
+
+// Lists, by a part of the connections' numbers.
+enum { lists = 256 };
+static failure_artifacts_connection *open_connections[lists];
+// Held for some instructions only.
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void lock_list(void) { pthread_mutex_lock(&list_lock); }
+static void unlock_list(void) { pthread_mutex_unlock(&list_lock); }
+
+static failure_artifacts_connection **list_of(uint64_t serial) { return &open_connections[serial % lists]; }
+
+static void add_to_list(failure_artifacts_connection *connection) {
+    lock_list();
+    connection->next_open = *list_of(connection->serial);
+    *list_of(connection->serial) = connection;
+    unlock_list();
+}
+
+static void remove_from_list(failure_artifacts_connection *connection) {
+    lock_list();
+    failure_artifacts_connection **place = list_of(connection->serial);
+    while (*place != connection) place = &(*place)->next_open;
+    *place = connection->next_open;
+    unlock_list();
+}
+
+void failure_artifacts_log_last(uint64_t *connection, uint64_t *order) {
+    *connection = this_thread.last_connection;
+    *order = this_thread.last_order;
+}
+
+failure_artifacts_connection *failure_artifacts_borrow_last(void) {
+    uint64_t serial = this_thread.last_connection;
+    if (serial == 0) return NULL;
+    lock_list();
+    failure_artifacts_connection *connection = *list_of(serial);
+    while (connection && connection->serial != serial) connection = connection->next_open;
+    // The end of the connection waits from here on.
+    bool is_held = connection && hold(connection, failure_artifacts_current_thread());
+    unlock_list();
+    if (!is_held) return NULL;
+    if (failure_artifacts_last_thread(connection) == failure_artifacts_current_thread()) return connection;
+    failure_artifacts_borrowing_ends(connection);
+    return NULL;
 }
 
 // MARK: - The order of statements
@@ -104,17 +173,6 @@ static void note_task(failure_artifacts_connection *connection, uint64_t number)
     connection->test = connection->test_of_task;
 }
 
-// Waits while another thread borrows the connection, which never takes long.
-static void wait_until_given_back(failure_artifacts_connection *connection) {
-    // A capture is short, but the wait must end: 50,000 times 100 µs.
-    for (int i = 0; i < 50000 && atomic_load(&connection->borrowed_by) != 0; i++) {
-        // While it waits, this thread does not keep others from borrowing the connection.
-        atomic_store(&connection->is_called, false);
-        usleep(100);
-        atomic_store(&connection->is_called, true);
-    }
-}
-
 // Handles the start of a statement that may be a ROLLBACK or an ATTACH, or that follows one.
 static void follow(failure_artifacts_connection *connection, const char *sql) {
     if (atomic_load(&connection->attaches)) {
@@ -130,17 +188,19 @@ static void follow(failure_artifacts_connection *connection, const char *sql) {
 }
 
 static inline void log_statement(
-    failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t number,
-    uint32_t frame) {
-    uintptr_t thread = failure_artifacts_current_thread();
-    if (failure_artifacts_log_prepare(connection, thread)) {
-        failure_artifacts_log_statement(connection, statement, sql, number, frame);
-    }
+    failure_artifacts_connection *connection, uintptr_t thread, sqlite3_stmt *statement, const char *sql,
+    uint64_t number, uint32_t frame) {
     atomic_store_explicit(&connection->last_thread, thread, memory_order_release);
+    if (!failure_artifacts_log_prepare(connection)) return;
+    failure_artifacts_log_statement(connection, statement, sql, number, frame);
+    this_thread.last_connection = connection->serial;
+    // Statements of triggers aren't recorded.
+    this_thread.last_order = connection->log->last_order;
 }
 
 static void statement_starts(
-    failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint32_t frame) {
+    failure_artifacts_connection *connection, uintptr_t thread, sqlite3_stmt *statement, const char *sql,
+    uint32_t frame) {
     uint64_t number = failure_artifacts_point_in_time();
     atomic_store_explicit(&connection->last_use, number, memory_order_relaxed);
     connection->last_statement = statement;
@@ -156,7 +216,7 @@ static void statement_starts(
         failure_artifacts_log_test_starts(connection);
     }
     if (failure_artifacts_is_followed(sql) || connection->is_watched) follow(connection, sql);
-    log_statement(connection, statement, sql, number, frame);
+    log_statement(connection, thread, statement, sql, number, frame);
 }
 
 // If the application sets its own trace, this function is called by failure_artifacts_shared_trace(). An application
@@ -164,48 +224,46 @@ static void statement_starts(
 // then not reported here.
 int failure_artifacts_connection_is_used(unsigned event, void *context, void *statement, void *argument) {
     failure_artifacts_connection *connection = context;
-    if (pauses > 0) return 0;
-    if (event == SQLITE_TRACE_PROFILE) {
-        failure_artifacts_log_ended(connection, statement);
-        return 0;
-    }
+    if (this_thread.pauses > 0) return 0;
     bool is_close = event == SQLITE_TRACE_CLOSE;
-    if (atomic_load(&connection->is_closing) != is_close) {
+    if (event == SQLITE_TRACE_PROFILE) {
+        if (!failure_artifacts_log_awaits_end(connection, statement)) return 0;
+    } else if (atomic_load(&connection->is_closing) != is_close) {
         atomic_store(&connection->is_closing, is_close);
     }
-    atomic_store(&connection->is_called, true);
-    if (atomic_load(&connection->borrowed_by) != 0) wait_until_given_back(connection);
-    if (is_close) {
+    uintptr_t thread = failure_artifacts_current_thread();
+    if (!hold(connection, thread) && !wait_and_hold(connection, thread)) return 0;
+    if (event == SQLITE_TRACE_PROFILE) {
+        failure_artifacts_log_ended(connection, statement);
+    } else if (is_close) {
         failure_artifacts_log_close(connection);
         failure_artifacts_keep(connection, failure_artifacts_is_ending, events.kept);
     } else {
-        statement_starts(connection, statement, argument, (uint32_t)(uintptr_t)__builtin_frame_address(0));
+        statement_starts(connection, thread, statement, argument, (uint32_t)(uintptr_t)__builtin_frame_address(0));
     }
-    atomic_store_explicit(&connection->is_called, false, memory_order_release);
+    failure_artifacts_borrowing_ends(connection);
     return 0;
 }
 
 // In a copy without traces, the uses of a connection are not reported, only recorded.
 void failure_artifacts_statement_is_seen(
     failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql) {
-    atomic_store(&connection->is_called, true);
-    if (atomic_load(&connection->borrowed_by) != 0) wait_until_given_back(connection);
+    uintptr_t thread = failure_artifacts_current_thread();
+    if (!hold(connection, thread) && !wait_and_hold(connection, thread)) return;
     uint64_t number = failure_artifacts_point_in_time(), tests = atomic_load(&started_tests);
     if (tests != connection->tests) failure_artifacts_log_test_starts(connection);
     connection->tests = tests;
     connection->last_statement = statement;
     connection->test = atomic_load(&connection->owner);
-    log_statement(connection, statement, sql, number, (uint32_t)(uintptr_t)__builtin_frame_address(0));
-    atomic_store_explicit(&connection->is_called, false, memory_order_release);
+    log_statement(connection, thread, statement, sql, number, (uint32_t)(uintptr_t)__builtin_frame_address(0));
+    failure_artifacts_borrowing_ends(connection);
 }
 
-// The log may be read while the connection is borrowed.
 void failure_artifacts_statement_failed(
     failure_artifacts_connection *connection, sqlite3_stmt *statement, int code, const char *message) {
-    atomic_store(&connection->is_called, true);
-    if (atomic_load(&connection->borrowed_by) != 0) wait_until_given_back(connection);
+    if (!wait_and_hold(connection, failure_artifacts_current_thread())) return;
     failure_artifacts_log_failed(connection, statement, code, message);
-    atomic_store_explicit(&connection->is_called, false, memory_order_release);
+    failure_artifacts_borrowing_ends(connection);
 }
 
 #define MARKER_FUNCTION "failure_artifacts_connection"
@@ -233,9 +291,9 @@ void failure_artifacts_restore_error(failure_artifacts_connection *connection, i
 // closed while statements were left (a "zombie"), whatever the application does with traces and hooks.
 static void connection_ends(void *context) {
     failure_artifacts_connection *connection = context;
-    // Needed if the application's own trace kept SQLite from reporting the close here.
-    uintptr_t borrower = atomic_load(&connection->borrowed_by);
-    if (borrower != 0 && borrower != failure_artifacts_current_thread()) wait_until_given_back(connection);
+    if (connection->serial) remove_from_list(connection);
+    // Needed if the application's own trace kept SQLite from reporting the close here, and for errors that are added.
+    wait_and_hold(connection, failure_artifacts_current_thread());
     // SQLite has freed the content of a store in memory. Without a trace, the close was not reported before.
     if (connection->serial && !connection->library->trace_v2 && !connection->path) {
         failure_artifacts_image lost = {
@@ -295,6 +353,7 @@ int failure_artifacts_connection_opens(sqlite3 *handle, failure_artifacts_librar
     if (failure_artifacts_log_is_kept(connection)) connection->reported_events |= SQLITE_TRACE_PROFILE;
     failure_artifacts_trace_set(connection);
     failure_artifacts_record_histories(connection);
+    add_to_list(connection);
     events.opened(connection);
     return 0;
 }
@@ -393,7 +452,8 @@ void failure_artifacts_discovery_install(failure_artifacts_discovery_events hand
     // Only the first call has an effect.
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&lock);
-    if (!atomic_load(&installed)) {
+    // Without the handlers, a child could find the list locked for good.
+    if (!atomic_load(&installed) && pthread_atfork(lock_list, unlock_list, unlock_list) == 0) {
         events = handlers;
         atomic_store(&installed, true);
         failure_artifacts_discovery_ensure();

@@ -3,7 +3,6 @@
 #include "library.h"
 #include "stack.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,34 +40,7 @@ void failure_artifacts_log_release(failure_artifacts_log *log) {
     free(log);
 }
 
-static void release_at_thread_exit(void *log) { failure_artifacts_log_release(log); }
-
 void failure_artifacts_log_retain(failure_artifacts_log *log) { atomic_fetch_add(&log->references, 1); }
-
-// The log that contains this thread's last statement. A message of SQLite's error log may be about that statement.
-static _Thread_local failure_artifacts_log *last_log;
-static pthread_key_t last_log_key;
-static pthread_once_t last_log_once = PTHREAD_ONCE_INIT;
-
-static void create_key(void) { pthread_key_create(&last_log_key, release_at_thread_exit); }
-
-static void remember(failure_artifacts_log *log) {
-    pthread_once(&last_log_once, create_key);
-    atomic_fetch_add(&log->references, 1);
-    failure_artifacts_log_release(last_log);
-    last_log = log;
-    pthread_setspecific(last_log_key, log);
-}
-
-failure_artifacts_log *failure_artifacts_log_of_thread(void) {
-    return last_log && atomic_load(&last_log->writer) == failure_artifacts_current_thread() ? last_log : NULL;
-}
-
-void failure_artifacts_log_last(uint64_t *connection, uint64_t *order) {
-    const failure_artifacts_log *log = failure_artifacts_log_of_thread();
-    *connection = log && log->chunk ? atomic_load(&log->chunk->connection) : 0;
-    *order = *connection ? log->last_order : 0;
-}
 
 // MARK: - Chunks
 
@@ -168,6 +140,7 @@ static failure_artifacts_log *create(failure_artifacts_connection *connection) {
     failure_artifacts_log *log = calloc(1, sizeof *log);
     if (!log) return NULL;
     atomic_init(&log->references, 1);
+    log->connection = connection;
     log->library = connection->library;
     log->maximum = atomic_load(&capacity);
     log->final = (failure_artifacts_log_end){.changes = -1};
@@ -180,12 +153,8 @@ static failure_artifacts_log *create(failure_artifacts_connection *connection) {
     return log;
 }
 
-bool failure_artifacts_log_prepare(failure_artifacts_connection *connection, uintptr_t thread) {
-    failure_artifacts_log *log = connection->log;
-    if (!log && !(log = create(connection))) return false;
-    if (last_log != log) remember(log);
-    atomic_store_explicit(&log->writer, thread, memory_order_relaxed);
-    return true;
+bool failure_artifacts_log_prepare(failure_artifacts_connection *connection) {
+    return connection->log || create(connection);
 }
 
 void failure_artifacts_log_test_starts(failure_artifacts_connection *connection) {
@@ -201,9 +170,12 @@ void failure_artifacts_log_test_starts(failure_artifacts_connection *connection)
 
 // MARK: - Reading
 
-void failure_artifacts_log_read(
+bool failure_artifacts_log_read(
     failure_artifacts_log *log, sqlite3 *handle, void *context, failure_artifacts_log_reader reader) {
-    if (!log) return;
+    if (!log) return true;
+    failure_artifacts_connection *connection = log->connection;
+    bool borrows = connection && atomic_load(&connection->held_by) != failure_artifacts_current_thread();
+    if (borrows && !failure_artifacts_borrowing_begins(connection)) return false;
     failure_artifacts_log_end end = log->final;
     if (handle && end.changes < 0) {
         end = failure_artifacts_log_state_of(log, handle);
@@ -215,11 +187,14 @@ void failure_artifacts_log_read(
         const chunk *chunk = log->parts[index].chunk;
         reader(context, chunk, atomic_load(&chunk->used), index + 1 == log->count ? &end : NULL);
     }
+    if (borrows) failure_artifacts_borrowing_ends(connection);
+    return true;
 }
 
 failure_artifacts_log *failure_artifacts_log_take(failure_artifacts_connection *connection) {
     failure_artifacts_log *log = connection->log;
     connection->log = NULL;
+    if (log) log->connection = NULL;
     return log;
 }
 
@@ -289,7 +264,7 @@ static void add_unprepared(failure_artifacts_log *log, int code, const char *mes
         .record = {sizeof *statement, failure_artifacts_record_statement, 1, 0},
         .order = order,
         .ticks = failure_artifacts_ticks(),
-        .thread = atomic_load(&log->writer),
+        .thread = failure_artifacts_current_thread(),
         .test = atomic_load(&failure_artifacts_only_test),
         .text = text,
         .stack = stack,
@@ -306,15 +281,8 @@ static void add_unprepared(failure_artifacts_log *log, int code, const char *mes
     failure_artifacts_log_complete(log, sizeof *error + reason);
 }
 
-// Receives the messages of SQLite's error log, where SQLite reports why a statement failed, on the thread that runs it.
-// Other messages are ignored. Every other way to learn of an error has a cost for statements that succeed: a connection
-// forgets its error code when the next statement starts.
-static void error_is_logged(void *context, int code, const char *message) {
-    (void)context;
-    failure_artifacts_log *log = failure_artifacts_log_of_thread();
-    int primary = code & 0xff;
-    if (primary == SQLITE_NOTICE || primary == SQLITE_WARNING || primary == SQLITE_SCHEMA) return;
-    if (failure_artifacts_is_paused() || !log || !log->last_text) return;
+// Adds an error that SQLite has logged, if it is known to be one of the log's connection.
+static void add_logged(failure_artifacts_log *log, int code, const char *message) {
     if (code == SQLITE_ERROR) add_unprepared(log, code, message);
     if (log->last_error == log->last_order) return;
     const record *text = failure_artifacts_log_record_at(log, log->last_text);
@@ -323,6 +291,20 @@ static void error_is_logged(void *context, int code, const char *message) {
             message, (const char *)(text + 1), text->length - sizeof *text, text->flags, &reason)) {
         add_error(log, log->last_order, code, reason);
     }
+}
+
+// Receives the messages of SQLite's error log, where SQLite reports why a statement failed, on the thread that runs it.
+// Other messages are ignored. Every other way to learn of an error has a cost for statements that succeed: a connection
+// forgets its error code when the next statement starts.
+static void error_is_logged(void *context, int code, const char *message) {
+    (void)context;
+    int primary = code & 0xff;
+    if (primary == SQLITE_NOTICE || primary == SQLITE_WARNING || primary == SQLITE_SCHEMA) return;
+    // This thread doesn't have that connection's mutex if the error is one of another connection.
+    failure_artifacts_connection *connection = failure_artifacts_is_paused() ? NULL : failure_artifacts_borrow_last();
+    if (!connection) return;
+    if (connection->log && connection->log->last_text) add_logged(connection->log, code, message);
+    failure_artifacts_borrowing_ends(connection);
 }
 
 void failure_artifacts_log_errors(const failure_artifacts_library *library) {

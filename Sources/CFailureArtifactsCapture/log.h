@@ -93,16 +93,15 @@ enum {
 // See repetitions.c.
 typedef struct failure_artifacts_repetitions failure_artifacts_repetitions;
 
-// The last statements of one connection, in one or more chunks of the recorder. The thread that uses the connection
-// writes it. See failure_artifacts_log_read() for the rule that keeps other threads out meanwhile.
+// The last statements of one connection, in one or more chunks of the recorder. Only the thread that holds the
+// connection reads and writes it, until the connection has ended.
 struct failure_artifacts_log {
-    // Reference count: the connection, the owner of a log that was taken from an ended connection, and each thread
-    // whose last statement is in the log.
+    // Reference count: the connection, and the owners of a log that was taken from an ended connection.
     _Atomic(int) references;
+    // NULL if it has ended.
+    failure_artifacts_connection *connection;
     // The copy of SQLite that has opened the connection.
     const failure_artifacts_library *library;
-    // The thread that wrote last.
-    _Atomic(uintptr_t) writer;
     // The number of statements to keep.
     unsigned maximum;
     // The place of the next record in the current chunk.
@@ -156,14 +155,15 @@ struct failure_artifacts_log {
 
 // MARK: Writing
 
-// Prepares the connection's log for statements on `thread`, which becomes its writer. Creates the log if needed.
-// Returns false if no statements are recorded.
-bool failure_artifacts_log_prepare(failure_artifacts_connection *connection, uintptr_t thread);
+// Creates the connection's log if needed. Returns false if no statements are recorded.
+bool failure_artifacts_log_prepare(failure_artifacts_connection *connection);
 
-// Records a statement that starts on the connection, in the place of the oldest one. Must be called on the thread that
-// the log was prepared for.
+// Records a statement that starts on the connection, in the place of the oldest one.
 void failure_artifacts_log_statement(
     failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t order, uint32_t frame);
+
+// True if a statement's end will be recorded.
+bool failure_artifacts_log_awaits_end(failure_artifacts_connection *connection, const sqlite3_stmt *statement);
 
 void failure_artifacts_log_ended(failure_artifacts_connection *connection, sqlite3_stmt *statement);
 
@@ -183,8 +183,12 @@ bool failure_artifacts_log_is_kept(const failure_artifacts_connection *connectio
 // called before the library is initialised.
 void failure_artifacts_log_errors(const failure_artifacts_library *library);
 
-// Returns the numbers of the connection and of the statement that this thread has started last; 0 if it isn't known.
+// Returns the numbers of the connection and of the statement that this thread has started last; 0 if none. In
+// discovery.c, as the next one.
 void failure_artifacts_log_last(uint64_t *connection, uint64_t *order);
+
+// Borrows the connection of that statement. NULL if it has ended, another thread has used it since, or is reading it.
+failure_artifacts_connection *failure_artifacts_borrow_last(void);
 
 // Renews the allowances of the connection's statements, because a test has started.
 void failure_artifacts_log_test_starts(failure_artifacts_connection *connection);
@@ -196,9 +200,6 @@ extern _Atomic(uint64_t) failure_artifacts_only_test;
 
 extern atomic_bool failure_artifacts_records_values;
 extern atomic_bool failure_artifacts_records_stacks;
-
-// Returns the log that has this thread's last statement; NULL if another thread has used the log since.
-failure_artifacts_log *failure_artifacts_log_of_thread(void);
 
 // Makes a new chunk the current one, or the oldest one if the log has enough statements. Texts and stacks are only
 // known within a chunk.

@@ -311,14 +311,17 @@ static bool has_running(const failure_artifacts_log *log) {
     return false;
 }
 
+bool failure_artifacts_log_awaits_end(failure_artifacts_connection *connection, const sqlite3_stmt *statement) {
+    failure_artifacts_log *log = connection->log;
+    if (!log) return false;
+    if (running(log, statement)) return true;
+    if (++log->idle_ends >= maximum_idle_ends && !has_running(log)) failure_artifacts_trace_ends(connection, false);
+    return false;
+}
+
 void failure_artifacts_log_ended(failure_artifacts_connection *connection, sqlite3_stmt *statement) {
     failure_artifacts_log *log = connection->log;
-    if (!log) return;
     failure_artifacts_log_running *start = running(log, statement);
-    if (!start) {
-        if (++log->idle_ends >= maximum_idle_ends && !has_running(log)) failure_artifacts_trace_ends(connection, false);
-        return;
-    }
     log->ended = statement;
     log->ended_order = start->order;
     start->statement = NULL;
@@ -377,7 +380,7 @@ static void add_statement(
         .record = {sizeof(failure_artifacts_statement_record), failure_artifacts_record_statement, 0, 0},
         .order = order,
         .ticks = ticks,
-        .thread = atomic_load(&log->writer),
+        .thread = failure_artifacts_last_thread(connection),
         .changes = (uint32_t)SQLITE(connection, total_changes64),
         .own_changes = (uint32_t)SQLITE(connection, changes64),
         .text = text->offset,

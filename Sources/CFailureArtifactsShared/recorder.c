@@ -119,7 +119,9 @@ static void in_child(void) {
 
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
-static void follow_forks(void) { pthread_atfork(before_fork, after_fork, in_child); }
+static bool follows_forks;
+
+static void follow_forks(void) { follows_forks = pthread_atfork(before_fork, after_fork, in_child) == 0; }
 
 // The limit on the size of a file is not exceeded: exceeding it would send a signal.
 static size_t possible_size(void) {
@@ -132,7 +134,8 @@ static size_t possible_size(void) {
 
 recorder *failure_artifacts_recorder_open(int descriptor, bool has_chunks) {
     size_t size = possible_size();
-    recorder *new = calloc(1, sizeof *new);
+    pthread_once(&fork_once, follow_forks);
+    recorder *new = follows_forks ? calloc(1, sizeof *new) : NULL;
     if (!new) return NULL;
     new->descriptor = fcntl(descriptor, F_DUPFD_CLOEXEC, 3);
     new->size = size;
@@ -159,7 +162,6 @@ recorder *failure_artifacts_recorder_open(int descriptor, bool has_chunks) {
     header->chunk_count =
         (uint32_t)(count < failure_artifacts_maximum_chunks ? count : failure_artifacts_maximum_chunks);
     failure_artifacts_recorder_calibrate(new);
-    pthread_once(&fork_once, follow_forks);
     pthread_mutex_lock(&lock);
     new->next = first;
     first = new;

@@ -49,12 +49,14 @@ static size_t offset_of(unsigned number) { return (size_t)number * failure_artif
 
 // Reserves addresses for all slots, which take no memory.
 static bool reserve_addresses(void) {
+    static bool follows_forks;
     if (memory) return true;
+    if (!follows_forks && pthread_atfork(NULL, NULL, in_child) != 0) return false;
+    follows_forks = true;
     size_t size = offset_of(failure_artifacts_slots);
     void *result = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (result == MAP_FAILED) return false;
     memory = result;
-    pthread_atfork(NULL, NULL, in_child);
     return true;
 }
 

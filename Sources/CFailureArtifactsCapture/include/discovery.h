@@ -60,10 +60,9 @@ typedef struct failure_artifacts_held_file {
 // A connection that the application opened. Lives from its open until SQLite has freed it.
 typedef struct failure_artifacts_connection {
     struct sqlite3 *handle;
-    // The thread of this package that has borrowed the connection; 0 if it is not borrowed.
-    _Atomic(uintptr_t) borrowed_by;
-    // True while a thread is inside the callback for a statement of this connection.
-    atomic_bool is_called;
+    // The thread that may access the log and the fields that describe statements: it is inside a callback of this
+    // connection, or has borrowed the connection. 0 without such a thread. See failure_artifacts_borrowing_begins().
+    _Atomic(uintptr_t) held_by;
     // The number of the last statement; 0 before the first one. Numbers are ordered over all connections, so they show
     // which of two connections was used later.
     _Atomic(uint64_t) last_use;
@@ -75,6 +74,8 @@ typedef struct failure_artifacts_connection {
     failure_artifacts_library *library;
     // The number of this open in the process, from 1. It identifies the connection; an address may be reused.
     uint64_t serial;
+    // The next one in the list of open connections.
+    struct failure_artifacts_connection *next_open;
     // The thread that ran the last statement; 0 before the first one.
     _Atomic(uintptr_t) last_thread;
     // The Swift task that ran the last statement in a task; 0 before the first one. Only for comparison.
@@ -213,10 +214,10 @@ static inline uint64_t failure_artifacts_unwound_at(const failure_artifacts_conn
 // started on any connection, and those of later ones. Each call returns another one.
 uint64_t failure_artifacts_point_in_time(void);
 
-// Between the two calls, another thread that starts a statement on the connection or closes it waits. For a connection
-// without a mutex this is the closest thing to one. The first call never waits. It returns false if the connection is
-// being closed, is borrowed already, or is about to start a statement. No second call is needed then. The caller must
-// make sure that the connection has not ended.
+// Between the two calls, another thread that starts a statement on the connection or closes it waits, and nothing is
+// added to its log. For a connection without a mutex this is the closest thing to one. The first call never waits. It
+// returns false if the connection is being closed, is borrowed already, or is about to start a statement. No second call
+// is needed then. The caller must make sure that the connection has not ended.
 bool failure_artifacts_borrowing_begins(failure_artifacts_connection *connection);
 void failure_artifacts_borrowing_ends(failure_artifacts_connection *connection);
 
@@ -273,10 +274,10 @@ typedef void (*failure_artifacts_log_reader)(
 // values bound to them, `stacks` the functions that run them.
 void failure_artifacts_log_configure(unsigned statements, bool values, bool stacks);
 
-// Calls `reader` for each chunk of a log, the oldest first; for none if it is NULL. Its connection has ended or is
-// borrowed, or at least no other thread is inside the callback: see failure_artifacts_borrowing_begins(). `handle` is
-// the connection if the caller may use it, otherwise NULL.
-void failure_artifacts_log_read(
+// Calls `reader` for each chunk of a log, the oldest first; for none if it is NULL. An open connection is borrowed
+// meanwhile, unless this thread has already borrowed it; returns false if that isn't possible. `handle` is the connection
+// if the caller may use it, otherwise NULL.
+bool failure_artifacts_log_read(
     failure_artifacts_log *log, struct sqlite3 *handle, void *context, failure_artifacts_log_reader reader);
 
 // Takes the log from a connection that ends; NULL if it has no log.

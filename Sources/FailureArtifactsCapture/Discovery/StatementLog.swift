@@ -116,19 +116,18 @@ extension DiscoveredStore {
             let context = Unmanaged.passUnretained(collection).toOpaque()
             var isUnwatched = false
             // With the connection borrowed, the number of changes by its last statement is known too.
-            let isRead: Void? = try? connection.lend(until: .now, waitsForRest: false) { _ in
-                failure_artifacts_log_read(
-                    record.pointee.log, connection.handle, context, Collection.read)
+            let isRead = try? connection.lend(until: .now, waitsForRest: false) { _ in
                 isUnwatched = failure_artifacts_is_unwatched(record)
+                return failure_artifacts_log_read(
+                    record.pointee.log, connection.handle, context, Collection.read)
             }
-            var isUnread = isRead == nil
+            var isUnread = isRead != true
             for _ in 0..<20 where isUnread {
                 let isDone = ConnectionRegistry.shared.withOpenHandle(of: connection) { _ in
                     guard failure_artifacts_borrowing_begins(record) else { return false }
-                    failure_artifacts_log_read(record.pointee.log, nil, context, Collection.read)
                     isUnwatched = failure_artifacts_is_unwatched(record)
-                    failure_artifacts_borrowing_ends(record)
-                    return true
+                    defer { failure_artifacts_borrowing_ends(record) }
+                    return failure_artifacts_log_read(record.pointee.log, nil, context, Collection.read)
                 }
                 isUnread = isDone == false
                 if isUnread { sleep(microseconds: 200) }
