@@ -187,12 +187,12 @@ static void follow(failure_artifacts_connection *connection, const char *sql) {
     connection->is_watched = atomic_load(&connection->attaches) || failure_artifacts_is_unwound(connection);
 }
 
-static inline void log_statement(
-    failure_artifacts_connection *connection, uintptr_t thread, sqlite3_stmt *statement, const char *sql,
-    uint64_t number, uint32_t frame) {
+static inline bool can_log(failure_artifacts_connection *connection, uintptr_t thread) {
     atomic_store_explicit(&connection->last_thread, thread, memory_order_release);
-    if (!failure_artifacts_log_prepare(connection)) return;
-    failure_artifacts_log_statement(connection, statement, sql, number, frame);
+    return failure_artifacts_log_prepare(connection);
+}
+
+static inline void note_last(const failure_artifacts_connection *connection) {
     this_thread.last_connection = connection->serial;
     // Statements of triggers aren't recorded.
     this_thread.last_order = connection->log->last_order;
@@ -216,7 +216,9 @@ static void statement_starts(
         failure_artifacts_log_test_starts(connection);
     }
     if (failure_artifacts_is_followed(sql) || connection->is_watched) follow(connection, sql);
-    log_statement(connection, thread, statement, sql, number, frame);
+    if (!can_log(connection, thread)) return;
+    failure_artifacts_log_statement(connection, statement, sql, number, frame);
+    note_last(connection);
 }
 
 // If the application sets its own trace, this function is called by failure_artifacts_shared_trace(). An application
@@ -255,7 +257,12 @@ void failure_artifacts_statement_is_seen(
     connection->tests = tests;
     connection->last_statement = statement;
     connection->test = atomic_load(&connection->owner);
-    log_statement(connection, thread, statement, sql, number, (uint32_t)(uintptr_t)__builtin_frame_address(0));
+    if (can_log(connection, thread)) {
+        uint32_t frame = (uint32_t)(uintptr_t)__builtin_frame_address(0);
+        if (statement) failure_artifacts_log_statement(connection, statement, sql, number, frame);
+        else failure_artifacts_log_ended_statement(connection, sql, number);
+        note_last(connection);
+    }
     failure_artifacts_borrowing_ends(connection);
 }
 

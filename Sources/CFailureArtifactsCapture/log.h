@@ -165,6 +165,9 @@ void failure_artifacts_log_statement(
 // True if a statement's end will be recorded.
 bool failure_artifacts_log_awaits_end(failure_artifacts_connection *connection, const sqlite3_stmt *statement);
 
+// Records a statement that has begun or ended a transaction, and isn't there any more.
+void failure_artifacts_log_ended_statement(failure_artifacts_connection *connection, const char *sql, uint64_t order);
+
 void failure_artifacts_log_ended(failure_artifacts_connection *connection, sqlite3_stmt *statement);
 
 // Records that a statement has failed, unless SQLite's error log has already said so. SQLITE_OK takes it back: a

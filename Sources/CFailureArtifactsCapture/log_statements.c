@@ -432,8 +432,7 @@ static void observe(
     if (!is_free) log->due_for_values = due_after(ticks, 2 * failure_artifacts_ticks() - observed);
 }
 
-// Adds a statement that isn't there any more.
-static void add_ended_statement(failure_artifacts_connection *connection, const char *sql, uint64_t order) {
+void failure_artifacts_log_ended_statement(failure_artifacts_connection *connection, const char *sql, uint64_t order) {
     failure_artifacts_log *log = connection->log;
     size_t needed = sizeof(record) + strlen(sql) + 8 + sizeof(failure_artifacts_statement_record);
     if (!failure_artifacts_log_place(log, needed, failure_artifacts_log_margin)
@@ -449,7 +448,6 @@ static void add_ended_statement(failure_artifacts_connection *connection, const 
 void failure_artifacts_log_statement(
     failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t order,
     uint32_t frame) {
-    if (!statement) return add_ended_statement(connection, sql, order);
     if (is_triggers(connection->library, statement, sql)) return;
     failure_artifacts_log *log = connection->log;
     int runs = log->library->stmt_status(statement, SQLITE_STMTSTATUS_RUN, 0);

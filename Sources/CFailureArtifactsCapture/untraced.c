@@ -14,7 +14,7 @@
 // tells about these two. If a statement runs others, as for a virtual table, neither it nor they are seen meanwhile.
 //
 // Relies on: a query requests page 1 of the main database at its start unless a transaction is open, and other pages only
-// while it runs. A change is counted when its statement ends. sqlite3_data_count() returns 0 while a statement runs, and not while it pauses at a row. Before a
+// while it runs. sqlite3_data_count() returns 0 while a statement runs, and not while it pauses at a row. Before a
 // rollback ends, SQLite looks for the changed pages in the cache only. Read in btree.c, pager.c and vdbeapi.c, and
 // verified on SQLite 3.40.1.
 // Otherwise: statements are missing or repeated in the log.
@@ -31,6 +31,9 @@ typedef struct sighting {
     const sqlite3_stmt *statement;
     int runs;
     uint32_t hash;
+    // The page that it requested first, and the rows that the connection had changed then.
+    unsigned page;
+    sqlite3_int64 changes;
     bool is_writing;
 } sighting;
 
@@ -39,8 +42,6 @@ struct failure_artifacts_sightings {
     // The last ones; no statement if the place is unused.
     sighting last[remembered];
     unsigned next;
-    // The rows that the connection had changed at the last sighting.
-    sqlite3_int64 changes;
     // True if no query was running before the current statement.
     bool begins_anew;
     // True if SQLite looks for pages to undo their changes.
@@ -58,16 +59,21 @@ failure_artifacts_sightings *failure_artifacts_sightings_begin(failure_artifacts
     return connection->sightings;
 }
 
-// Returns the statement that is running; NULL without one, and if there are several.
-static sqlite3_stmt *running(const failure_artifacts_connection *connection) {
+// Returns the statement that is running; NULL without one. If there are several, one of them runs the others: the last
+// one that was seen, or NULL.
+static sqlite3_stmt *running(const failure_artifacts_sightings *sightings) {
+    const failure_artifacts_connection *connection = sightings->connection;
     const failure_artifacts_library *library = connection->library;
+    const sqlite3_stmt *last = sightings->last[(sightings->next - 1) % remembered].statement;
     sqlite3_stmt *found = NULL, *statement = NULL;
+    int others = 0;
     for (int count = 0; count < maximum_statements && (statement = SQLITE(connection, next_stmt, statement)); count++) {
         if (!library->stmt_busy(statement) || library->data_count(statement) > 0) continue;
-        if (found) return NULL;
+        if (statement == last) return statement;
+        if (found) others++;
         found = statement;
     }
-    return found;
+    return others > 0 ? NULL : found;
 }
 
 static void forget(failure_artifacts_sightings *sightings, bool is_writing) {
@@ -76,9 +82,16 @@ static void forget(failure_artifacts_sightings *sightings, bool is_writing) {
     }
 }
 
+// A statement that changes rows may be run again, with nothing else in between that requests a page. It then begins with
+// the same page. Its triggers count as runs, and their changes are counted while it runs.
+static bool is_same(sighting one, sighting other) {
+    if (one.statement != other.statement || one.hash != other.hash) return false;
+    return one.is_writing ? one.page != other.page || one.changes == other.changes : one.runs == other.runs;
+}
+
 static bool is_known(const failure_artifacts_sightings *sightings, sighting run) {
     for (const sighting *one = sightings->last; one < sightings->last + remembered; one++) {
-        if (one->statement == run.statement && one->runs == run.runs && one->hash == run.hash) return true;
+        if (is_same(*one, run)) return true;
     }
     return false;
 }
@@ -96,20 +109,22 @@ static void note_transaction(failure_artifacts_sightings *sightings) {
     sightings->is_in_transaction = is_open;
 }
 
-static void look(failure_artifacts_sightings *sightings) {
+static void look(failure_artifacts_sightings *sightings, unsigned page) {
     failure_artifacts_connection *connection = sightings->connection;
     const failure_artifacts_library *library = connection->library;
     if (failure_artifacts_is_paused()) return;
-    sqlite3_stmt *statement = running(connection);
+    sqlite3_stmt *statement = running(sightings);
     // SQLite's own statements, which read the schema, have no text.
     const char *sql = statement ? library->sql(statement) : NULL;
     if (!sql) return;
-    sqlite3_int64 changes = SQLITE(connection, total_changes64);
-    if (changes != sightings->changes) forget(sightings, true);
-    sightings->changes = changes;
     sighting run = {
-        statement, library->stmt_status(statement, SQLITE_STMTSTATUS_RUN, 0),
-        failure_artifacts_log_hash(sql, strlen(sql)), !library->stmt_readonly(statement)};
+        .statement = statement,
+        .runs = library->stmt_status(statement, SQLITE_STMTSTATUS_RUN, 0),
+        .hash = failure_artifacts_log_hash(sql, strlen(sql)),
+        .page = page,
+        .changes = SQLITE(connection, total_changes64),
+        .is_writing = !library->stmt_readonly(statement),
+    };
     if (is_known(sightings, run)) return;
     sightings->last[sightings->next++ % remembered] = run;
     note_transaction(sightings);
@@ -127,11 +142,13 @@ void failure_artifacts_page_is_requested(
     }
     if (sightings->begins_anew) forget(sightings, false);
     sightings->begins_anew = false;
-    look(sightings);
+    look(sightings, number);
 }
 
 void failure_artifacts_transaction_is_ending(failure_artifacts_sightings *sightings) {
     if (sightings->is_undoing) sightings->is_rolled_back = true;
-    else look(sightings);
+    else look(sightings, 0);
     forget(sightings, true);
+    // The end of a transaction requests the first page, too.
+    sightings->begins_anew = false;
 }

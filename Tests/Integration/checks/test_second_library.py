@@ -97,6 +97,20 @@ class NIO(OtherCase):
                 self.assertFalse(any(values))
                 self.assertEqual(errors, ["UNIQUE constraint failed: fruit.name"])
 
+    def test_statements_inside_others(self):
+        """Those of triggers and virtual tables aren't recorded, and a query goes on after another statement."""
+        bundle = self.leaves("RawSuite.OtherLibraryTests/testStatementsInsideOthers")
+        records = bundle.statements(bundle.described("memory"))
+        self.assertEqual([(r["sql"].split(" (")[0][:35], r.get("commits")) for r in records], [
+            ("CREATE TABLE fruit", 1),
+            ("CREATE VIRTUAL TABLE word USING fts", 2),
+            ("CREATE TRIGGER noted AFTER INSERT O", 3),
+            ("INSERT INTO fruit VALUES", 4),
+            ("SELECT name FROM fruit", None),
+            ("INSERT INTO fruit VALUES", 5),
+            ("UPDATE fruit SET name = name", None),
+        ])
+
     def test_in_a_transaction(self):
         apples = ["apple"] * 400
         for name, message, store, rows, committed in (

@@ -158,6 +158,22 @@ final class OtherLibraryTests: XCTestCase {
     }
 
     /// `memory`: apple, pear.
+    func testStatementsInsideOthers() throws {
+        let database = try OtherDatabase(OtherDatabase.nio)
+        try database.execute("CREATE VIRTUAL TABLE word USING fts5 (name)")
+        try database.execute(
+            "CREATE TRIGGER noted AFTER INSERT ON fruit BEGIN INSERT INTO word VALUES (new.name); END")
+        try database.execute("INSERT INTO fruit VALUES ('apple')")
+        // Another one runs while the query pauses at its row.
+        try database.run("SELECT name FROM fruit") {
+            try database.run("INSERT INTO fruit VALUES (?)", "pear")
+        }
+        try database.execute("UPDATE fruit SET name = name")
+        XCTFail("after statements inside others")
+        database.close()
+    }
+
+    /// `memory`: apple, pear.
     func testSecondRolledBack() throws {
         struct Failure: Error, CustomStringConvertible {
             let description = "thrown after a rollback"
@@ -291,7 +307,11 @@ private final class OtherDatabase {
     }
 
     /// Runs a statement that is prepared for it, as sqlite-nio does. Returns the number of rows.
-    @discardableResult func run(_ sql: String, _ value: String? = nil) throws -> Int {
+    @discardableResult func run(
+        _ sql: String, _ value: String? = nil, atFirstRow: () throws -> Void = {}
+    ) throws
+        -> Int
+    {
         var statement: UnsafeMutableRawPointer?
         let code = library.prepare_v2(handle, sql, -1, &statement, nil)
         defer { _ = library.finalize(statement) }
@@ -303,6 +323,7 @@ private final class OtherDatabase {
             let code = library.step(statement)
             if code == 101 { return rows }
             guard code == 100 else { throw Failure(code: code) }
+            if rows == 0 { try atFirstRow() }
         }
         return 0
     }
