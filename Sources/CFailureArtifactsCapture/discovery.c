@@ -26,11 +26,30 @@ static atomic_bool follows_tasks;
 
 void failure_artifacts_follow_tasks(void) { atomic_store(&follows_tasks, true); }
 
+// True in a child made by fork.
+static atomic_bool is_child;
+// The number of pauses of all threads, and 1 in a child. Statements only check this one, and the rest if it isn't 0.
+static atomic_int silences;
 static _Thread_local int pauses;
 
-void failure_artifacts_discovery_pause(void) { pauses += 1; }
+static void in_child(void) {
+    atomic_store(&is_child, true);
+    atomic_fetch_add(&silences, 1);
+}
 
-void failure_artifacts_discovery_resume(void) { pauses -= 1; }
+bool failure_artifacts_is_child(void) { return atomic_load(&is_child); }
+
+void failure_artifacts_discovery_pause(void) {
+    pauses += 1;
+    atomic_fetch_add(&silences, 1);
+}
+
+void failure_artifacts_discovery_resume(void) {
+    atomic_fetch_sub(&silences, 1);
+    pauses -= 1;
+}
+
+static bool is_silent(void) { return atomic_load(&silences) > 0 && (pauses > 0 || failure_artifacts_is_child()); }
 
 bool failure_artifacts_is_paused(void) { return pauses > 0 || failure_artifacts_opens_own(); }
 
@@ -157,7 +176,7 @@ static void statement_starts(
 // then not reported here.
 int failure_artifacts_connection_is_used(unsigned event, void *context, void *statement, void *argument) {
     failure_artifacts_connection *connection = context;
-    if (pauses > 0) return 0;
+    if (is_silent()) return 0;
     if (event == SQLITE_TRACE_PROFILE) {
         failure_artifacts_log_ended(connection, statement);
         return 0;
@@ -181,6 +200,7 @@ int failure_artifacts_connection_is_used(unsigned event, void *context, void *st
 // The log may be read while the connection is borrowed.
 void failure_artifacts_statement_failed(
     failure_artifacts_connection *connection, sqlite3_stmt *statement, int code, const char *message) {
+    if (failure_artifacts_is_child()) return;
     atomic_store(&connection->is_called, true);
     if (atomic_load(&connection->borrowed_by) != 0) wait_until_given_back(connection);
     failure_artifacts_log_failed(connection, statement, code, message);
@@ -212,6 +232,7 @@ void failure_artifacts_restore_error(failure_artifacts_connection *connection, i
 // closed while statements were left (a "zombie"), whatever the application does with traces and hooks.
 static void connection_ends(void *context) {
     failure_artifacts_connection *connection = context;
+    if (failure_artifacts_is_child()) return;
     // Needed if the application's own trace kept SQLite from reporting the close here.
     uintptr_t borrower = atomic_load(&connection->borrowed_by);
     if (borrower != 0 && borrower != failure_artifacts_current_thread()) wait_until_given_back(connection);
@@ -252,7 +273,7 @@ static void learn_file(failure_artifacts_connection *connection) {
 
 // Called at the end of each sqlite3_open. It always returns 0, since anything else would fail the application's open.
 int failure_artifacts_connection_opens(sqlite3 *handle, failure_artifacts_library *library) {
-    if (!atomic_load(&installed) || failure_artifacts_is_paused()) return 0;
+    if (!atomic_load(&installed) || failure_artifacts_is_paused() || failure_artifacts_is_child()) return 0;
     failure_artifacts_connection *connection = calloc(1, sizeof *connection);
     if (!connection) return 0;
     connection->handle = handle;
@@ -362,7 +383,7 @@ static void ensure_system_library(void) {
 }
 
 void failure_artifacts_discovery_ensure(void) {
-    if (!atomic_load(&installed)) return;
+    if (!atomic_load(&installed) || failure_artifacts_is_child()) return;
     ensure_system_library();
     failure_artifacts_libraries_ensure();
 }
@@ -373,6 +394,7 @@ void failure_artifacts_discovery_install(failure_artifacts_discovery_events hand
     pthread_mutex_lock(&lock);
     if (!atomic_load(&installed)) {
         events = handlers;
+        pthread_atfork(NULL, NULL, in_child);
         atomic_store(&installed, true);
         failure_artifacts_discovery_ensure();
     }

@@ -35,7 +35,7 @@ bool failure_artifacts_log_is_kept(const failure_artifacts_connection *connectio
 // MARK: - Ownership
 
 void failure_artifacts_log_release(failure_artifacts_log *log) {
-    if (!log || atomic_fetch_sub(&log->references, 1) != 1) return;
+    if (!log || failure_artifacts_is_child() || atomic_fetch_sub(&log->references, 1) != 1) return;
     for (part *part = log->parts; part < log->parts + log->count; part++) failure_artifacts_chunk_free(part->chunk);
     failure_artifacts_repetitions_free(log->repetitions);
     free(log->parts);
@@ -314,7 +314,7 @@ static void error_is_logged(void *context, int code, const char *message) {
     failure_artifacts_log *log = failure_artifacts_log_of_thread();
     int primary = code & 0xff;
     if (primary == SQLITE_NOTICE || primary == SQLITE_WARNING || primary == SQLITE_SCHEMA) return;
-    if (failure_artifacts_is_paused() || !log || !log->last_text) return;
+    if (failure_artifacts_is_paused() || failure_artifacts_is_child() || !log || !log->last_text) return;
     if (code == SQLITE_ERROR) add_unprepared(log, code, message);
     if (log->last_error == log->last_order) return;
     const record *text = failure_artifacts_log_record_at(log, log->last_text);

@@ -92,35 +92,6 @@ static bool reserve(recorder *recorder, size_t offset, size_t length) {
 
 // MARK: - The file
 
-static void before_fork(void) { pthread_mutex_lock(&lock); }
-static void after_fork(void) { pthread_mutex_unlock(&lock); }
-
-// Makes the memory of a file this process's own. It keeps its content.
-static void become_private(recorder *recorder) {
-    enum { access = PROT_READ | PROT_WRITE };
-    recorder->is_closed = true;
-    if (has_descriptor(recorder)) {
-        mmap(recorder->memory, recorder->size, access, MAP_PRIVATE | MAP_FIXED, recorder->descriptor, 0);
-        return;
-    }
-    size_t used = chunks_offset(recorder) + (size_t)recorder->used_count * failure_artifacts_chunk_size;
-    void *copy = malloc(used);
-    if (copy) memcpy(copy, recorder->memory, used);
-    mmap(recorder->memory, recorder->size, access, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-    if (copy) memcpy(recorder->memory, copy, used);
-    free(copy);
-}
-
-// A child made by fork writes nothing into its parent's files.
-static void in_child(void) {
-    for (recorder *recorder = first; recorder; recorder = recorder->next) become_private(recorder);
-    pthread_mutex_unlock(&lock);
-}
-
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
-
-static void follow_forks(void) { pthread_atfork(before_fork, after_fork, in_child); }
-
 // The limit on the size of a file is not exceeded: exceeding it would send a signal.
 static size_t possible_size(void) {
     struct rlimit limit;
@@ -159,7 +130,6 @@ recorder *failure_artifacts_recorder_open(int descriptor, bool has_chunks) {
     header->chunk_count =
         (uint32_t)(count < failure_artifacts_maximum_chunks ? count : failure_artifacts_maximum_chunks);
     failure_artifacts_recorder_calibrate(new);
-    pthread_once(&fork_once, follow_forks);
     pthread_mutex_lock(&lock);
     new->next = first;
     first = new;
