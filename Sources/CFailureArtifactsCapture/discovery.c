@@ -38,6 +38,13 @@ static _Thread_local struct {
     uint64_t last_order;
 } this_thread;
 
+// True in a child made by fork.
+static atomic_bool is_child;
+
+static void in_child(void) { atomic_store(&is_child, true); }
+
+bool failure_artifacts_is_child(void) { return atomic_load(&is_child); }
+
 void failure_artifacts_discovery_pause(void) { this_thread.pauses += 1; }
 
 void failure_artifacts_discovery_resume(void) { this_thread.pauses -= 1; }
@@ -89,24 +96,21 @@ static failure_artifacts_connection *open_connections[lists];
 // Held for some instructions only.
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void lock_list(void) { pthread_mutex_lock(&list_lock); }
-static void unlock_list(void) { pthread_mutex_unlock(&list_lock); }
-
 static failure_artifacts_connection **list_of(uint64_t serial) { return &open_connections[serial % lists]; }
 
 static void add_to_list(failure_artifacts_connection *connection) {
-    lock_list();
+    pthread_mutex_lock(&list_lock);
     connection->next_open = *list_of(connection->serial);
     *list_of(connection->serial) = connection;
-    unlock_list();
+    pthread_mutex_unlock(&list_lock);
 }
 
 static void remove_from_list(failure_artifacts_connection *connection) {
-    lock_list();
+    pthread_mutex_lock(&list_lock);
     failure_artifacts_connection **place = list_of(connection->serial);
     while (*place != connection) place = &(*place)->next_open;
     *place = connection->next_open;
-    unlock_list();
+    pthread_mutex_unlock(&list_lock);
 }
 
 void failure_artifacts_log_last(uint64_t *connection, uint64_t *order) {
@@ -117,12 +121,12 @@ void failure_artifacts_log_last(uint64_t *connection, uint64_t *order) {
 failure_artifacts_connection *failure_artifacts_borrow_last(void) {
     uint64_t serial = this_thread.last_connection;
     if (serial == 0) return NULL;
-    lock_list();
+    pthread_mutex_lock(&list_lock);
     failure_artifacts_connection *connection = *list_of(serial);
     while (connection && connection->serial != serial) connection = connection->next_open;
     // The end of the connection waits from here on.
     bool is_held = connection && hold(connection, failure_artifacts_current_thread());
-    unlock_list();
+    pthread_mutex_unlock(&list_lock);
     if (!is_held) return NULL;
     if (failure_artifacts_last_thread(connection) == failure_artifacts_current_thread()) return connection;
     failure_artifacts_borrowing_ends(connection);
@@ -224,7 +228,7 @@ static void statement_starts(
 // then not reported here.
 int failure_artifacts_connection_is_used(unsigned event, void *context, void *statement, void *argument) {
     failure_artifacts_connection *connection = context;
-    if (this_thread.pauses > 0) return 0;
+    if (this_thread.pauses > 0 || failure_artifacts_is_child()) return 0;
     bool is_close = event == SQLITE_TRACE_CLOSE;
     if (event == SQLITE_TRACE_PROFILE) {
         if (!failure_artifacts_log_awaits_end(connection, statement)) return 0;
@@ -248,6 +252,7 @@ int failure_artifacts_connection_is_used(unsigned event, void *context, void *st
 // In a copy without traces, the uses of a connection are not reported, only recorded.
 void failure_artifacts_statement_is_seen(
     failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql) {
+    if (failure_artifacts_is_child()) return;
     uintptr_t thread = failure_artifacts_current_thread();
     if (!hold(connection, thread) && !wait_and_hold(connection, thread)) return;
     uint64_t number = failure_artifacts_point_in_time(), tests = atomic_load(&started_tests);
@@ -261,6 +266,7 @@ void failure_artifacts_statement_is_seen(
 
 void failure_artifacts_statement_failed(
     failure_artifacts_connection *connection, sqlite3_stmt *statement, int code, const char *message) {
+    if (failure_artifacts_is_child()) return;
     if (!wait_and_hold(connection, failure_artifacts_current_thread())) return;
     failure_artifacts_log_failed(connection, statement, code, message);
     failure_artifacts_borrowing_ends(connection);
@@ -291,6 +297,7 @@ void failure_artifacts_restore_error(failure_artifacts_connection *connection, i
 // closed while statements were left (a "zombie"), whatever the application does with traces and hooks.
 static void connection_ends(void *context) {
     failure_artifacts_connection *connection = context;
+    if (failure_artifacts_is_child()) return;
     if (connection->serial) remove_from_list(connection);
     // Needed if the application's own trace kept SQLite from reporting the close here, and for errors that are added.
     wait_and_hold(connection, failure_artifacts_current_thread());
@@ -332,7 +339,7 @@ static void learn_file(failure_artifacts_connection *connection) {
 
 // Called at the end of each sqlite3_open. It always returns 0, since anything else would fail the application's open.
 int failure_artifacts_connection_opens(sqlite3 *handle, failure_artifacts_library *library) {
-    if (!atomic_load(&installed) || failure_artifacts_is_paused()) return 0;
+    if (!atomic_load(&installed) || failure_artifacts_is_paused() || failure_artifacts_is_child()) return 0;
     failure_artifacts_connection *connection = calloc(1, sizeof *connection);
     if (!connection) return 0;
     connection->handle = handle;
@@ -443,7 +450,7 @@ static void ensure_system_library(void) {
 }
 
 void failure_artifacts_discovery_ensure(void) {
-    if (!atomic_load(&installed)) return;
+    if (!atomic_load(&installed) || failure_artifacts_is_child()) return;
     ensure_system_library();
     failure_artifacts_libraries_ensure();
 }
@@ -452,8 +459,8 @@ void failure_artifacts_discovery_install(failure_artifacts_discovery_events hand
     // Only the first call has an effect.
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&lock);
-    // Without the handlers, a child could find the list locked for good.
-    if (!atomic_load(&installed) && pthread_atfork(lock_list, unlock_list, unlock_list) == 0) {
+    // Without the handler, a child could find a lock taken for good.
+    if (!atomic_load(&installed) && pthread_atfork(NULL, NULL, in_child) == 0) {
         events = handlers;
         atomic_store(&installed, true);
         failure_artifacts_discovery_ensure();

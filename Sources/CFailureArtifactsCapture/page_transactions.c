@@ -425,7 +425,7 @@ static bool follows(history *history, const pages_in_use *pages, requests *reque
 
 void failure_artifacts_history_transaction_ends(
     history *history, const pages_in_use *pages, requests *requests, uint32_t size) {
-    if (!failure_artifacts_slots_are_usable()) return;
+    if (failure_artifacts_is_child()) return;
     int error = errno;
     pthread_mutex_lock(&history->lock);
     history->taken_count = 0;

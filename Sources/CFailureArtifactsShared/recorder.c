@@ -92,37 +92,6 @@ static bool reserve(recorder *recorder, size_t offset, size_t length) {
 
 // MARK: - The file
 
-static void before_fork(void) { pthread_mutex_lock(&lock); }
-static void after_fork(void) { pthread_mutex_unlock(&lock); }
-
-// Makes the memory of a file this process's own. It keeps its content.
-static void become_private(recorder *recorder) {
-    enum { access = PROT_READ | PROT_WRITE };
-    recorder->is_closed = true;
-    if (has_descriptor(recorder)) {
-        mmap(recorder->memory, recorder->size, access, MAP_PRIVATE | MAP_FIXED, recorder->descriptor, 0);
-        return;
-    }
-    size_t used = chunks_offset(recorder) + (size_t)recorder->used_count * failure_artifacts_chunk_size;
-    void *copy = malloc(used);
-    if (copy) memcpy(copy, recorder->memory, used);
-    mmap(recorder->memory, recorder->size, access, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-    if (copy) memcpy(recorder->memory, copy, used);
-    free(copy);
-}
-
-// A child made by fork writes nothing into its parent's files.
-static void in_child(void) {
-    for (recorder *recorder = first; recorder; recorder = recorder->next) become_private(recorder);
-    pthread_mutex_unlock(&lock);
-}
-
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
-
-static bool follows_forks;
-
-static void follow_forks(void) { follows_forks = pthread_atfork(before_fork, after_fork, in_child) == 0; }
-
 // The limit on the size of a file is not exceeded: exceeding it would send a signal.
 static size_t possible_size(void) {
     struct rlimit limit;
@@ -134,8 +103,7 @@ static size_t possible_size(void) {
 
 recorder *failure_artifacts_recorder_open(int descriptor, bool has_chunks) {
     size_t size = possible_size();
-    pthread_once(&fork_once, follow_forks);
-    recorder *new = follows_forks ? calloc(1, sizeof *new) : NULL;
+    recorder *new = calloc(1, sizeof *new);
     if (!new) return NULL;
     new->descriptor = fcntl(descriptor, F_DUPFD_CLOEXEC, 3);
     new->size = size;

@@ -190,6 +190,11 @@ void failure_artifacts_discovery_ensure(void);
 // do not count as uses. They are our own.
 void failure_artifacts_discovery_pause(void);
 void failure_artifacts_discovery_resume(void);
+
+// True in a child made by fork. It has only the thread that forked, but the memory and the locks of all threads as they
+// were, and its parent's mapped files. So it records nothing, takes no lock of this package, and frees nothing of its
+// parent: each function that SQLite calls leaves at once.
+bool failure_artifacts_is_child(void);
 bool failure_artifacts_is_paused(void);
 
 // Returns the system's number of this thread; on Apple platforms, its handle (pthread_self).
