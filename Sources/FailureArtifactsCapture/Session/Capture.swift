@@ -32,6 +32,8 @@ struct Capture: Sendable {
     let rules: RedactionRules
 
     var outcome = BundleMetadata.Outcome.failed
+    /// True if the stores were copied for a failure.
+    private(set) var hasStagedFailure = false
     var stores: [BundleMetadata.Store] = []
     var snapshots: [BundleMetadata.Snapshot] = []
     /// The stores that belong to a framework; may contain duplicates.
@@ -117,6 +119,7 @@ struct Capture: Sendable {
     ///
     /// Call it on the thread of the failure.
     mutating func stageFailure(_ failure: FailureEvent) {
+        hasStagedFailure = true
         if isOfPassingTest { withdrawPassing() }
         add { capture in
             capture.stageStores(after: failure)
@@ -152,7 +155,7 @@ struct Capture: Sendable {
 
     /// Copies the stores as they are when the process exits during the test.
     mutating func stageEnd(_ event: FailureEvent) {
-        outcome = .terminated
+        (outcome, hasStagedFailure) = (.terminated, true)
         if stores.isEmpty {
             stageFailure(event)
         } else {
