@@ -30,8 +30,6 @@ struct failure_artifacts_recorder {
     int descriptor;
     struct stat identity;
     bool has_chunks;
-    // The file had chunks all the time.
-    bool takes_older;
     bool is_closed;
     // The bytes of the journal that may be written without reserving a page first.
     size_t journal_reserved;
@@ -48,6 +46,8 @@ struct failure_artifacts_recorder {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 // The files that are mapped; the one that was opened last comes first.
 static recorder *first;
+// A file without chunks was opened.
+static bool keeps_chunks_in_memory;
 
 // Returns the file that new chunks are in; NULL if they are in memory. The caller has the lock.
 static recorder *current(void) { return first && !first->is_closed && first->has_chunks ? first : NULL; }
@@ -108,7 +108,7 @@ recorder *failure_artifacts_recorder_open(int descriptor, bool has_chunks) {
     new->descriptor = fcntl(descriptor, F_DUPFD_CLOEXEC, 3);
     new->size = size;
     atomic_store(&new->file_size, size);
-    new->has_chunks = new->takes_older = has_chunks;
+    new->has_chunks = has_chunks;
     void *memory = MAP_FAILED;
     if (size >= failure_artifacts_least_recorder_size && fstat(new->descriptor, &new->identity) == 0
         && ftruncate(new->descriptor, (off_t)size) == 0 && reserve(new, 0, failure_artifacts_page)) {
@@ -133,6 +133,7 @@ recorder *failure_artifacts_recorder_open(int descriptor, bool has_chunks) {
     pthread_mutex_lock(&lock);
     new->next = first;
     first = new;
+    if (!has_chunks) keeps_chunks_in_memory = true;
     pthread_mutex_unlock(&lock);
     return new;
 }
@@ -165,13 +166,6 @@ bool failure_artifacts_recorder_read(const void *page, failure_artifacts_recorde
         .slots_offset = slots_after(header.journal_size, header.chunk_count),
     };
     return true;
-}
-
-void failure_artifacts_recorder_has_chunks(recorder *recorder, bool has_chunks) {
-    pthread_mutex_lock(&lock);
-    recorder->has_chunks = has_chunks;
-    if (!has_chunks) recorder->takes_older = false;
-    pthread_mutex_unlock(&lock);
 }
 
 // Unmaps a file that is not used any more. The caller has the lock.
@@ -326,7 +320,7 @@ bool failure_artifacts_chunk_is_preferred(const chunk *chunk) {
 
 bool failure_artifacts_recorder_takes_older_chunks(void) {
     pthread_mutex_lock(&lock);
-    bool result = first && first->takes_older;
+    bool result = first && !keeps_chunks_in_memory;
     pthread_mutex_unlock(&lock);
     return result;
 }

@@ -28,8 +28,8 @@ struct Capture: Sendable {
     /// The bytes that the capture may still stage.
     var room: StagingReservation
     var staging: StagingDirectory { room.staging }
-    /// The redactions to apply to the bundle.
-    let rules: RedactionRules
+    /// The redactions to apply to the bundle: all that its test had.
+    private(set) var rules: RedactionRules
 
     var outcome = BundleMetadata.Outcome.failed
     /// True if the stores were copied for a failure.
@@ -166,10 +166,31 @@ struct Capture: Sendable {
     /// Runs `body`, which adds to the staging directory, and then writes the current metadata.
     mutating func add(_ body: (inout Capture) -> Void) {
         withoutFileSizeSignal {
+            obeyRules()
             body(&self)
             stageAttachments()
             record(describe())
         }
+    }
+
+    /// Adds the current redactions, and leaves out what was staged without them.
+    private mutating func obeyRules() {
+        var all = rules
+        all.add(session.configuration.redactionRules)
+        if all == rules { return }
+        rules = all
+        staging.removeContent()
+        room.giveBack(room.used)
+        let reason = "It was copied before redactions were set."
+        for store in stores + snapshots.flatMap(\.stores) where store.entry != nil {
+            problems.warnings.append(.storeNotCopied(store.name, because: reason))
+        }
+        stores = stores.map { $0.described(because: reason) }
+        for index in snapshots.indices {
+            snapshots[index].stores = snapshots[index].stores.map { $0.described(because: reason) }
+        }
+        // They are staged again.
+        (attachments, attachmentNames) = ([], UniqueNames())
     }
 
     private mutating func record(_ metadata: BundleMetadata) {

@@ -159,6 +159,15 @@ package final class CaptureSession: Sendable {
             }
             let rules = configuration.redactionRules
             journal.setRedactions(rules.isEmpty ? nil : rules.journalText)
+            if rules == old.redactionRules { return }
+            for test in state.withLock({ $0.running.values + [$0.current].compactMap(\.self) }) {
+                // Another thread may be making a copy. The next addition to the capture applies the rules, too.
+                test.capture.withLockIfAvailable { stage in
+                    guard case .open(var capture) = stage else { return }
+                    capture.add { _ in }
+                    stage = .open(capture)
+                }
+            }
         }
         guard configuration.watchesStores else { return }
         registry.configureLog(
