@@ -83,7 +83,7 @@ class Configured(OtherCase):
 
     def test_in_memory_in_a_transaction(self):
         _, store = self.scenario(
-            "testSecondInMemoryInATransaction", "in memory in a transaction", "memory", "serialize", ["apple", "pear"])
+            "testSecondInMemoryInATransaction", "in memory in a transaction", "memory", "pageCache", ["apple", "pear"])
         self.assertIn("second_sqlite3", store["statements"]["reason"])
 
     def test_closed_in_memory(self):
