@@ -369,9 +369,9 @@ static void examine(void *context, page_cache *cache) {
     failure_artifacts_database_header header;
     unsigned char bytes[failure_artifacts_header_size];
     sqlite3_pcache_page *first = take_page((sqlite3_pcache *)cache, 1);
-    bool is_known = first ? failure_artifacts_parse_header(first->pBuf, &header)
-                          : read_file(reading->file, bytes, sizeof bytes, 0)
-            && failure_artifacts_parse_header(bytes, &header);
+    bool is_known = first
+        ? failure_artifacts_parse_header(first->pBuf, &header)
+        : read_file(reading->file, bytes, sizeof bytes, 0) && failure_artifacts_parse_header(bytes, &header);
     if (first) give_back_page((sqlite3_pcache *)cache, first);
     *reading->database = (failure_artifacts_cached_database){
         .is_wrapped = true,
