@@ -13,7 +13,7 @@ VARIABLES = {
     # The Swift runtime and Foundation keep some memory until the process ends.
     "address": ("ASAN_OPTIONS", "detect_leaks=0:detect_stack_use_after_return=1"),
 }
-BEGINNING = re.compile(r"^.*\b(WARNING: Thread|ERROR: Address|ERROR: Leak)Sanitizer: (.*)$", re.MULTILINE)
+BEGINNING = re.compile(r"^.*\b(WARNING|ERROR): (?:Thread|Address|Leak)Sanitizer: (.*)$", re.MULTILINE)
 # `#0 function file:line (module+0x0)`; AddressSanitizer prints the address before the function.
 FRAME = re.compile(r"^ +#\d+ (?:0x[0-9a-f]+ in )?(.*)$", re.MULTILINE)
 # Mangled names of Swift functions contain the module's name.
