@@ -272,25 +272,9 @@ void failure_artifacts_statement_failed(
     failure_artifacts_borrowing_ends(connection);
 }
 
-#define MARKER_FUNCTION "failure_artifacts_connection"
-
-void failure_artifacts_marker_is_called(sqlite3_context *context, const failure_artifacts_library *library) {
-    failure_artifacts_connection *connection = library->user_data(context);
-    if (connection->restored_code == SQLITE_OK) {
-        library->result_null(context);
-        return;
-    }
-    library->result_error(context, connection->restored_message, -1);
-    library->result_error_code(context, connection->restored_code);
-}
-
-// Before 3.51, SQLite has no call that sets the error of a connection, but a function that fails sets it.
-void failure_artifacts_restore_error(failure_artifacts_connection *connection, int code, const char *message) {
-    connection->restored_code = code;
-    connection->restored_message = message;
-    SQLITE(connection, exec, "SELECT " MARKER_FUNCTION "()", NULL, NULL, NULL);
-    connection->restored_code = SQLITE_OK;
-    connection->restored_message = NULL;
+// Only its destructor is of interest.
+static void marks(sqlite3_context *context, int count, sqlite3_value **values) {
+    (void)context, (void)count, (void)values;
 }
 
 // The destructor of an SQL function runs once, at the connection's real end. It also runs for a connection that was
@@ -303,9 +287,7 @@ static void connection_ends(void *context) {
     wait_and_hold(connection, failure_artifacts_current_thread());
     // SQLite has freed the content of a store in memory. Without a trace, the close was not reported before.
     if (connection->serial && !connection->library->trace_v2 && !connection->path) {
-        failure_artifacts_image lost = {
-            connection->library, failure_artifacts_is_ending, "main", NULL, NULL, -1,
-        };
+        failure_artifacts_image lost = {failure_artifacts_is_ending, "main", NULL, NULL, -1};
         events.kept(connection, lost);
     }
     if (connection->serial) events.closed(connection);
@@ -345,12 +327,12 @@ int failure_artifacts_connection_opens(sqlite3 *handle, failure_artifacts_librar
     connection->handle = handle;
     connection->library = library;
     int code = library->create_function_v2(
-        handle, MARKER_FUNCTION, 0, SQLITE_UTF8 | SQLITE_DIRECTONLY, connection, failure_artifacts_marker_of(library),
-        NULL, NULL, connection_ends);
+        handle, "failure_artifacts_connection", 0, SQLITE_UTF8 | SQLITE_DIRECTONLY, connection, marks, NULL, NULL,
+        connection_ends);
     // On failure SQLite has already called the destructor; serial 0 kept it from reporting an end.
     if (code != SQLITE_OK) {
         // An error that the connection has while its extensions are loaded becomes the error of the application's open.
-        // Running an empty statement clears it.
+        // An empty text clears it: there is nothing to prepare, so that no callback is called.
         library->exec(handle, "", NULL, NULL, NULL);
         return 0;
     }
@@ -389,26 +371,15 @@ static int (*initializes_original)(void *);
 static void (*shuts_down_original)(void *);
 static atomic_bool armed;
 static atomic_bool initialized;
-// True if SQLite runs with the wrapped methods.
-static atomic_bool wraps_cache;
-static _Thread_local bool cache_grows;
-
-void failure_artifacts_cache_grows(bool grows) { cache_grows = grows; }
-
-bool failure_artifacts_cache_is_growing(void) { return cache_grows; }
-
-bool failure_artifacts_cache_can_grow(void) { return atomic_load(&wraps_cache); }
 
 static int cache_initializes(void *argument) {
     atomic_store(&armed, true);
     atomic_store(&initialized, true);
-    atomic_store(&wraps_cache, true);
     return initializes_original(argument);
 }
 
 static void cache_shuts_down(void *argument) {
     atomic_store(&initialized, false);
-    atomic_store(&wraps_cache, false);
     if (shuts_down_original) shuts_down_original(argument);
 }
 

@@ -127,7 +127,7 @@ class Stores(RedactionCase):
                 ("testWAL", "fileCopy", False), ("testRollbackJournal", "fileCopy", False),
                 ("testPersistentJournal", "fileCopy", False), ("testInMemory", "ownConnection", False),
                 ("testClosedStore", "fileCopy", False), ("testClosedInMemory", "atClose", False),
-                ("testTransactionInWAL", "serialize", True), ("testTransactionWithJournal", "serialize", True),
+                ("testTransactionInWAL", "pageCache", True), ("testTransactionWithJournal", "pageCache", True),
                 ("testThrownError", "beforeRollback", True)):
             with self.subTest(name):
                 bundle = self.redacted(name)
