@@ -48,6 +48,7 @@
     FUNCTION(changes64) \
     FUNCTION(data_count) \
     FUNCTION(db_config) \
+    FUNCTION(errmsg) \
     FUNCTION(expanded_sql) \
     FUNCTION(limit) \
     FUNCTION(sql) \
