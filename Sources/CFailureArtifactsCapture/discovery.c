@@ -38,6 +38,13 @@ static _Thread_local struct {
     uint64_t last_order;
 } this_thread;
 
+// True in a child made by fork.
+static atomic_bool is_child;
+
+static void in_child(void) { atomic_store(&is_child, true); }
+
+bool failure_artifacts_is_child(void) { return atomic_load(&is_child); }
+
 void failure_artifacts_discovery_pause(void) { this_thread.pauses += 1; }
 
 void failure_artifacts_discovery_resume(void) { this_thread.pauses -= 1; }
@@ -89,24 +96,21 @@ static failure_artifacts_connection *open_connections[lists];
 // Held for some instructions only.
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void lock_list(void) { pthread_mutex_lock(&list_lock); }
-static void unlock_list(void) { pthread_mutex_unlock(&list_lock); }
-
 static failure_artifacts_connection **list_of(uint64_t serial) { return &open_connections[serial % lists]; }
 
 static void add_to_list(failure_artifacts_connection *connection) {
-    lock_list();
+    pthread_mutex_lock(&list_lock);
     connection->next_open = *list_of(connection->serial);
     *list_of(connection->serial) = connection;
-    unlock_list();
+    pthread_mutex_unlock(&list_lock);
 }
 
 static void remove_from_list(failure_artifacts_connection *connection) {
-    lock_list();
+    pthread_mutex_lock(&list_lock);
     failure_artifacts_connection **place = list_of(connection->serial);
     while (*place != connection) place = &(*place)->next_open;
     *place = connection->next_open;
-    unlock_list();
+    pthread_mutex_unlock(&list_lock);
 }
 
 void failure_artifacts_log_last(uint64_t *connection, uint64_t *order) {
@@ -117,12 +121,12 @@ void failure_artifacts_log_last(uint64_t *connection, uint64_t *order) {
 failure_artifacts_connection *failure_artifacts_borrow_last(void) {
     uint64_t serial = this_thread.last_connection;
     if (serial == 0) return NULL;
-    lock_list();
+    pthread_mutex_lock(&list_lock);
     failure_artifacts_connection *connection = *list_of(serial);
     while (connection && connection->serial != serial) connection = connection->next_open;
     // The end of the connection waits from here on.
     bool is_held = connection && hold(connection, failure_artifacts_current_thread());
-    unlock_list();
+    pthread_mutex_unlock(&list_lock);
     if (!is_held) return NULL;
     if (failure_artifacts_last_thread(connection) == failure_artifacts_current_thread()) return connection;
     failure_artifacts_borrowing_ends(connection);
@@ -226,7 +230,7 @@ static void statement_starts(
 // then not reported here.
 int failure_artifacts_connection_is_used(unsigned event, void *context, void *statement, void *argument) {
     failure_artifacts_connection *connection = context;
-    if (this_thread.pauses > 0) return 0;
+    if (this_thread.pauses > 0 || failure_artifacts_is_child()) return 0;
     bool is_close = event == SQLITE_TRACE_CLOSE;
     if (event == SQLITE_TRACE_PROFILE) {
         if (!failure_artifacts_log_awaits_end(connection, statement)) return 0;
@@ -250,6 +254,7 @@ int failure_artifacts_connection_is_used(unsigned event, void *context, void *st
 // In a copy without traces, the uses of a connection are not reported, only recorded.
 void failure_artifacts_statement_is_seen(
     failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql) {
+    if (failure_artifacts_is_child()) return;
     uintptr_t thread = failure_artifacts_current_thread();
     if (!hold(connection, thread) && !wait_and_hold(connection, thread)) return;
     uint64_t number = failure_artifacts_point_in_time(), tests = atomic_load(&started_tests);
@@ -268,44 +273,28 @@ void failure_artifacts_statement_is_seen(
 
 void failure_artifacts_statement_failed(
     failure_artifacts_connection *connection, sqlite3_stmt *statement, int code, const char *message) {
+    if (failure_artifacts_is_child()) return;
     if (!wait_and_hold(connection, failure_artifacts_current_thread())) return;
     failure_artifacts_log_failed(connection, statement, code, message);
     failure_artifacts_borrowing_ends(connection);
 }
 
-#define MARKER_FUNCTION "failure_artifacts_connection"
-
-void failure_artifacts_marker_is_called(sqlite3_context *context, const failure_artifacts_library *library) {
-    failure_artifacts_connection *connection = library->user_data(context);
-    if (connection->restored_code == SQLITE_OK) {
-        library->result_null(context);
-        return;
-    }
-    library->result_error(context, connection->restored_message, -1);
-    library->result_error_code(context, connection->restored_code);
-}
-
-// Before 3.51, SQLite has no call that sets the error of a connection, but a function that fails sets it.
-void failure_artifacts_restore_error(failure_artifacts_connection *connection, int code, const char *message) {
-    connection->restored_code = code;
-    connection->restored_message = message;
-    SQLITE(connection, exec, "SELECT " MARKER_FUNCTION "()", NULL, NULL, NULL);
-    connection->restored_code = SQLITE_OK;
-    connection->restored_message = NULL;
+// Only its destructor is of interest.
+static void marks(sqlite3_context *context, int count, sqlite3_value **values) {
+    (void)context, (void)count, (void)values;
 }
 
 // The destructor of an SQL function runs once, at the connection's real end. It also runs for a connection that was
 // closed while statements were left (a "zombie"), whatever the application does with traces and hooks.
 static void connection_ends(void *context) {
     failure_artifacts_connection *connection = context;
+    if (failure_artifacts_is_child()) return;
     if (connection->serial) remove_from_list(connection);
     // Needed if the application's own trace kept SQLite from reporting the close here, and for errors that are added.
     wait_and_hold(connection, failure_artifacts_current_thread());
     // SQLite has freed the content of a store in memory. Without a trace, the close was not reported before.
     if (connection->serial && !connection->library->trace_v2 && !connection->path) {
-        failure_artifacts_image lost = {
-            connection->library, failure_artifacts_is_ending, "main", NULL, NULL, -1,
-        };
+        failure_artifacts_image lost = {failure_artifacts_is_ending, "main", NULL, NULL, -1};
         events.kept(connection, lost);
     }
     if (connection->serial) events.closed(connection);
@@ -339,18 +328,18 @@ static void learn_file(failure_artifacts_connection *connection) {
 
 // Called at the end of each sqlite3_open. It always returns 0, since anything else would fail the application's open.
 int failure_artifacts_connection_opens(sqlite3 *handle, failure_artifacts_library *library) {
-    if (!atomic_load(&installed) || failure_artifacts_is_paused()) return 0;
+    if (!atomic_load(&installed) || failure_artifacts_is_paused() || failure_artifacts_is_child()) return 0;
     failure_artifacts_connection *connection = calloc(1, sizeof *connection);
     if (!connection) return 0;
     connection->handle = handle;
     connection->library = library;
     int code = library->create_function_v2(
-        handle, MARKER_FUNCTION, 0, SQLITE_UTF8 | SQLITE_DIRECTONLY, connection, failure_artifacts_marker_of(library),
-        NULL, NULL, connection_ends);
+        handle, "failure_artifacts_connection", 0, SQLITE_UTF8 | SQLITE_DIRECTONLY, connection, marks, NULL, NULL,
+        connection_ends);
     // On failure SQLite has already called the destructor; serial 0 kept it from reporting an end.
     if (code != SQLITE_OK) {
         // An error that the connection has while its extensions are loaded becomes the error of the application's open.
-        // Running an empty statement clears it.
+        // An empty text clears it: there is nothing to prepare, so that no callback is called.
         library->exec(handle, "", NULL, NULL, NULL);
         return 0;
     }
@@ -389,26 +378,15 @@ static int (*initializes_original)(void *);
 static void (*shuts_down_original)(void *);
 static atomic_bool armed;
 static atomic_bool initialized;
-// True if SQLite runs with the wrapped methods.
-static atomic_bool wraps_cache;
-static _Thread_local bool cache_grows;
-
-void failure_artifacts_cache_grows(bool grows) { cache_grows = grows; }
-
-bool failure_artifacts_cache_is_growing(void) { return cache_grows; }
-
-bool failure_artifacts_cache_can_grow(void) { return atomic_load(&wraps_cache); }
 
 static int cache_initializes(void *argument) {
     atomic_store(&armed, true);
     atomic_store(&initialized, true);
-    atomic_store(&wraps_cache, true);
     return initializes_original(argument);
 }
 
 static void cache_shuts_down(void *argument) {
     atomic_store(&initialized, false);
-    atomic_store(&wraps_cache, false);
     if (shuts_down_original) shuts_down_original(argument);
 }
 
@@ -450,7 +428,7 @@ static void ensure_system_library(void) {
 }
 
 void failure_artifacts_discovery_ensure(void) {
-    if (!atomic_load(&installed)) return;
+    if (!atomic_load(&installed) || failure_artifacts_is_child()) return;
     ensure_system_library();
     failure_artifacts_libraries_ensure();
 }
@@ -459,8 +437,8 @@ void failure_artifacts_discovery_install(failure_artifacts_discovery_events hand
     // Only the first call has an effect.
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&lock);
-    // Without the handlers, a child could find the list locked for good.
-    if (!atomic_load(&installed) && pthread_atfork(lock_list, unlock_list, unlock_list) == 0) {
+    // Without the handler, a child could find a lock taken for good.
+    if (!atomic_load(&installed) && pthread_atfork(NULL, NULL, in_child) == 0) {
         events = handlers;
         atomic_store(&installed, true);
         failure_artifacts_discovery_ensure();

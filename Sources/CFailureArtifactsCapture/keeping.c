@@ -1,7 +1,7 @@
 #include "keeping.h"
 #include "closed_files.h"
 #include "library.h"
-#include "opening.h"
+#include "page_cache.h"
 #include "reading.h"
 
 #include <stddef.h>
@@ -79,26 +79,38 @@ static bool is_in_place(const failure_artifacts_connection *connection, const ch
 
 // MARK: - Keeping it
 
+static void copy_page(void *context, uint32_t number, const void *bytes, size_t size) {
+    memcpy((unsigned char *)context + (size_t)(number - 1) * size, bytes, size);
+}
+
+static void *copy_cache(
+    const failure_artifacts_connection *connection, const char *schema, failure_artifacts_cached_database database) {
+    void *bytes = malloc((size_t)database.page_count * database.page_size);
+    if (bytes && failure_artifacts_read_cache(connection, schema, database, bytes, copy_page)) return bytes;
+    free(bytes);
+    return NULL;
+}
+
 // Returns the content of a database, read by the rule of reading.h.
-//
-// A connection that ends outside a write transaction is serialized too: there is no transaction left that a statement
-// could end.
 static failure_artifacts_image image_of(
     const failure_artifacts_connection *connection, const char *schema, failure_artifacts_keeping_reason reason,
     int64_t limit) {
-    failure_artifacts_image image = {
-        connection->library, reason, schema, failure_artifacts_path(connection, schema), NULL, -1};
-    failure_artifacts_reading reading = failure_artifacts_permitted_reading_while_open(connection, schema);
-    bool ends_untouched =
-        reason == failure_artifacts_is_ending && SQLITE(connection, txn_state, schema) != SQLITE_TXN_WRITE;
-    if (reading != failure_artifacts_reads_by_serializing
-        && (!ends_untouched || failure_artifacts_is_sealed(connection, schema)))
-        return image;
-    if (failure_artifacts_size_limit(connection, schema) > limit) {
-        image.size = failure_artifacts_serialized_size(connection, schema);
-        if (image.size > limit) return image;
-    }
-    image.bytes = failure_artifacts_serialize(connection, schema, &image.size);
+    failure_artifacts_image image = {reason, schema, failure_artifacts_path(connection, schema), NULL, -1};
+    bool writes = SQLITE(connection, txn_state, schema) == SQLITE_TXN_WRITE;
+    failure_artifacts_cached_database database;
+    bool is_read = failure_artifacts_may_read_cache(connection, schema, &database);
+    if (!is_read) database = failure_artifacts_examine_cache(connection, schema);
+    image.size = (int64_t)database.page_count * database.page_size;
+    if (image.size > limit || limit == 0) return image;
+    image.bytes = is_read && image.size > 0 ? copy_cache(connection, schema, database) : NULL;
+    if (writes && !image.bytes) image.size = -1;
+    // Another connection that shares the cache may be inside a transaction, which a backup recognizes.
+    if (writes || (is_read && !failure_artifacts_shares_caches(connection->library, connection->handle))) return image;
+    free(image.bytes);
+    image.bytes = NULL;
+    image.size = -1;
+    if (!failure_artifacts_is_sealed(connection, schema))
+        image.bytes = failure_artifacts_back_up_to_memory(connection, schema, &image.size);
     return image;
 }
 
@@ -132,7 +144,7 @@ void failure_artifacts_keep(
     int64_t limit = atomic_load(&maximum_bytes);
     if (limit == 0) return;
     if (atomic_load(&spent) > 100000000 + (now(CLOCK_MONOTONIC) - atomic_load(&begun)) / 50) limit = 0;
-    // Serializing runs a statement of our own.
+    // Errors of a backup are not the application's.
     failure_artifacts_discovery_pause();
     bool was_unwound = atomic_load(&connection->is_unwound);
     const char *schema;
@@ -151,7 +163,7 @@ void failure_artifacts_keep(
             if (!is_lost) keep_database(connection, schema, reason, limit, receiver);
         } else if (i > 1) {
             const char *path = failure_artifacts_path(connection, schema);
-            failure_artifacts_image left = {connection->library, reason, schema, path, NULL, 0};
+            failure_artifacts_image left = {reason, schema, path, NULL, 0};
             receiver(connection, left);
         }
     }

@@ -33,8 +33,6 @@ failure_artifacts_recorded_statements failure_artifacts_statements_of(const fail
     return library->trace_v2 ? failure_artifacts_records_all : failure_artifacts_records_some;
 }
 
-void failure_artifacts_free(const failure_artifacts_library *library, void *bytes) { library->free(bytes); }
-
 const char *failure_artifacts_library_vfs(const failure_artifacts_library *library) {
     // Looking up a VFS initializes the library, which the system's may not be yet.
     if (library == &failure_artifacts_system_library) return failure_artifacts_system_vfs();
@@ -64,15 +62,11 @@ static struct {
 static unsigned known_copies;
 static pthread_mutex_t copies_lock = PTHREAD_MUTEX_INITIALIZER;
 
-// SQLite calls an automatic extension and a function without saying which copy calls, so each copy has its own.
+// SQLite calls an automatic extension without saying which copy calls, so each copy has its own.
 #define FUNCTIONS_OF(copy) \
     static int opens_##copy(sqlite3 *handle, char **message, const sqlite3_api_routines *api) { \
         (void)message, (void)api; \
         return failure_artifacts_connection_opens(handle, &copies[copy].library); \
-    } \
-    static void marks_##copy(sqlite3_context *context, int count, sqlite3_value **values) { \
-        (void)count, (void)values; \
-        failure_artifacts_marker_is_called(context, &copies[copy].library); \
     }
 FUNCTIONS_OF(0)
 FUNCTIONS_OF(1)
@@ -82,19 +76,6 @@ FUNCTIONS_OF(3)
 
 typedef int opening(sqlite3 *, char **, const sqlite3_api_routines *);
 static opening *const openings[most_copies] = {opens_0, opens_1, opens_2, opens_3};
-static failure_artifacts_marker *const markers[most_copies] = {marks_0, marks_1, marks_2, marks_3};
-
-static void marks_system(sqlite3_context *context, int count, sqlite3_value **values) {
-    (void)count, (void)values;
-    failure_artifacts_marker_is_called(context, &failure_artifacts_system_library);
-}
-
-failure_artifacts_marker *failure_artifacts_marker_of(const failure_artifacts_library *library) {
-    for (unsigned i = 0; i < most_copies; i++) {
-        if (library == &copies[i].library) return markers[i];
-    }
-    return marks_system;
-}
 
 // Returns the address of a function whose name has a prefix; NULL if the process doesn't export it.
 static void *exported(const char *prefix, const char *name) {

@@ -12,9 +12,7 @@
     FUNCTION(auto_extension) \
     FUNCTION(backup_finish) \
     FUNCTION(backup_init) \
-    FUNCTION(backup_pagecount) \
     FUNCTION(backup_step) \
-    FUNCTION(busy_timeout) \
     FUNCTION(close) \
     FUNCTION(column_count) \
     FUNCTION(config) \
@@ -23,7 +21,6 @@
     FUNCTION(db_mutex) \
     FUNCTION(db_status) \
     FUNCTION(errcode) \
-    FUNCTION(errmsg) \
     FUNCTION(exec) \
     FUNCTION(extended_errcode) \
     FUNCTION(file_control) \
@@ -34,13 +31,9 @@
     FUNCTION(mutex_try) \
     FUNCTION(next_stmt) \
     FUNCTION(open_v2) \
-    FUNCTION(result_error) \
-    FUNCTION(result_error_code) \
-    FUNCTION(result_null) \
     FUNCTION(stmt_busy) \
     FUNCTION(stmt_readonly) \
     FUNCTION(txn_state) \
-    FUNCTION(user_data) \
     FUNCTION(vfs_find)
 
 // Functions that older versions don't have, or that build options remove. NULL if a copy doesn't have them.
@@ -55,6 +48,7 @@
     FUNCTION(changes64) \
     FUNCTION(data_count) \
     FUNCTION(db_config) \
+    FUNCTION(errmsg) \
     FUNCTION(expanded_sql) \
     FUNCTION(limit) \
     FUNCTION(sql) \
@@ -99,21 +93,10 @@ const char *failure_artifacts_library_vfs(const failure_artifacts_library *libra
 int failure_artifacts_library_open(
     const failure_artifacts_library *library, const char *name, sqlite3 **db, int flags, const char *vfs);
 
-// Copies a database to another connection of the same library; see failure_artifacts_back_up().
-int failure_artifacts_back_up_to(
-    const failure_artifacts_library *library, sqlite3 *target, sqlite3 *source, const char *schema, double seconds);
-
 // Registers automatic extensions with the other copies. Registering twice is harmless.
 void failure_artifacts_libraries_ensure(void);
 
 // Handles an open; implemented in discovery.c.
 int failure_artifacts_connection_opens(sqlite3 *handle, failure_artifacts_library *library);
-
-// Handles a call of the marker function; implemented in discovery.c.
-void failure_artifacts_marker_is_called(sqlite3_context *context, const failure_artifacts_library *library);
-
-// Returns the marker function of a library.
-typedef void failure_artifacts_marker(sqlite3_context *, int, sqlite3_value **);
-failure_artifacts_marker *failure_artifacts_marker_of(const failure_artifacts_library *library);
 
 #endif

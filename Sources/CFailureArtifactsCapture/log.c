@@ -33,7 +33,7 @@ bool failure_artifacts_log_is_kept(const failure_artifacts_connection *connectio
 // MARK: - Ownership
 
 void failure_artifacts_log_release(failure_artifacts_log *log) {
-    if (!log || atomic_fetch_sub(&log->references, 1) != 1) return;
+    if (!log || failure_artifacts_is_child() || atomic_fetch_sub(&log->references, 1) != 1) return;
     for (part *part = log->parts; part < log->parts + log->count; part++) failure_artifacts_chunk_free(part->chunk);
     failure_artifacts_repetitions_free(log->repetitions);
     free(log->parts);
@@ -301,7 +301,8 @@ static void error_is_logged(void *context, int code, const char *message) {
     int primary = code & 0xff;
     if (primary == SQLITE_NOTICE || primary == SQLITE_WARNING || primary == SQLITE_SCHEMA) return;
     // This thread doesn't have that connection's mutex if the error is one of another connection.
-    failure_artifacts_connection *connection = failure_artifacts_is_paused() ? NULL : failure_artifacts_borrow_last();
+    failure_artifacts_connection *connection =
+        failure_artifacts_is_paused() || failure_artifacts_is_child() ? NULL : failure_artifacts_borrow_last();
     if (!connection) return;
     if (connection->log && connection->log->last_text) add_logged(connection->log, code, message);
     failure_artifacts_borrowing_ends(connection);

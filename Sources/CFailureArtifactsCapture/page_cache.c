@@ -7,6 +7,7 @@
 #include "page_history.h"
 #include "reading.h"
 #include "untraced.h"
+#include "wal_frames.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -174,7 +175,6 @@ static __attribute__((noinline)) void request(page_cache *cache, mark *mark, uin
 // Called for each page that SQLite requests. If `create` is 1 and the cache has no room, SQLite writes a changed page
 // to the file instead. If it is 2, the cache must provide a page.
 static sqlite3_pcache_page *fetch(sqlite3_pcache *cache, unsigned number, int create) {
-    if (create == 1 && failure_artifacts_cache_is_growing()) create = 2;
     page_cache *wrapper = of(cache);
     sqlite3_pcache_page *page = wrapper->methods->xFetch(wrapper->original, number, create);
     wrapper->is_full = !page && create == 1;
@@ -368,70 +368,97 @@ void failure_artifacts_record_histories(failure_artifacts_connection *connection
 
 // MARK: - The content of a cache
 
-// Finds out what is needed to read a database from its cache.
-static void examine(void *context, page_cache *cache) {
-    failure_artifacts_cached_database *result = context;
-    sqlite3_pcache_page *first = take_page((sqlite3_pcache *)cache, 1);
-    if (!first) return;
-    failure_artifacts_database_header header;
-    if (failure_artifacts_parse_header(first->pBuf, &header) && header.page_size == cache->page_size) {
-        result->page_size = header.page_size;
-        result->page_count = header.page_count;
-        result->needs_committed_pages = header.uses_wal;
-        result->has_spilled = cache->has_spilled;
-    }
-    give_back_page((sqlite3_pcache *)cache, first);
-}
-
-failure_artifacts_cached_database failure_artifacts_examine_cache(
-    const failure_artifacts_connection *connection, const char *schema) {
-    failure_artifacts_cached_database result = {0};
-    visit_cache(connection, schema, &result, examine);
-    result.needs_committed_pages = result.needs_committed_pages && failure_artifacts_path(connection, schema);
-    // SQLite's counter includes earlier transactions, and sqlite3_db_cacheflush(). The application may have reset it.
-    int spilled = 0, highest = 0;
-    int code = SQLITE(connection, db_status, SQLITE_DBSTATUS_CACHE_SPILL, &spilled, &highest, 0);
-    result.has_spilled = result.has_spilled || code != SQLITE_OK || spilled > 0;
-    return result;
+bool failure_artifacts_shares_caches(const failure_artifacts_library *library, sqlite3 *handle) {
+    int used = 0, part = 0, highest = 0;
+    library->db_status(handle, SQLITE_DBSTATUS_CACHE_USED, &used, &highest, 0);
+    // Divides the size of each cache by the number of its connections.
+    int code = library->db_status(handle, SQLITE_DBSTATUS_CACHE_USED_SHARED, &part, &highest, 0);
+    return code != SQLITE_OK || part < used;
 }
 
 typedef struct page_reading {
-    failure_artifacts_cached_database database;
-    // The database's file if its other pages are to be read from there.
-    sqlite3_file *file;
+    failure_artifacts_cached_database *database;
+    // The files from which pages that are not in the cache are read. `wal` is NULL for a store that has none.
+    sqlite3_file *file, *wal;
     void *context;
     failure_artifacts_page_reader *reader;
     bool has_succeeded;
 } page_reading;
 
+// Finds out the size of a database from its first page.
+static void examine(void *context, page_cache *cache) {
+    page_reading *reading = context;
+    failure_artifacts_database_header header;
+    unsigned char bytes[failure_artifacts_header_size];
+    sqlite3_pcache_page *first = take_page((sqlite3_pcache *)cache, 1);
+    bool is_known = first
+        ? failure_artifacts_parse_header(first->pBuf, &header)
+        : read_file(reading->file, bytes, sizeof bytes, 0) && failure_artifacts_parse_header(bytes, &header);
+    if (first) give_back_page((sqlite3_pcache *)cache, first);
+    *reading->database = (failure_artifacts_cached_database){
+        .is_wrapped = true,
+        .page_size = cache->page_size,
+        .page_count = is_known && header.page_size == cache->page_size ? header.page_count : 0,
+        .has_spilled = cache->has_spilled,
+        .uses_wal = is_known && header.uses_wal,
+    };
+}
+
+failure_artifacts_cached_database failure_artifacts_examine_cache(
+    const failure_artifacts_connection *connection, const char *schema) {
+    failure_artifacts_cached_database result = {0};
+    page_reading reading = {.database = &result};
+    SQLITE(connection, file_control, schema, SQLITE_FCNTL_FILE_POINTER, &reading.file);
+    visit_cache(connection, schema, &reading, examine);
+    result.uses_wal = result.uses_wal && failure_artifacts_path(connection, schema);
+    // SQLite's counter includes earlier transactions, and sqlite3_db_cacheflush(). The application may have reset it.
+    int spilled = 0, highest = 0;
+    int code = SQLITE(connection, db_status, SQLITE_DBSTATUS_CACHE_SPILL, &spilled, &highest, 0);
+    result.may_have_spilled = result.has_spilled || code != SQLITE_OK || spilled > 0;
+    return result;
+}
+
+// Reads a page that is not in the cache. A database in memory, and a temporary one without a file, has no such page
+// except empty ones.
+static bool read_uncached(const page_reading *reading, uint32_t number, uint32_t frame, void *buffer, uint32_t size) {
+    if (reading->database->is_encrypted) return false;
+    if (frame != 0) return read_file(reading->wal, buffer, size, failure_artifacts_place_of_frame(frame, size));
+    if (reading->file && reading->file->pMethods)
+        return read_file(reading->file, buffer, size, (uint64_t)(number - 1) * size);
+    memset(buffer, 0, size);
+    return true;
+}
+
 static void read_pages(void *context, page_cache *cache) {
     page_reading *reading = context;
-    uint32_t size = reading->database.page_size, count = reading->database.page_count, taken_count = 0;
+    const failure_artifacts_cached_database *database = reading->database;
+    uint32_t size = database->page_size, count = database->page_count, taken_count = 0;
     sqlite3_pcache_page **taken = calloc(count, sizeof *taken);
+    uint32_t *frames = calloc(count, sizeof *frames);
     void *buffer = malloc(size);
-    reading->has_succeeded = taken && buffer;
+    reading->has_succeeded = taken && frames && buffer
+        && (!database->uses_wal || database->is_encrypted
+            || failure_artifacts_find_frames(
+                reading->file, reading->wal, size, database->may_have_spilled, database->has_spilled, frames, count));
     for (uint32_t number = 1; number <= count && reading->has_succeeded; number++) {
         sqlite3_pcache_page *page = take_page((sqlite3_pcache *)cache, number);
-        if (page) {
-            taken[taken_count++] = page;
-            reading->reader(reading->context, number, page->pBuf, size);
-        } else if (!reading->database.needs_committed_pages) {
-            // A database in memory has no file, and all pages.
-            reading->has_succeeded = read_file(reading->file, buffer, size, (uint64_t)(number - 1) * size);
-            if (reading->has_succeeded) reading->reader(reading->context, number, buffer, size);
-        }
+        if (page) taken[taken_count++] = page;
+        else reading->has_succeeded = read_uncached(reading, number, frames[number - 1], buffer, size);
+        if (reading->has_succeeded) reading->reader(reading->context, number, page ? page->pBuf : buffer, size);
     }
     // All pages are given back at once, in the order in which the cache would drop them.
     if (taken_count > 0) give_back_pages((sqlite3_pcache *)cache, taken, taken_count);
     free(buffer);
+    free(frames);
     free(taken);
 }
 
 bool failure_artifacts_read_cache(
     const failure_artifacts_connection *connection, const char *schema, failure_artifacts_cached_database database,
     void *context, failure_artifacts_page_reader *reader) {
-    page_reading reading = {database, NULL, context, reader, false};
+    page_reading reading = {.database = &database, .context = context, .reader = reader};
     SQLITE(connection, file_control, schema, SQLITE_FCNTL_FILE_POINTER, &reading.file);
+    SQLITE(connection, file_control, schema, SQLITE_FCNTL_JOURNAL_POINTER, &reading.wal);
     visit_cache(connection, schema, &reading, read_pages);
     return reading.has_succeeded;
 }

@@ -11,13 +11,8 @@ bool failure_artifacts_page_cache_wrap(const failure_artifacts_library *library,
 // attached a database. The caller must own the connection.
 void failure_artifacts_record_histories(failure_artifacts_connection *connection);
 
-// While this is on, page caches that this thread uses grow beyond their size. Otherwise SQLite would write changed
-// pages to the file, and would take an exclusive lock for that.
-void failure_artifacts_cache_grows(bool grows);
-bool failure_artifacts_cache_is_growing(void);
-
-// True if page caches can be made to grow: SQLite uses the cache methods that discovery has wrapped.
-bool failure_artifacts_cache_can_grow(void);
+// True if another connection uses the page cache of one of the connection's databases.
+bool failure_artifacts_shares_caches(const failure_artifacts_library *library, sqlite3 *handle);
 
 // Handles the creation of a cache of the system's library; in discovery.c.
 void failure_artifacts_cache_is_created(void);

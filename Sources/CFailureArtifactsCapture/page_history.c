@@ -75,7 +75,7 @@ static history *new_history(failure_artifacts_medium medium) {
     pthread_mutex_init(&result->lock, NULL);
     result->medium = medium;
     result->has_started = medium != failure_artifacts_in_file;
-    result->references = 1;
+    result->references = result->caches = 1;
     result->next = first_history;
     first_history = result;
     return result;
@@ -89,9 +89,10 @@ history *failure_artifacts_history_of_file(failure_artifacts_file_identity ident
     if (atomic_load(&is_off) || !identity.is_known) return NULL;
     pthread_mutex_lock(&list_lock);
     history *result = first_history;
-    while (result && !is_same(result->identity, identity)) result = result->next;
-    if (result && result->references == 0 && (born == 0 || result->born != born)) {
-        take_out(result);
+    while (result && (result->is_replaced || !is_same(result->identity, identity))) result = result->next;
+    if (result && result->caches == 0 && (born == 0 || result->born != born)) {
+        if (result->references == 0) take_out(result);
+        else result->is_replaced = true;
         result = NULL;
     }
     if (!result) {
@@ -101,11 +102,14 @@ history *failure_artifacts_history_of_file(failure_artifacts_file_identity ident
             result->born = born;
             result->had_wal = has_wal;
         }
-    } else if (result->references++ == 0) {
-        // While no cache used the file, others may have written it. The WAL was deleted with its index.
-        result->may_be_another = true;
-        result->had_wal = has_wal;
-        result->wal_transactions = 0;
+    } else {
+        result->references++;
+        if (result->caches++ == 0) {
+            // While no cache used the file, others may have written it. The WAL was deleted with its index.
+            result->may_be_another = true;
+            result->had_wal = has_wal;
+            result->wal_transactions = 0;
+        }
     }
     pthread_mutex_unlock(&list_lock);
     return result;
@@ -133,15 +137,20 @@ bool failure_artifacts_history_uses(const history *history, uint64_t connection)
     return result;
 }
 
-// A store that was closed keeps its history, for the test that used it, until its slot is needed.
-void failure_artifacts_history_release(history *history) {
-    if (!history) return;
+// A store that was closed keeps its history, for the test that used it, until its slot is needed, or another file has
+// its number.
+static void release(history *history, unsigned caches) {
     pthread_mutex_lock(&list_lock);
+    history->caches -= caches;
     if (--history->references == 0) {
         history->released_at = ++releases;
-        if (!history->slot) take_out(history);
+        if (!history->slot || history->is_replaced) take_out(history);
     }
     pthread_mutex_unlock(&list_lock);
+}
+
+void failure_artifacts_history_release(history *history) {
+    if (history && !failure_artifacts_is_child()) release(history, 1);
 }
 
 // Removes the history that was released first; returns false without one.
@@ -194,7 +203,7 @@ bool failure_artifacts_history_read(
     bool has_states = found->slot != NULL;
     if (has_states) body(context, found->slot);
     pthread_mutex_unlock(&found->lock);
-    failure_artifacts_history_release(found);
+    release(found, 0);
     return has_states;
 }
 
@@ -344,7 +353,7 @@ static void save(history *history, const pages_in_use *pages, uint32_t number) {
 
 void failure_artifacts_history_request(
     history *history, const pages_in_use *pages, requests *requests, uint32_t number) {
-    if (!failure_artifacts_slots_are_usable()) return;
+    if (failure_artifacts_is_child()) return;
     int error = errno;
     // A store that is too large is given up when its transaction ends.
     if (number <= failure_artifacts_slot_pages) failure_artifacts_page_requests_add(requests, number);

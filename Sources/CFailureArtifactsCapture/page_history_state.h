@@ -59,7 +59,11 @@ struct failure_artifacts_history {
     size_t record_capacity;
 
     // Protected by the lock of the list.
-    int references;
+    // The caches that use the store, and these with the reads of the history.
+    unsigned caches;
+    unsigned references;
+    // True if another file has the number of the deleted one while its history is read.
+    bool is_replaced;
     char schema[64];
     uint64_t connections[failure_artifacts_slot_connections];
     unsigned connection_count;

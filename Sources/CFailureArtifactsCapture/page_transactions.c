@@ -1,5 +1,6 @@
 #include "page_history_state.h"
 #include "log.h"
+#include "wal_frames.h"
 
 #include <string.h>
 
@@ -392,18 +393,11 @@ static bool is_in_wal(const history *history, const header *now) {
 }
 
 // Reads the number of transactions in the index of the WAL
-// (https://www.sqlite.org/walformat.html#the_wal_index_header). Returns false if the index is not shared. The
-// connection then has an exclusive lock, and asking for the index would create its file.
+// (https://www.sqlite.org/walformat.html#the_wal_index_header). Returns false if the index is not shared.
 static bool count_wal_transactions(const pages_in_use *pages, uint32_t *count) {
-    sqlite3_file *file = pages->file;
-    enum { region = 32 << 10 };
-    int lock = 0;
-    void volatile *index = NULL;
-    if (!file || !file->pMethods || file->pMethods->iVersion < 2) return false;
-    if (file->pMethods->xFileControl(file, SQLITE_FCNTL_LOCKSTATE, &lock) != SQLITE_OK) return false;
-    if (lock != SQLITE_LOCK_SHARED || file->pMethods->xShmMap(file, 0, region, 0, &index) != SQLITE_OK) return false;
+    const volatile uint32_t *index = failure_artifacts_wal_index(pages->file, 0);
     if (!index) return false;
-    *count = ((const volatile uint32_t *)index)[2];
+    *count = index[2];
     return true;
 }
 
@@ -425,7 +419,7 @@ static bool follows(history *history, const pages_in_use *pages, requests *reque
 
 void failure_artifacts_history_transaction_ends(
     history *history, const pages_in_use *pages, requests *requests, uint32_t size) {
-    if (!failure_artifacts_slots_are_usable()) return;
+    if (failure_artifacts_is_child()) return;
     int error = errno;
     pthread_mutex_lock(&history->lock);
     history->taken_count = 0;

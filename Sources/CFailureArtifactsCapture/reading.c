@@ -33,18 +33,6 @@ bool failure_artifacts_has_pending_write(const failure_artifacts_connection *con
     return false;
 }
 
-// True unless reading may make SQLite write pages of the transaction to the file, which takes an exclusive lock.
-static bool may_fill_cache(const failure_artifacts_connection *connection, const char *schema) {
-    if (connection->library == &failure_artifacts_system_library && failure_artifacts_cache_can_grow()) return true;
-    // Writing to memory, to a temporary file or to a WAL does not lock other connections out.
-    if (!failure_artifacts_path(connection, schema)) return true;
-    if (failure_artifacts_read_version(connection, schema) == 2) return true;
-    // Few caches are smaller than this.
-    if (failure_artifacts_size_limit(connection, schema) <= 256 << 10) return true;
-    // SQLite has taken the lock already.
-    return failure_artifacts_lock_state(connection, schema) >= failure_artifacts_has_exclusive_lock;
-}
-
 static atomic_bool decrypts;
 
 void failure_artifacts_set_decrypts(bool permits) { atomic_store(&decrypts, permits); }
@@ -71,25 +59,33 @@ static bool is_encrypted(const failure_artifacts_connection *connection, const c
     return memcmp(start, "SQLite format 3", sizeof start) != 0 && memcmp(start, nothing, sizeof start) != 0;
 }
 
+// True if the connection writes without a statement. Its cache has pages of two databases.
+static bool is_backup_target(const failure_artifacts_connection *connection) {
+    return SQLITE(connection, get_autocommit) && !failure_artifacts_has_pending_write(connection);
+}
+
 bool failure_artifacts_is_sealed(const failure_artifacts_connection *connection, const char *schema) {
-    return !atomic_load(&decrypts) && is_encrypted(connection, schema);
+    return is_encrypted(connection, schema);
 }
 
-// True if only serializing gives the content in plain, also outside of transactions. Of an encrypted database, the
-// backup API makes encrypted copies.
-static bool is_decrypted_by_serializing(const failure_artifacts_connection *connection, const char *schema) {
-    return atomic_load(&decrypts) && connection->library->serialize && is_encrypted(connection, schema);
+// True if only the connection can read the database, so that no other one can have changed it since. Not so if others
+// share its cache.
+static bool is_private(const failure_artifacts_connection *connection, const char *schema) {
+    sqlite3_vfs *vfs = NULL;
+    SQLITE(connection, file_control, schema, SQLITE_FCNTL_VFS_POINTER, &vfs);
+    return !failure_artifacts_path(connection, schema) && vfs && !failure_artifacts_is_memory_vfs(vfs->zName);
 }
 
-bool failure_artifacts_may_read_cache(const failure_artifacts_connection *connection, const char *schema) {
-    if (SQLITE(connection, txn_state, schema) != SQLITE_TXN_WRITE) return false;
-    // The cache has pages in plain, and the file has not.
-    if (is_encrypted(connection, schema)) return false;
-    // Without a statement, the connection is the target of a backup.
-    if (SQLITE(connection, get_autocommit) && !failure_artifacts_has_pending_write(connection)) return false;
-    failure_artifacts_cached_database cached = failure_artifacts_examine_cache(connection, schema);
-    // The frames of a transaction in the WAL are not read.
-    return cached.page_count > 0 && !(cached.has_spilled && cached.needs_committed_pages);
+bool failure_artifacts_may_read_cache(
+    const failure_artifacts_connection *connection, const char *schema, failure_artifacts_cached_database *database) {
+    bool is_sealed = is_encrypted(connection, schema);
+    if (is_sealed && !atomic_load(&decrypts)) return false;
+    bool writes = SQLITE(connection, txn_state, schema) == SQLITE_TXN_WRITE;
+    if (writes && is_backup_target(connection)) return false;
+    if (!writes && !is_sealed && !is_private(connection, schema)) return false;
+    *database = failure_artifacts_examine_cache(connection, schema);
+    database->is_encrypted = is_sealed;
+    return database->is_wrapped && (database->page_count > 0 || !(writes || is_sealed));
 }
 
 // A commit to several databases may have written the pages of one already.
@@ -105,109 +101,24 @@ static bool commits_to_several(const failure_artifacts_connection *connection) {
 
 bool failure_artifacts_is_unspilled(const failure_artifacts_connection *connection, const char *schema) {
     failure_artifacts_cached_database cached = failure_artifacts_examine_cache(connection, schema);
-    return cached.page_count > 0 && !cached.has_spilled && !commits_to_several(connection);
-}
-
-// Returns the reason why nothing may run inside a write transaction; serializing if it may.
-static failure_artifacts_reading reading_of_transaction(
-    const failure_artifacts_connection *connection, const char *schema) {
-    if (SQLITE(connection, get_autocommit)) return failure_artifacts_is_writing;
-    if (!connection->library->serialize) return failure_artifacts_is_not_cached;
-    if (!may_fill_cache(connection, schema)) return failure_artifacts_would_spill;
-    return failure_artifacts_reads_by_serializing;
-}
-
-failure_artifacts_reading failure_artifacts_permitted_reading_while_open(
-    const failure_artifacts_connection *connection, const char *schema) {
-    if (failure_artifacts_is_sealed(connection, schema)) return failure_artifacts_reads_files;
-    switch (SQLITE(connection, txn_state, schema)) {
-    case SQLITE_TXN_WRITE: {
-        failure_artifacts_reading reading = reading_of_transaction(connection, schema);
-        if (reading == failure_artifacts_reads_by_serializing) return reading;
-        return failure_artifacts_may_read_cache(connection, schema) ? failure_artifacts_reads_cache : reading;
-    }
-    default:
-        if (is_decrypted_by_serializing(connection, schema)) return failure_artifacts_reads_by_serializing;
-        if (SQLITE(connection, txn_state, schema) == SQLITE_TXN_READ) return failure_artifacts_reads_by_backup;
-        return failure_artifacts_path(connection, schema) ? failure_artifacts_reads_files
-                                                          : failure_artifacts_reads_by_backup;
-    }
+    return cached.page_count > 0 && !cached.may_have_spilled && !commits_to_several(connection);
 }
 
 failure_artifacts_reading failure_artifacts_permitted_reading(
     const failure_artifacts_connection *connection, const char *schema) {
     if (failure_artifacts_is_closing(connection)) return failure_artifacts_is_being_closed;
-    return failure_artifacts_permitted_reading_while_open(connection, schema);
-}
-
-// MARK: - Serializing
-
-int64_t failure_artifacts_serialized_size(const failure_artifacts_connection *connection, const char *schema) {
-    sqlite3_int64 size = -1;
-    if (connection->library->serialize) (void)SQLITE(connection, serialize, schema, &size, SQLITE_SERIALIZE_NOCOPY);
-    return size;
-}
-
-void *failure_artifacts_serialize(const failure_artifacts_connection *connection, const char *schema, int64_t *size) {
-    *size = -1;
-    if (!connection->library->serialize) return NULL;
-    sqlite3_int64 count = -1;
-    failure_artifacts_cache_grows(true);
-    void *bytes = SQLITE(connection, serialize, schema, &count, 0);
-    failure_artifacts_cache_grows(false);
-    *size = bytes || count == 0 ? count : -1;
-    return bytes;
-}
-
-void *failure_artifacts_serialize_keeping_error(
-    failure_artifacts_connection *connection, const char *schema, int64_t *size, int *error) {
-    int code = SQLITE(connection, extended_errcode);
-    bool is_error = code != SQLITE_OK && code != SQLITE_ROW && code != SQLITE_DONE;
-    char *message = is_error ? strdup(SQLITE(connection, errmsg)) : NULL;
-    void *bytes = failure_artifacts_serialize(connection, schema, size);
-    *error = *size < 0 ? SQLITE(connection, extended_errcode) : SQLITE_OK;
-    if (message) {
-        failure_artifacts_restore_error(connection, code, message);
-        free(message);
-    } else if (SQLITE(connection, errcode) != SQLITE_OK) {
-        // Running an empty statement clears the error.
-        SQLITE(connection, exec, "", NULL, NULL, NULL);
-    }
-    return bytes;
-}
-
-// MARK: - The size
-
-static int64_t file_size(const failure_artifacts_connection *connection, const char *schema, int pointer) {
-    sqlite3_file *file = NULL;
-    sqlite3_int64 size = 0;
-    if (SQLITE(connection, file_control, schema, pointer, &file) != SQLITE_OK || !file || !file->pMethods
-        || file->pMethods->xFileSize(file, &size) != SQLITE_OK)
-        return 0;
-    return size;
-}
-
-int64_t failure_artifacts_size_limit(const failure_artifacts_connection *connection, const char *schema) {
-    int cached = 0, highest = 0;
-    SQLITE(connection, db_status, SQLITE_DBSTATUS_CACHE_USED, &cached, &highest, 0);
-    // The second is the WAL if there is one.
-    return cached + file_size(connection, schema, SQLITE_FCNTL_FILE_POINTER)
-        + file_size(connection, schema, SQLITE_FCNTL_JOURNAL_POINTER);
-}
-
-int failure_artifacts_page_count(const failure_artifacts_connection *connection, const char *schema) {
-    const failure_artifacts_library *library = connection->library;
-    sqlite3 *target = NULL;
-    int count = -1;
-    sqlite3_backup *backup = NULL;
-    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
-    if (failure_artifacts_library_open(library, ":memory:", &target, flags, NULL) == SQLITE_OK)
-        backup = library->backup_init(target, "main", connection->handle, schema);
-    // A step of no pages counts them.
-    if (backup && library->backup_step(backup, 0) == SQLITE_OK) count = library->backup_pagecount(backup);
-    library->backup_finish(backup);
-    library->close(target);
-    return count;
+    int transaction = SQLITE(connection, txn_state, schema);
+    bool is_sealed = is_encrypted(connection, schema);
+    failure_artifacts_cached_database database;
+    if ((transaction == SQLITE_TXN_WRITE || is_sealed)
+        && failure_artifacts_may_read_cache(connection, schema, &database))
+        return failure_artifacts_reads_cache;
+    if (is_sealed) return failure_artifacts_reads_files;
+    if (transaction == SQLITE_TXN_WRITE)
+        return is_backup_target(connection) ? failure_artifacts_is_replaced : failure_artifacts_is_not_cached;
+    bool is_idle = transaction == SQLITE_TXN_NONE;
+    return is_idle && failure_artifacts_path(connection, schema) ? failure_artifacts_reads_files
+                                                                 : failure_artifacts_reads_by_backup;
 }
 
 // MARK: - Backups
@@ -218,19 +129,53 @@ static double seconds_now(void) {
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
+// Takes the lock of a reader, which SQLite releases at the end of the backup's step. Without it, SQLite would call the
+// application's busy handler if the store is locked.
+//
+// Relies on: a VFS does nothing if a lock is held already (https://www.sqlite.org/c3ref/io_methods.html).
+static int lock(const failure_artifacts_library *library, sqlite3 *source, const char *schema) {
+    sqlite3_file *file = NULL;
+    library->file_control(source, schema, SQLITE_FCNTL_FILE_POINTER, &file);
+    if (!file || !file->pMethods || library->txn_state(source, schema) != SQLITE_TXN_NONE) return SQLITE_OK;
+    // Another thread may be using the file through another connection.
+    if (failure_artifacts_shares_caches(library, source)) return SQLITE_LOCKED;
+    return file->pMethods->xLock(file, SQLITE_LOCK_SHARED);
+}
+
 // Copies all pages in one step. In several steps, each write to the source would restart the copy.
-int failure_artifacts_back_up_to(
+static int back_up_to(
     const failure_artifacts_library *library, sqlite3 *target, sqlite3 *source, const char *schema, double seconds) {
     sqlite3_backup *backup = library->backup_init(target, "main", source, schema);
     if (!backup) return library->extended_errcode(target);
     double end = seconds_now() + seconds;
-    int code = library->backup_step(backup, -1);
-    while ((code == SQLITE_BUSY || code == SQLITE_LOCKED) && seconds_now() < end) {
-        usleep(1000);
-        code = library->backup_step(backup, -1);
+    for (;;) {
+        int code = lock(library, source, schema);
+        if (code == SQLITE_OK) code = library->backup_step(backup, -1);
+        if ((code == SQLITE_BUSY || code == SQLITE_LOCKED) && seconds_now() < end) {
+            usleep(1000);
+            continue;
+        }
+        library->backup_finish(backup);
+        return code == SQLITE_DONE ? SQLITE_OK : code;
     }
-    library->backup_finish(backup);
-    return code == SQLITE_DONE ? SQLITE_OK : code;
+}
+
+void *failure_artifacts_back_up_to_memory(
+    const failure_artifacts_connection *connection, const char *schema, int64_t *size) {
+    const failure_artifacts_library *library = connection->library;
+    sqlite3 *target = NULL;
+    sqlite3_int64 count = -1;
+    void *copy = NULL, *bytes = NULL;
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+    int code = failure_artifacts_library_open(library, ":memory:", &target, flags, NULL);
+    if (code == SQLITE_OK) code = back_up_to(library, target, connection->handle, schema, 0);
+    if (code == SQLITE_OK && library->serialize) bytes = library->serialize(target, "main", &count, 0);
+    // Allocated without SQLite, whose memory the application may measure and limit.
+    if (bytes && (copy = malloc((size_t)count))) memcpy(copy, bytes, (size_t)count);
+    *size = copy || count == 0 ? count : -1;
+    library->free(bytes);
+    library->close(target);
+    return copy;
 }
 
 int failure_artifacts_back_up(
@@ -245,7 +190,7 @@ int failure_artifacts_back_up(
             target, "PRAGMA locking_mode = exclusive; PRAGMA journal_mode = off; PRAGMA synchronous = off", NULL, NULL,
             NULL);
     }
-    if (code == SQLITE_OK) code = failure_artifacts_back_up_to(library, target, source, schema, seconds);
+    if (code == SQLITE_OK) code = back_up_to(library, target, source, schema, seconds);
     library->close(target);
     return code;
 }
@@ -304,11 +249,6 @@ bool failure_artifacts_leaves_no_wal(const failure_artifacts_connection *connect
     if (has_open_journal(connection, schema)) return true;
     int version = failure_artifacts_read_version(connection, schema);
     return version == 0 || version == 1;
-}
-
-int failure_artifacts_lock_state(const failure_artifacts_connection *connection, const char *schema) {
-    int state = 0;
-    return SQLITE(connection, file_control, schema, SQLITE_FCNTL_LOCKSTATE, &state) == SQLITE_OK ? state : 0;
 }
 
 bool failure_artifacts_is_in_memory(const failure_artifacts_connection *connection, const char *schema) {

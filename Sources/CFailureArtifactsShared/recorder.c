@@ -30,8 +30,6 @@ struct failure_artifacts_recorder {
     int descriptor;
     struct stat identity;
     bool has_chunks;
-    // The file had chunks all the time.
-    bool takes_older;
     bool is_closed;
     // The bytes of the journal that may be written without reserving a page first.
     size_t journal_reserved;
@@ -48,6 +46,8 @@ struct failure_artifacts_recorder {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 // The files that are mapped; the one that was opened last comes first.
 static recorder *first;
+// A file without chunks was opened.
+static bool keeps_chunks_in_memory;
 
 // Returns the file that new chunks are in; NULL if they are in memory. The caller has the lock.
 static recorder *current(void) { return first && !first->is_closed && first->has_chunks ? first : NULL; }
@@ -92,37 +92,6 @@ static bool reserve(recorder *recorder, size_t offset, size_t length) {
 
 // MARK: - The file
 
-static void before_fork(void) { pthread_mutex_lock(&lock); }
-static void after_fork(void) { pthread_mutex_unlock(&lock); }
-
-// Makes the memory of a file this process's own. It keeps its content.
-static void become_private(recorder *recorder) {
-    enum { access = PROT_READ | PROT_WRITE };
-    recorder->is_closed = true;
-    if (has_descriptor(recorder)) {
-        mmap(recorder->memory, recorder->size, access, MAP_PRIVATE | MAP_FIXED, recorder->descriptor, 0);
-        return;
-    }
-    size_t used = chunks_offset(recorder) + (size_t)recorder->used_count * failure_artifacts_chunk_size;
-    void *copy = malloc(used);
-    if (copy) memcpy(copy, recorder->memory, used);
-    mmap(recorder->memory, recorder->size, access, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-    if (copy) memcpy(recorder->memory, copy, used);
-    free(copy);
-}
-
-// A child made by fork writes nothing into its parent's files.
-static void in_child(void) {
-    for (recorder *recorder = first; recorder; recorder = recorder->next) become_private(recorder);
-    pthread_mutex_unlock(&lock);
-}
-
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
-
-static bool follows_forks;
-
-static void follow_forks(void) { follows_forks = pthread_atfork(before_fork, after_fork, in_child) == 0; }
-
 // The limit on the size of a file is not exceeded: exceeding it would send a signal.
 static size_t possible_size(void) {
     struct rlimit limit;
@@ -134,13 +103,12 @@ static size_t possible_size(void) {
 
 recorder *failure_artifacts_recorder_open(int descriptor, bool has_chunks) {
     size_t size = possible_size();
-    pthread_once(&fork_once, follow_forks);
-    recorder *new = follows_forks ? calloc(1, sizeof *new) : NULL;
+    recorder *new = calloc(1, sizeof *new);
     if (!new) return NULL;
     new->descriptor = fcntl(descriptor, F_DUPFD_CLOEXEC, 3);
     new->size = size;
     atomic_store(&new->file_size, size);
-    new->has_chunks = new->takes_older = has_chunks;
+    new->has_chunks = has_chunks;
     void *memory = MAP_FAILED;
     if (size >= failure_artifacts_least_recorder_size && fstat(new->descriptor, &new->identity) == 0
         && ftruncate(new->descriptor, (off_t)size) == 0 && reserve(new, 0, failure_artifacts_page)) {
@@ -165,6 +133,7 @@ recorder *failure_artifacts_recorder_open(int descriptor, bool has_chunks) {
     pthread_mutex_lock(&lock);
     new->next = first;
     first = new;
+    if (!has_chunks) keeps_chunks_in_memory = true;
     pthread_mutex_unlock(&lock);
     return new;
 }
@@ -197,13 +166,6 @@ bool failure_artifacts_recorder_read(const void *page, failure_artifacts_recorde
         .slots_offset = slots_after(header.journal_size, header.chunk_count),
     };
     return true;
-}
-
-void failure_artifacts_recorder_has_chunks(recorder *recorder, bool has_chunks) {
-    pthread_mutex_lock(&lock);
-    recorder->has_chunks = has_chunks;
-    if (!has_chunks) recorder->takes_older = false;
-    pthread_mutex_unlock(&lock);
 }
 
 // Unmaps a file that is not used any more. The caller has the lock.
@@ -358,7 +320,7 @@ bool failure_artifacts_chunk_is_preferred(const chunk *chunk) {
 
 bool failure_artifacts_recorder_takes_older_chunks(void) {
     pthread_mutex_lock(&lock);
-    bool result = first && first->takes_older;
+    bool result = first && !keeps_chunks_in_memory;
     pthread_mutex_unlock(&lock);
     return result;
 }

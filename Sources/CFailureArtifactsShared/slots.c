@@ -34,13 +34,6 @@ void failure_artifacts_slots_set_limits(uint64_t bytes, uint64_t free_bytes) {
     atomic_store(&minimum_free_bytes, free_bytes);
 }
 
-// True in a child made by fork, which leaves its parent's slots alone.
-static _Atomic(bool) is_child;
-
-static void in_child(void) { atomic_store(&is_child, true); }
-
-bool failure_artifacts_slots_are_usable(void) { return !atomic_load(&is_child); }
-
 static unsigned number_of(const slot *slot) {
     return (unsigned)(((const unsigned char *)slot - memory) / failure_artifacts_slot_size);
 }
@@ -49,10 +42,7 @@ static size_t offset_of(unsigned number) { return (size_t)number * failure_artif
 
 // Reserves addresses for all slots, which take no memory.
 static bool reserve_addresses(void) {
-    static bool follows_forks;
     if (memory) return true;
-    if (!follows_forks && pthread_atfork(NULL, NULL, in_child) != 0) return false;
-    follows_forks = true;
     size_t size = offset_of(failure_artifacts_slots);
     void *result = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (result == MAP_FAILED) return false;
@@ -69,14 +59,12 @@ static bool map(unsigned number) {
     units_in_use -= usage->units;
     *usage = (struct usage){0};
     usage->recorder = failure_artifacts_recorder_map(offset_of(number), failure_artifacts_slot_size, address);
-    if (!usage->recorder) {
-        enum { flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED };
-        if (mmap(address, failure_artifacts_slot_size, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED)
-            return false;
-    }
+    enum { flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED };
+    usage->is_mapped = usage->recorder
+        || mmap(address, failure_artifacts_slot_size, PROT_READ | PROT_WRITE, flags, -1, 0) != MAP_FAILED;
+    // If neither was possible, the old mapping may still be there, but nothing uses it: the next attempt replaces it.
     if (old) failure_artifacts_recorder_unmap(old);
-    usage->is_mapped = true;
-    return true;
+    return usage->is_mapped;
 }
 
 // Gives the space of unused slots back.
@@ -135,8 +123,7 @@ slot *failure_artifacts_slot_take(void) {
     pthread_mutex_lock(&lock);
     unsigned number = 0;
     while (number < failure_artifacts_slots && usages[number].is_used) number++;
-    if (number < failure_artifacts_slots && failure_artifacts_slots_are_usable() && reserve_addresses() && map(number)
-        && give_space(number, 0)) {
+    if (number < failure_artifacts_slots && reserve_addresses() && map(number) && give_space(number, 0)) {
         usages[number].is_used = true;
         result = (slot *)(void *)(memory + offset_of(number));
         memset(result, 0, sizeof *result);

@@ -50,7 +50,7 @@ package struct BundleError: Error, Equatable, Sendable, CustomStringConvertible 
             "There is nothing at '\(path)'. Give the path of a bundle, of a directory of bundles, or of a "
                 + "zip of bundles."
         case .noMatch(let part, let container):
-            "No bundle in '\(container)' has '\(part)' in its name"
+            "There is nothing at '\(path)', and no bundle in '\(container)' has '\(part)' in its name"
                 + (part.count < BundleLocator.leastPart
                     ? ", or the part is too short: give at least \(BundleLocator.leastPart) characters."
                     : ".")
@@ -99,6 +99,11 @@ package struct BundleError: Error, Equatable, Sendable, CustomStringConvertible 
         case .system(let error):
             error.sentence
         }
+    }
+
+    /// True if there is nothing at the path, and no bundle has its last name.
+    package var isNotFound: Bool {
+        if case .noMatch = reason { true } else { reason == .notFound }
     }
 
     private static let zipHint = "Give a zip that a failing test has left."

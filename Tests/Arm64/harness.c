@@ -49,7 +49,7 @@ static uint64_t used(failure_artifacts_connection *connection) {
 static void ignored(failure_artifacts_connection *connection) { (void)connection; }
 static void kept(failure_artifacts_connection *connection, failure_artifacts_image image) {
     (void)connection;
-    failure_artifacts_free(image.library, image.bytes);
+    free(image.bytes);
 }
 
 static failure_artifacts_recorder *open_recorder(const char *name) {

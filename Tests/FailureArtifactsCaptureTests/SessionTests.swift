@@ -1,3 +1,4 @@
+import CFailureArtifactsCapture
 import CFailureArtifactsSQLite
 import FailureArtifactsBundle
 import FailureArtifactsReading
@@ -243,6 +244,40 @@ import Testing
         // A suite whose end isn't reported ends with the tests.
         world.session.testsDidFinish()
         #expect(messages(try world.bundle()) == ["of the suite"])
+    }
+
+    @Test func aSuiteThatFailsOnTwoThreadsAtOnceHasOneBundle() throws {
+        let world = try World()
+        let threads = Lock<[Int]>([])
+        let group = DispatchGroup()
+        // Both threads have to pass here between the lookup of the suite and its start.
+        ConnectionRegistry.shared.state.withLock { _ in
+            for _ in 1...2 {
+                DispatchQueue.global().async(group: group) {
+                    threads.withLock { $0.append(Int(failure_artifacts_current_thread())) }
+                    world.session.suiteDidFail(
+                        framework: "XCTest", suite: "LedgerTests",
+                        FailureEvent(message: "m", file: nil, line: nil, kind: .assertion))
+                }
+            }
+            _ = threads.wait { $0.count == 2 ? true : nil }
+            while !threads.withLock({ $0.allSatisfy(Threads.sleeps(number:)) }) { sched_yield() }
+        }
+        group.wait()
+        world.session.testsDidFinish()
+        #expect(messages(try world.bundle()) == ["m", "m"] && !world.left.contains(".in-flight"))
+    }
+
+    @Test func aFailureThatIsOnlyRecordedWhenTheTestEndsIsCaptured() throws {
+        let world = try World()
+        let test = world.start()
+        let event = FailureEvent(message: "m", file: nil, line: nil, kind: .assertion)
+        // The two halves of a report, which another thread's end of the test comes between.
+        test.state.withLock { $0.add(event) }
+        world.session.testDidFinish(test)
+        world.session.update(test) { $0.stageFailure(event) }
+        world.session.testsDidFinish()
+        #expect(try world.rows(try world.bundle()) == 1)
     }
 
     // MARK: Long messages

@@ -39,9 +39,6 @@ failure_artifacts_recorded_statements failure_artifacts_statements_of(const fail
 // SQLite's, after a prefix. At most 4 copies are known.
 void failure_artifacts_library_add(const char *prefix);
 
-// Frees memory that a copy of SQLite has allocated.
-void failure_artifacts_free(const failure_artifacts_library *library, void *bytes);
-
 // The file that a path named at some point in time.
 typedef struct failure_artifacts_file_identity {
     // True if the path named a file.
@@ -117,9 +114,6 @@ typedef struct failure_artifacts_connection {
     struct failure_artifacts_sightings *sightings;
     // The application's own traces, see taken_over.h; NULL if it has set none.
     struct failure_artifacts_requests *requests;
-    // The error that the marker function raises next; see failure_artifacts_restore_error().
-    int restored_code;
-    const char *restored_message;
 } failure_artifacts_connection;
 
 // The reason why a store's content is saved although no test has failed.
@@ -132,14 +126,12 @@ typedef enum failure_artifacts_keeping_reason {
 
 // A database as its connection sees it, in the form of a database file in memory.
 typedef struct failure_artifacts_image {
-    // The copy of SQLite that has allocated the bytes.
-    const failure_artifacts_library *library;
     failure_artifacts_keeping_reason reason;
     // The database's name on the connection, such as "main"; valid during the call.
     const char *schema;
     // The path of its file; NULL if it has none. Valid during the call.
     const char *path;
-    // The content, to be freed with sqlite3_free(). NULL if it was not saved, or need not be because its file still
+    // The content, to be freed with free(). NULL if it was not saved, or need not be because its file still
     // exists.
     void *bytes;
     // In bytes; -1 if the content could not be read.
@@ -190,6 +182,11 @@ void failure_artifacts_discovery_ensure(void);
 // do not count as uses. They are our own.
 void failure_artifacts_discovery_pause(void);
 void failure_artifacts_discovery_resume(void);
+
+// True in a child made by fork. It has only the thread that forked, but the memory and the locks of all threads as they
+// were, and its parent's mapped files. So it records nothing, takes no lock of this package, and frees nothing of its
+// parent: each function that SQLite calls leaves at once.
+bool failure_artifacts_is_child(void);
 bool failure_artifacts_is_paused(void);
 
 // Returns the system's number of this thread; on Apple platforms, its handle (pthread_self).
@@ -285,9 +282,5 @@ failure_artifacts_log *failure_artifacts_log_take(failure_artifacts_connection *
 void failure_artifacts_log_retain(failure_artifacts_log *log);
 // The log may be NULL.
 void failure_artifacts_log_release(failure_artifacts_log *log);
-
-// Restores the error state that the connection had before we used it: sqlite3_errcode(), sqlite3_errmsg() and
-// sqlite3_extended_errcode() return `code` and `message` again. The caller must own the connection.
-void failure_artifacts_restore_error(failure_artifacts_connection *connection, int code, const char *message);
 
 #endif

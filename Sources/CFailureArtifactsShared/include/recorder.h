@@ -227,11 +227,8 @@ typedef struct failure_artifacts_recorder failure_artifacts_recorder;
 // NULL if it can't be mapped; the descriptor stays the caller's.
 failure_artifacts_recorder *failure_artifacts_recorder_open(int descriptor, bool has_chunks);
 
-// From now on, new chunks are in the file, or in memory.
-void failure_artifacts_recorder_has_chunks(failure_artifacts_recorder *recorder, bool has_chunks);
-
-// True if chunks in memory may move into the file. False if it ever had no chunks: statements that were recorded in
-// memory then must stay there.
+// True if chunks in memory may move into the file. False if there ever was a file without chunks: statements that were
+// recorded in memory then must stay there.
 bool failure_artifacts_recorder_takes_older_chunks(void);
 
 // Ends the use of the file, which the caller removes. Chunks that are in use keep their memory.

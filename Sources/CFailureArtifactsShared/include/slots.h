@@ -130,9 +130,6 @@ bool failure_artifacts_slot_read(const void *bytes, failure_artifacts_slot_facts
 
 // MARK: Writing
 
-// False in a child made by fork, which leaves its parent's slots alone.
-bool failure_artifacts_slots_are_usable(void);
-
 // Limits the space on the disk: to a number of bytes, and by what is left free on the volume.
 void failure_artifacts_slots_set_limits(uint64_t bytes, uint64_t free_bytes);
 

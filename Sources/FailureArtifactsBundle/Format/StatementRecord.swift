@@ -135,7 +135,7 @@ package struct StatementRecord: Codable, Equatable, Sendable {
     }
 
     /// Removes the values from the statement, and replaces SQLite's error message with the text of its code.
-    mutating func redact(by redaction: StatementRedaction) {
+    mutating func redact(by redaction: inout StatementRedaction) {
         sql = redaction.redacted(sql)
         values = nil
         if let error {
@@ -145,16 +145,16 @@ package struct StatementRecord: Codable, Equatable, Sendable {
 
     /// Returns statements without what redaction rules concern.
     ///
-    /// The names in the store's schema stay.
+    /// The given names stay, folded.
     package static func redacted(
         _ records: [StatementRecord], obeying rules: RedactionRules, keeping names: Set<String>
     ) -> [StatementRecord] {
         guard rules.concernStores || rules.shortensHomePaths else { return records }
-        let redaction = StatementRedaction(names: names)
+        var redaction = StatementRedaction(names: names)
         let homePaths = HomePaths.current
         return records.map { record in
             var record = record
-            if rules.concernStores { record.redact(by: redaction) }
+            if rules.concernStores { record.redact(by: &redaction) }
             if rules.shortensHomePaths {
                 record.sql = homePaths.shortened(record.sql)
                 record.values = record.values?.map { value in

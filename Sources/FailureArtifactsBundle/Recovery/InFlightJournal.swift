@@ -40,10 +40,14 @@ package final class InFlightJournal: Sendable {
     private final class OpenFile: Sendable {
         nonisolated(unsafe) let recorder: OpaquePointer
         let directory: ArtifactsDirectory
+        let path: String
         let identity: FileStatus.Identity
+        /// True if statements and the recorded states of stores are in the file, too.
+        let hasStatements: Bool
 
         init(in directory: ArtifactsDirectory, hasStatements: Bool) throws(SystemError) {
             let file = try directory.makeJournal(of: .current)
+            path = file.path
             identity = try file.status().identity
             guard let recorder = failure_artifacts_recorder_open(file.descriptor, hasStatements) else {
                 let error = SystemError("map", file.path, code: errno)
@@ -52,6 +56,7 @@ package final class InFlightJournal: Sendable {
             }
             self.recorder = recorder
             self.directory = directory
+            self.hasStatements = hasStatements
         }
 
         deinit { failure_artifacts_recorder_close(recorder) }
@@ -94,20 +99,34 @@ package final class InFlightJournal: Sendable {
 
     /// Sets the redaction rules, a line of JSON, for bundles that another process makes for this one.
     ///
-    /// Tests in flight keep their earlier rules too.
+    /// Tests in flight keep their earlier rules too. With rules, no statements and no states of stores stay in a file.
     package func setRedactions(_ rules: String?) {
         state.withLock { state in
             guard state.redactions != rules else { return }
             state.redactions = rules
             state.isStartCurrent = false
-            if let file = state.file {
-                failure_artifacts_recorder_has_chunks(file.recorder, rules == nil)
-            }
-            if let rules, !state.inFlight.isEmpty, state.owner == getpid() {
-                // Without the rules, other processes would keep redacted content. No journal is better than that.
-                if !write(JournalRecord.redactions(rules).line, &state) { giveUp(&state) }
-            }
+            guard let rules, let file = state.file, state.owner == getpid() else { return }
+            // Without the rules, other processes would keep redacted content. No journal is better than that.
+            guard !file.hasStatements || replaceFile(&state),
+                state.inFlight.isEmpty || write(JournalRecord.redactions(rules).line, &state)
+            else { return giveUp(&state) }
         }
+    }
+
+    /// Replaces the file by one with the same tests in flight; returns false if there is none.
+    ///
+    /// Connections that are in use keep the memory of the old file, which has no name any more.
+    private func replaceFile(_ state: inout State) -> Bool {
+        guard let old = state.file else { return false }
+        let lines = state.inFlight.isEmpty ? [] : try? RecorderFile(at: old.path).journal
+        old.directory.removeJournal(of: .current)
+        state.file = nil
+        (state.end, state.startEnd) = (0, 0)
+        guard let lines, hasFile(&state), let new = state.file else { return false }
+        let records = JournalRecord.records(in: lines).map { record in
+            if case .file = record { JournalRecord.file(new.identity) } else { record }
+        }
+        return write(records.map(\.line).joined(), &state)
     }
 
     /// Records the start of a test.
@@ -193,6 +212,9 @@ package final class InFlightJournal: Sendable {
         if state.inFlight.contains(test.id) { return "" }
         if state.inFlight.isEmpty && !state.isStartCurrent {
             state.end = 0
+            guard state.file?.hasStatements == (state.redactions == nil) || replaceFile(&state) else {
+                return nil
+            }
             let environment = environment()
             var records: [JournalRecord] = [.process(environment)]
             if let file = state.file { records.append(.file(file.identity)) }

@@ -13,10 +13,6 @@ final class SavedState: Sendable {
 
     private struct Bytes: @unchecked Sendable {
         let start: UnsafeMutableRawPointer?
-        /// The copy of SQLite that has allocated them.
-        let library: OpaquePointer
-
-        func free() { failure_artifacts_free(library, start) }
     }
 
     let reason: Reason
@@ -35,17 +31,17 @@ final class SavedState: Sendable {
     let order: UInt64
     private let bytes: Lock<Bytes>
 
-    /// Takes over the result of `sqlite3_serialize`; nil if there was no room or time for it.
+    /// Takes over bytes, to be freed with `free`; nil if there was no room or time for them.
     init(
         reason: Reason, connection: UInt64 = 0, schema: String, path: String?,
-        bytes: UnsafeMutableRawPointer?, size: Int, order: UInt64, library: OpaquePointer
+        bytes: UnsafeMutableRawPointer?, size: Int, order: UInt64
     ) {
         self.reason = reason
         self.connection = connection
         self.schema = schema
         self.path = path
         identity = path.flatMap { try? FileSystem.status(of: $0)?.identity }
-        self.bytes = Lock(Bytes(start: bytes, library: library))
+        self.bytes = Lock(Bytes(start: bytes))
         self.size = size
         self.order = order
     }
@@ -57,7 +53,7 @@ final class SavedState: Sendable {
         self.init(
             reason: reason, connection: connection, schema: String(cString: image.schema),
             path: image.path.map { String(cString: $0) }, bytes: image.bytes, size: Int(image.size),
-            order: failure_artifacts_point_in_time(), library: image.library)
+            order: failure_artifacts_point_in_time())
     }
 
     deinit { drop() }
@@ -65,8 +61,8 @@ final class SavedState: Sendable {
     /// Frees the content, and keeps its size.
     func drop() {
         bytes.withLock { bytes in
-            bytes.free()
-            bytes = Bytes(start: nil, library: bytes.library)
+            free(bytes.start)
+            bytes = Bytes(start: nil)
         }
     }
 

@@ -28,10 +28,12 @@ struct Capture: Sendable {
     /// The bytes that the capture may still stage.
     var room: StagingReservation
     var staging: StagingDirectory { room.staging }
-    /// The redactions to apply to the bundle.
-    let rules: RedactionRules
+    /// The redactions to apply to the bundle: all that its test had.
+    private(set) var rules: RedactionRules
 
     var outcome = BundleMetadata.Outcome.failed
+    /// True if the stores were copied for a failure.
+    private(set) var hasStagedFailure = false
     var stores: [BundleMetadata.Store] = []
     var snapshots: [BundleMetadata.Snapshot] = []
     /// The stores that belong to a framework; may contain duplicates.
@@ -117,6 +119,7 @@ struct Capture: Sendable {
     ///
     /// Call it on the thread of the failure.
     mutating func stageFailure(_ failure: FailureEvent) {
+        hasStagedFailure = true
         if isOfPassingTest { withdrawPassing() }
         add { capture in
             capture.stageStores(after: failure)
@@ -152,7 +155,7 @@ struct Capture: Sendable {
 
     /// Copies the stores as they are when the process exits during the test.
     mutating func stageEnd(_ event: FailureEvent) {
-        outcome = .terminated
+        (outcome, hasStagedFailure) = (.terminated, true)
         if stores.isEmpty {
             stageFailure(event)
         } else {
@@ -163,10 +166,31 @@ struct Capture: Sendable {
     /// Runs `body`, which adds to the staging directory, and then writes the current metadata.
     mutating func add(_ body: (inout Capture) -> Void) {
         withoutFileSizeSignal {
+            obeyRules()
             body(&self)
             stageAttachments()
             record(describe())
         }
+    }
+
+    /// Adds the current redactions, and leaves out what was staged without them.
+    private mutating func obeyRules() {
+        var all = rules
+        all.add(session.configuration.redactionRules)
+        if all == rules { return }
+        rules = all
+        staging.removeContent()
+        room.giveBack(room.used)
+        let reason = "It was copied before redactions were set."
+        for store in stores + snapshots.flatMap(\.stores) where store.entry != nil {
+            problems.warnings.append(.storeNotCopied(store.name, because: reason))
+        }
+        stores = stores.map { $0.described(because: reason) }
+        for index in snapshots.indices {
+            snapshots[index].stores = snapshots[index].stores.map { $0.described(because: reason) }
+        }
+        // They are staged again.
+        (attachments, attachmentNames) = ([], UniqueNames())
     }
 
     private mutating func record(_ metadata: BundleMetadata) {

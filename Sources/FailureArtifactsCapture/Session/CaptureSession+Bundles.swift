@@ -45,14 +45,17 @@ extension CaptureSession {
     @discardableResult
     func end(_ test: RunningTest, packsNow: Bool? = nil) -> String? {
         guard test.isOfThisProcess else { return nil }
+        let (failure, isLost) = test.state.withLock { state in
+            state.hasEnded = true
+            return (state.failures.first, !state.lostCaptures.isEmpty)
+        }
+        let hasFailed = failure != nil
+        // Another thread may have recorded the failure, and not captured it yet.
+        if let failure, !isLost { capture(failure, of: test) }
         let stage = Self.endCapture(of: test)
         if case .ended = stage { return nil }
-        let (hasFailed, wasRefused) = test.state.withLock { state in
-            state.hasEnded = true
-            return (!state.failures.isEmpty, state.wasRefused)
-        }
         var finished: Capture?
-        if case .none = stage, hasFailed, wasRefused {
+        if case .none = stage, hasFailed, test.state.withLock({ $0.wasRefused }) {
             artifactsDirectory.countFailureLeftOut()
         }
         if case .open(var capture) = stage {
@@ -87,6 +90,11 @@ extension CaptureSession {
             return state.inFlight
         }
         journal?.testEnded(test.id, leaving: left?.unwatched ?? [])
+    }
+
+    /// Captures a test's first failure, unless another thread has done so.
+    func capture(_ failure: FailureEvent, of test: RunningTest) {
+        update(test) { if !$0.hasStagedFailure { $0.stageFailure(failure) } }
     }
 
     private static func endCapture(of test: RunningTest) -> RunningTest.CaptureStage {

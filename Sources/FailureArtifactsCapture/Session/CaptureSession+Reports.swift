@@ -79,10 +79,13 @@ extension CaptureSession {
     /// be called from any thread.
     package func suiteDidFail(framework: String, suite: String, _ event: FailureEvent) {
         guard configuration.mode != .off else { return }
-        let test =
-            state.withLock { $0.suites[suite] }
-            ?? testWillStart(
+        let test = suites.withLock { suites in
+            if let known = suites[suite] { return known }
+            let new = testWillStart(
                 framework: framework, suite: suite, name: Self.suiteName, isAlone: true, isSuite: true)
+            suites[suite] = new
+            return new
+        }
         testDidFail(test, event)
     }
 
@@ -90,9 +93,7 @@ extension CaptureSession {
     ///
     /// Its bundle follows if it has failed outside of its tests.
     package func suiteDidFinish(_ suite: String) {
-        let test = state.withLock { state in
-            state.suites.isEmpty ? nil : state.suites.removeValue(forKey: suite)
-        }
+        let test = suites.withLock { $0.isEmpty ? nil : $0.removeValue(forKey: suite) }
         if let test { end(test) }
     }
 
@@ -117,7 +118,7 @@ extension CaptureSession {
         }
         if number == 0 { return }
         if number == 1 {
-            update(test) { $0.stageFailure(event) }
+            capture(event, of: test)
         } else if configuration.mode == .everyFailure {
             // Another thread that makes a copy may be waiting for this one, so this one doesn't wait.
             update(test, unlessBusy: true) {
@@ -246,7 +247,7 @@ extension CaptureSession {
     ///
     /// Call it when all tests have run.
     package func testsDidFinish() {
-        for suite in state.withLock({ Array($0.suites.keys) }) { suiteDidFinish(suite) }
+        for suite in suites.withLock({ Array($0.keys) }) { suiteDidFinish(suite) }
         packing.waitUntilEmpty()
     }
 

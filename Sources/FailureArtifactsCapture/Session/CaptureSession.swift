@@ -23,8 +23,6 @@ package final class CaptureSession: Sendable {
         var inFlight: InFlightJournal?
         /// The test that runs alone.
         var current: RunningTest?
-        /// The suites that have failed outside of their tests, and have not ended, by their names.
-        var suites: [String: RunningTest] = [:]
         /// The last tests that were started, oldest first.
         var started: [InFlightJournal.Test] = []
         /// The other tests that have not ended, and those suites.
@@ -86,7 +84,6 @@ package final class CaptureSession: Sendable {
             started.append(test.inJournal)
             if started.count == 2 * Self.maximumStarted { started.removeFirst(Self.maximumStarted) }
             if isSuite {
-                suites[test.identity.suite] = test
                 running[test.id] = test
                 return
             }
@@ -106,6 +103,10 @@ package final class CaptureSession: Sendable {
     }
 
     let state: Lock<State>
+    /// The suites that have failed outside of their tests, and have not ended, by their names.
+    ///
+    /// Locked while a suite is looked up and added: several threads may report its first failure.
+    let suites = Lock<[String: RunningTest]>([:])
     /// Held while the configuration changes.
     private let configuring = Lock(())
     let registry = ConnectionRegistry.shared
@@ -158,6 +159,15 @@ package final class CaptureSession: Sendable {
             }
             let rules = configuration.redactionRules
             journal.setRedactions(rules.isEmpty ? nil : rules.journalText)
+            if rules == old.redactionRules { return }
+            for test in state.withLock({ $0.running.values + [$0.current].compactMap(\.self) }) {
+                // Another thread may be making a copy. The next addition to the capture applies the rules, too.
+                test.capture.withLockIfAvailable { stage in
+                    guard case .open(var capture) = stage else { return }
+                    capture.add { _ in }
+                    stage = .open(capture)
+                }
+            }
         }
         guard configuration.watchesStores else { return }
         registry.configureLog(

@@ -58,18 +58,6 @@ extension SnapshotAttempt {
         isUnspilled = transaction == .write && failure_artifacts_is_unspilled(borrowed.record, schema)
         let permitted = failure_artifacts_permitted_reading(borrowed.record, schema)
         switch permitted {
-        case failure_artifacts_reads_by_serializing:
-            do {
-                try serialize(schema, of: borrowed)
-                return .serialize
-            } catch {
-                guard snapshot.excessiveBytes == nil,
-                    failure_artifacts_may_read_cache(borrowed.record, schema)
-                else { throw error }
-                try? FileSystem.remove(targets.copy)
-                try copyCache(schema, of: borrowed)
-                return .pageCache
-            }
         case failure_artifacts_reads_cache:
             try copyCache(schema, of: borrowed)
             return .pageCache
@@ -77,7 +65,7 @@ extension SnapshotAttempt {
         case failure_artifacts_reads_files:
             isSealed = failure_artifacts_is_sealed(borrowed.record, schema)
             if isSealed, source.foreignVFS != nil || !source.isInPlace {
-                throw SnapshotFailure("The store is encrypted, and must not be copied in plain.")
+                throw SnapshotFailure("The store is encrypted, and was not copied in plain.")
             }
             if source.isInPlace && source.foreignVFS == nil { return nil }
             if source.foreignVFS != nil {
@@ -93,86 +81,13 @@ extension SnapshotAttempt {
             }
         default: throw SnapshotFailure(permitted)
         }
-        if store.path == nil, sizeLimit(of: schema, borrowed) > limits.maximumBytes {
-            try files.checkSize(of: size(of: schema, borrowed))
+        if store.path == nil {
+            try files.checkSize(of: failure_artifacts_examine_cache(borrowed.record, schema).size)
         }
         try backUp(
             schema, of: borrowed.handle, access.connection.library, to: targets.copy, until: deadline)
         hasReadTransaction = transaction == .read
         return .ownConnection
-    }
-
-    /// Returns an upper limit for the size of a database, in bytes.
-    private func sizeLimit(of schema: String, _ borrowed: BorrowedHandle) -> UInt64 {
-        UInt64(max(0, failure_artifacts_size_limit(borrowed.record, schema)))
-    }
-
-    /// Returns the size of a database without a file, in bytes, from the page count of the backup API.
-    private func size(of schema: String, _ borrowed: BorrowedHandle) -> UInt64 {
-        let pages = failure_artifacts_page_count(borrowed.record, schema)
-        guard pages > 0 else { return 0 }
-        // In memory, a page takes up less than twice its size, and its size is a power of two.
-        let most = min(sizeLimit(of: schema, borrowed) / UInt64(pages), 65_536)
-        var pageSize: UInt64 = 512
-        while pageSize * 2 <= most { pageSize *= 2 }
-        return UInt64(pages) * pageSize
-    }
-
-    /// Writes the result of `sqlite3_serialize`: the pages as the connection sees them, with uncommitted changes.
-    ///
-    /// The image is held in memory, and is as large as the store.
-    private mutating func serialize(_ schema: String, of borrowed: BorrowedHandle)
-        throws(SnapshotFailure)
-    {
-        let limit = sizeLimit(of: schema, borrowed)
-        if limit > min(limits.maximumBytes, UInt64(limits.maximumMemory)) {
-            let bytes = max(0, failure_artifacts_serialized_size(borrowed.record, schema))
-            try files.checkSize(of: UInt64(bytes))
-            guard bytes <= limits.maximumMemory else {
-                throw SnapshotFailure(
-                    "A transaction was open, and the store has \(bytes) bytes, more than the "
-                        + "\(limits.maximumMemory) that may be copied through memory.")
-            }
-        }
-        do {
-            let image = try image(of: schema, on: borrowed)
-            let file = try File(creating: targets.copy)
-            try file.write(image.bytes, at: 0)
-            try file.close()
-        } catch {
-            throw SnapshotFailure(error)
-        }
-    }
-
-    /// Returns an image for which all pages could be read.
-    private func image(of schema: String, on borrowed: BorrowedHandle) throws -> SerializedImage {
-        let first = try SerializedImage(of: schema, on: borrowed.record)
-        if first.isFull { return first }
-        // Either the store has empty pages, or some pages could not be read.
-        let second = try SerializedImage(of: schema, on: borrowed.record)
-        if second.isFull { return second }
-        guard first.isEqual(to: second) else {
-            throw SnapshotFailure("A page could not be read when the store was copied.")
-        }
-        try readFiles()
-        return second
-    }
-
-    /// Reads all files that contain the store's pages, to find out if they are readable.
-    private func readFiles() throws(SystemError) {
-        guard let paths = store.files else { return }
-        for path in [paths.database, paths.wal] where try FileSystem.regularFile(at: path) != nil {
-            let file = try File(sharing: path)
-            var block = try file.readingBlock()
-            var offset: UInt64 = 0
-            while true {
-                let count = try block.withMutableBytes { (buffer) throws(SystemError) in
-                    try file.read(into: buffer, at: offset)
-                }
-                if count < block.count { break }
-                offset += UInt64(count)
-            }
-        }
     }
 
     /// Copies through a connection of our own, which sees the committed state; waits for a lock until the deadline.
@@ -242,45 +157,42 @@ extension SnapshotFailure {
         switch state {
         case failure_artifacts_is_being_closed:
             self.init("The connection was being closed.")
-        case failure_artifacts_is_writing:
-            self.init(
-                "The connection was inside a commit, a statement that writes, or a backup to it, which reading it "
-                    + "would have disturbed.")
-        case failure_artifacts_is_not_cached:
-            self.init(
-                "The connection's copy of SQLite can't serialize a transaction, and not all of its changes are in the "
-                    + "page cache.")
+        case failure_artifacts_is_replaced:
+            self.init("The store was the target of a backup, which had copied only a part of it.")
         default:
             self.init(
-                "SQLite was in use before the product was loaded, or belongs to a package, so that reading the "
-                    + "connection could have made it write its transaction to the file.")
+                "SQLite was in use before the product was loaded, so that the changes of the connection's transaction "
+                    + "could not be read from its page cache.")
         }
     }
 }
 
-// Transactions of connections on which nothing may run.
+extension failure_artifacts_cached_database {
+    /// The size of the database, in bytes; 0 if it isn't known.
+    fileprivate var size: UInt64 { UInt64(page_count) * UInt64(page_size) }
+}
+
+// Transactions, which only their connection sees.
 extension SnapshotAttempt {
     /// Writes the pages of a store to the copy as their connection sees them: from its page cache, and where that lacks
-    /// a page, from the connection's file or the committed state.
+    /// a page, from the connection's files.
     mutating func copyCache(_ schema: String, of borrowed: BorrowedHandle) throws(SnapshotFailure) {
-        let cached = failure_artifacts_examine_cache(borrowed.record, schema)
-        let bytes = UInt64(cached.page_count) * UInt64(cached.page_size)
-        try files.checkSize(of: bytes)
-        if cached.needs_committed_pages, !copyCommittedFiles(to: targets.copy) {
-            throw SnapshotFailure("The pages that the transaction has not changed could not be copied.")
+        var cached = failure_artifacts_cached_database()
+        guard failure_artifacts_may_read_cache(borrowed.record, schema, &cached) else {
+            throw SnapshotFailure(failure_artifacts_is_not_cached)
         }
+        try files.checkSize(of: cached.size)
         do {
-            let pages = PageWriter(
-                try cached.needs_committed_pages
-                    ? File(updating: targets.copy) : File(creating: targets.copy))
+            let pages = PageWriter(try File(creating: targets.copy))
             let isComplete = failure_artifacts_read_cache(
                 borrowed.record, schema, cached, Unmanaged.passUnretained(pages).toOpaque(),
                 PageWriter.write)
             if let error = pages.error { throw error }
             guard isComplete else {
-                throw SnapshotFailure("A page could not be read when the store was copied.")
+                throw SnapshotFailure(
+                    "A page could not be read when the store was copied: it was not in the page cache, and the files "
+                        + "did not tell its content.")
             }
-            try pages.file.resize(to: bytes)
         } catch {
             throw SnapshotFailure(error)
         }

@@ -55,7 +55,7 @@ extension SnapshotAttempt {
     /// True if the copy has changes that were not committed.
     private var hasUncommittedChanges: Bool {
         switch snapshot.method {
-        case .serialize, .pageCache: snapshot.isTransactionOpen == true
+        case .pageCache: snapshot.isTransactionOpen == true
         case .beforeRollback: true
         default: false
         }

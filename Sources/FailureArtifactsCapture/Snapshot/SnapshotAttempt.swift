@@ -66,7 +66,7 @@ struct SnapshotAttempt {
                 // A copy of the files has already checked its own consistency.
                 if method != .fileCopy { snapshot.isConsistent = true }
                 switch method {
-                case .serialize, .pageCache:
+                case .pageCache:
                     guard snapshot.isTransactionOpen == true else { break }
                     copyCommittedState()
                     if snapshot.hasCommittedCopy, let committed = targets.committed {

@@ -1,6 +1,8 @@
 package import FailureArtifactsAnalysis
+internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
 
 /// The arguments of a command, grouped according to its ``Syntax``.
 package struct ParsedArguments: Equatable, Sendable {
@@ -52,9 +54,7 @@ extension Syntax {
             let value = try value(of: option, attached: attached, from: &remaining)
             result.values[option.name, default: []].append(value)
         }
-        if positionals.first?.isArtifacts == true,
-            result.positionals.count <= positionals.count(where: { !$0.isOptional })
-        {
+        if positionals.first?.isArtifacts == true, omitsBundle(result.positionals) {
             result.positionals.insert(artifacts, at: 0)
         }
         if !result.has("--help") {
@@ -63,6 +63,17 @@ extension Syntax {
             try checkAlternatives(result)
         }
         return result
+    }
+
+    /// Returns true if the first argument isn't the bundle.
+    private func omitsBundle(_ given: [String]) -> Bool {
+        guard given.count > positionals.count(where: { !$0.isOptional }) else { return true }
+        // The number of arguments tells nothing if the last one is repeated.
+        guard positionals.count > 1, positionals[positionals.count - 1].isRepeated else { return false }
+        let word = given[0]
+        let name = BundleLocator.isZipName(word) ? word : "-\(word).zip"
+        return !word.contains("/") && !BundleName.isName("T" + name)
+            && (try? FileSystem.status(of: word)) == .some(nil)
     }
 
     /// True for a word that starts with a dash, but not for `-`, `-1` or `-- a comment`.

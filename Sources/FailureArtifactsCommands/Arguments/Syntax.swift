@@ -37,7 +37,8 @@ package struct Syntax: Sendable {
         package let isOptional: Bool
         /// True if the artifacts directory is meant if the argument is omitted.
         ///
-        /// Only the first positional can be so. It is omitted if the others that are needed take all arguments.
+        /// Only the first positional can be so. It is omitted if the others that are needed take all arguments. If the
+        /// last one is repeated, it is also omitted if the first word is neither a path nor the end of a bundle's name.
         package let isArtifacts: Bool
         package let help: String
 
@@ -139,16 +140,15 @@ extension Syntax.Option {
 }
 
 extension Syntax.Positional {
-    private static let bundleHelp =
-        "A bundle, or a directory or zip of bundles. Of several bundles, the newest failure whose test has not passed "
-        + "since is taken. To choose another one, add a part of its name: DIR/PART or OUTER.zip/PART."
+    static let bundle = Syntax.Positional(
+        "BUNDLE", isArtifacts: true,
+        help:
+            "A bundle, or a directory or zip of bundles. Of several bundles, the newest failure whose test has not passed "
+            + "since is taken. To choose another one, give a part of its name: PART, DIR/PART or OUTER.zip/PART."
+            + defaultHelp)
+
     private static let defaultHelp =
         " By default, the directory that FAILURE_ARTIFACTS_DIR names, or else failure-artifacts."
-
-    static let bundle = Syntax.Positional("BUNDLE", isArtifacts: true, help: bundleHelp + defaultHelp)
-
-    /// A bundle whose omission would make the other arguments ambiguous.
-    static let neededBundle = Syntax.Positional("BUNDLE", help: bundleHelp)
 
     private static let pathHelp = "A bundle, a directory of bundles, or a zip of bundles."
 

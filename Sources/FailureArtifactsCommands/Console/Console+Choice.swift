@@ -19,6 +19,28 @@ extension Console {
         return given.isEmpty ? "failure-artifacts" : given
     }
 
+    /// Finds the bundles that a path from the command line stands for, and makes those of tests whose process died.
+    ///
+    /// A relative path at which there is nothing is searched for in the directory of bundles: a name there, or a part
+    /// of one.
+    func searching<Found>(
+        _ path: String, _ find: (String) throws -> Found
+    ) throws -> Found {
+        let start = String(path.prefix { $0 != "/" })
+        let isThere = try start.isEmpty || path == artifactsPath || FileSystem.status(of: start) != nil
+        guard !isThere, start != artifactsPath.prefix(while: { $0 != "/" }) else {
+            try recoverTests(at: path)
+            return try find(path)
+        }
+        let place = Path.join(artifactsPath, path)
+        try recoverTests(at: place)
+        do {
+            return try find(place)
+        } catch let error as BundleError where error.isNotFound {
+            throw BundleError(path, .noMatch(path, in: artifactsPath))
+        }
+    }
+
     /// Chooses one of the bundles at a path, and says which one if there is a choice.
     ///
     /// The newest failure of a test that has not passed since is chosen; otherwise, the newest failure or the newest
@@ -28,8 +50,7 @@ extension Console {
     func choose(
         at path: String, scratch: String, passOf test: BundleMetadata.Test? = nil
     ) throws -> BundleChoice {
-        try recoverTests(at: path)
-        let locations = try BundleLocator.bundles(at: path)
+        let locations = try searching(path, BundleLocator.bundles(at:))
         let passes = PassRecords()
         if locations.count == 1 {
             if locations[0].description != path, test == nil, passes.contains(locations[0]) {

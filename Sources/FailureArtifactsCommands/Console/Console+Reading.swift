@@ -32,8 +32,7 @@ extension Console {
         for path in paths {
             let findings: [BundleLocator.Finding]
             do {
-                try recoverTests(at: path)
-                findings = try BundleLocator.findings(at: path)
+                findings = try searching(path, BundleLocator.findings(at:))
             } catch {
                 fail(error)
                 continue

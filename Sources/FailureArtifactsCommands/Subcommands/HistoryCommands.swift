@@ -68,7 +68,7 @@ struct BlameCommand: Command {
     static let syntax = Syntax(
         command: "blame", summary: "List the transactions that touched a row, with statement and line",
         positionals: [
-            .neededBundle, Syntax.Positional("TABLE", help: "The table of the row."),
+            .bundle, Syntax.Positional("TABLE", help: "The table of the row."),
             Syntax.Positional(
                 "KEY", isRepeated: true, isOptional: true,
                 help:
@@ -93,7 +93,10 @@ struct BlameCommand: Command {
             again on a copy to tell which of them did; where a statement can't run, all are listed.
 
             Text in single quotes is always text: 'a=b', '31'. A condition can be a single argument: \
-            failure-artifacts blame BUNDLE posting 'WHERE transferID = 9'
+            failure-artifacts blame posting 'WHERE transferID = 9'
+
+            The first argument is BUNDLE if it has a slash, if there is a file of that name, or if it is the name of a \
+            bundle or the eight digits at its end. Otherwise, it is TABLE.
             """)
 
     let arguments: ParsedArguments

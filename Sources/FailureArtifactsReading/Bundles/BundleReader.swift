@@ -234,7 +234,7 @@ extension BundleMetadata.Store {
     fileprivate var isCopyUncommitted: Bool {
         guard committedEntry == nil else { return false }
         return switch Snapshot.Method(rawValue: capture.method) {
-        case .serialize: transactionOpen == true
+        case .serialize, .pageCache: transactionOpen == true
         case .beforeRollback: true
         default: false
         }

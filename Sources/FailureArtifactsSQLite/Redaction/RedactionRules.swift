@@ -123,40 +123,57 @@ package struct RedactionRules: Equatable, Sendable {
 
 /// Removes the values from SQL statements.
 ///
-/// Only the statement's own schema, with its views and triggers, tells which values belong to which columns. So
-/// every value is removed: numbers, strings, BLOBs and the arguments of pragmas become `?`, and comments are
-/// dropped. Text in double quotes is removed too, unless it is a name of the schema. SQLite treats such text as a
-/// string if there is no such name.
+/// Only the statement's own schema, with its views and triggers, tells which values belong to which columns. A statement
+/// that SQLite can't parse may have a value anywhere, for example a text without its quotes. So nothing stays but
+/// keywords, operators and known names. Values become `?`, and other names become `name1`, `name2` and so on, the same
+/// one each time. Comments and the arguments of pragmas are dropped.
 package struct StatementRedaction {
     /// The names to keep, folded.
     private let names: Set<String>
+    /// The substitutes of other names, which are folded.
+    private var substitutes: [String: String] = [:]
 
     package init(names: Set<String>) {
         self.names = names
     }
 
-    /// Returns a statement without its values; `sql` may be cut off anywhere.
-    package func redacted(_ sql: String) -> String {
+    /// Returns a statement without its values; `sql` may be cut off anywhere, at its start too.
+    package mutating func redacted(_ sql: String) -> String {
         var scanner = SQLScanner(sql)
         var result = ""
         var isPragma: Bool?
         while let token = scanner.next() {
             if isPragma == true, isArgument(token, of: scanner) { return result + "= ?" }
+            let text = scanner.text(of: token)
             switch token.kind {
+            case .space: result += text
             case .lineComment:
                 if token.isTerminated { result += "\n" }
             case .blockComment: continue
             case .string, .blob, .number: result += "?"
             case .quotedName:
+                // SQLite takes text in double quotes for a string if there is no such name.
                 let isKnown = token.isTerminated && names.contains(folded(scanner.unquoted(token)))
-                result += isKnown ? scanner.text(of: token) : "?"
+                result += isKnown ? text : "?"
             case .word:
-                result += scanner.text(of: token)
-                if isPragma == nil { isPragma = folded(scanner.text(of: token)) == "pragma" }
-            case .space, .parameter, .sign: result += scanner.text(of: token)
+                let name = folded(text)
+                result +=
+                    names.contains(name) || sqlite3_keyword_check(name, Int32(name.utf8.count)) != 0
+                    ? text : substitute(for: name)
+                if isPragma == nil { isPragma = name == "pragma" }
+            case .parameter:
+                result += names.contains(folded(String(text.dropFirst()))) ? text : "?"
+            case .sign: result += "(),;.+-*/%&|~<>=!".contains(text) ? text : "?"
             }
         }
         return result
+    }
+
+    private mutating func substitute(for name: String) -> String {
+        if let known = substitutes[name] { return known }
+        let new = "name\(substitutes.count + 1)"
+        substitutes[name] = new
+        return new
     }
 
     /// True if the argument of a pragma may begin here.

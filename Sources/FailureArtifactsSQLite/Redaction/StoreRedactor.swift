@@ -14,7 +14,7 @@ package struct StoreRedactor: Sendable {
         package var summaries: [String] = []
         /// Warnings about changes beyond the rules, as full sentences.
         package var notes: [CaptureWarning] = []
-        /// The folded names in the store's schema, including dropped objects, and `main` and `temp`.
+        /// The folded names that statements may keep: see ``RedactionPlan/names``.
         package var names: Set<String> = []
         /// A sample of the removed values.
         package var removed = RemovedValues()
@@ -168,8 +168,12 @@ struct RedactionPlan {
     private(set) var summaries: [String] = []
     /// Warnings about changes beyond the rules, as full sentences.
     private(set) var notes: [CaptureWarning] = []
-    /// The folded names in the schema, and `main` and `temp`.
-    private(set) var names: Set<String> = ["main", "temp"]
+    /// The folded names in the schema's text, including dropped objects, and those of SQLite itself.
+    private(set) var names: Set<String> = [
+        "main", "temp", "rowid", "oid", "_rowid_", "excluded", "sqlite_master", "sqlite_schema",
+        "integer", "int", "text",
+        "blob", "real", "numeric",
+    ]
 
     var isEmpty: Bool { virtualTables.isEmpty && dropped.isEmpty && changed.isEmpty }
 
@@ -182,8 +186,13 @@ struct RedactionPlan {
         while try schema.step() {
             let name = schema.text(at: 1)
             names.formUnion([folded(name), folded(schema.text(at: 2))])
+            names.formUnion(SQLScanner.names(in: schema.text(at: 3)))
             guard schema.text(at: 0) == "table", !folded(name).hasPrefix("sqlite_") else { continue }
             tables.append((name, VirtualTable(name, definition: schema.text(at: 3))))
+        }
+        for list in ["function", "pragma", "collation", "module"] {
+            let known = try connection.prepare("SELECT name FROM pragma_\(list)_list")
+            while try known.step() { names.insert(folded(known.text(at: 0))) }
         }
         var isVirtualTableConcerned = false
         for (name, virtual) in tables {

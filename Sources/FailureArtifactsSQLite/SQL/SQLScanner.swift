@@ -44,10 +44,26 @@ package struct SQLScanner {
 
     /// Returns the characters between a token's quotes, of which two stand for one.
     package func unquoted(_ token: Token) -> String {
-        let text = text(of: token).drop { $0 == "x" || $0 == "X" }
-        let content = String(text.dropFirst().dropLast(token.isTerminated ? 1 : 0))
-        guard let quote = text.first, quote != "[" else { return content }
-        return content.replacing("\(quote)\(quote)", with: "\(quote)")
+        var content = bytes[token.range].drop { $0 | 0x20 == UInt8(ascii: "x") }
+        let quote = content.popFirst()
+        if token.isTerminated { content.removeLast() }
+        var isSecond = false
+        let single = content.filter { byte in
+            isSecond = byte == quote && !isSecond
+            return byte != quote || isSecond
+        }
+        return String(decoding: single, as: UTF8.self)
+    }
+
+    /// Returns the folded words and quoted names of a text.
+    static func names(in sql: String) -> Set<String> {
+        var scanner = SQLScanner(sql)
+        var names: Set<String> = []
+        while let token = scanner.next() {
+            if token.kind == .word { names.insert(folded(scanner.text(of: token))) }
+            if token.kind == .quotedName { names.insert(folded(scanner.unquoted(token))) }
+        }
+        return names
     }
 
     // MARK: Tokens

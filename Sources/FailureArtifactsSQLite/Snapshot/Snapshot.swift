@@ -4,7 +4,7 @@ package import FailureArtifactsSystem
 package struct Snapshot: Sendable {
     /// The ways to read a store, in the words of the metadata.
     package enum Method: String, Sendable {
-        /// `sqlite3_serialize` on the test's own connection, including its uncommitted changes.
+        /// As ``pageCache``, in bundles of earlier versions.
         case serialize
         /// The page cache of the test's own connection, including its uncommitted changes.
         case pageCache

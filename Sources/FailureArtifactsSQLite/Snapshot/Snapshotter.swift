@@ -38,18 +38,12 @@ package struct Snapshotter: Sendable {
     package static let maximumHistoryBytes: UInt64 = 64 << 20
     /// The maximum time for recording a history, in seconds, within ``timeLimit``.
     package var historyTimeLimit: Double = 1
-    /// The maximum size of a store that may be read into memory as a whole, in bytes; uncommitted changes require
-    /// that.
-    ///
-    /// For larger stores, the committed state is copied.
-    package var maximumMemory: UInt64
     /// The redactor that removes secrets from the copies.
     package var redactor: StoreRedactor?
 
-    package init(timeLimit: Double = 2, maximumBytes: UInt64, maximumMemory: UInt64 = 256 << 20) {
+    package init(timeLimit: Double = 2, maximumBytes: UInt64) {
         self.timeLimit = timeLimit
         self.maximumBytes = maximumBytes
-        self.maximumMemory = maximumMemory
     }
 
     /// Copies one store by its files; if the result has no copy, there is no file.
@@ -65,7 +59,7 @@ package struct Snapshotter: Sendable {
 
     /// Makes a copy with enough memory, because the application's limit on SQLite's memory is not meant for it.
     package func withMemory(_ copy: () -> Snapshot) -> Snapshot {
-        Connection.exceedingMemoryLimit(by: Int64(clamping: maximumMemory) * 2, copy)
+        Connection.exceedingMemoryLimit(by: 512 << 20, copy)
     }
 }
 

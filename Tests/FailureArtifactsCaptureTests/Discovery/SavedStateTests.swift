@@ -1,6 +1,4 @@
-import CFailureArtifactsCapture
-import CFailureArtifactsSQLite
-import FailureArtifactsSQLite
+import Foundation
 import Testing
 
 @testable import FailureArtifactsCapture
@@ -9,8 +7,7 @@ import Testing
 @Suite struct SavedStateTests {
     private func image(_ size: Int = 8) -> SavedState {
         SavedState(
-            reason: .end, schema: "main", path: nil, bytes: sqlite3_malloc64(UInt64(size)), size: size,
-            order: 0, library: failure_artifacts_linked_library())
+            reason: .end, schema: "main", path: nil, bytes: malloc(size), size: size, order: 0)
     }
 
     @Test func imagesOfAnEndedTestAreDroppedAndOthersStay() {

@@ -11,14 +11,14 @@ import Testing
 extension StatementLogTests {
     /// Runs `body` while new logs are in a file.
     private func withRecorder(
-        hasChunks: Bool = true, _ body: (OpaquePointer, _ path: String) throws -> Void
+        hasChunks: Bool = true, _ body: (_ path: String) throws -> Void
     ) throws {
         try withTemporaryDirectory { directory in
             let path = directory + "/recorder"
             let file = try File(creating: path)
             let recorder = try #require(failure_artifacts_recorder_open(file.descriptor, hasChunks))
             defer { failure_artifacts_recorder_close(recorder) }
-            try body(recorder, path)
+            try body(path)
         }
     }
 
@@ -29,7 +29,7 @@ extension StatementLogTests {
     }
 
     @Test func theFileHasTheSameStatements() throws {
-        try withRecorder { _, path in
+        try withRecorder { path in
             try withConnection(statements: 200) { handle in
                 try handle.run("CREATE TABLE t(a UNIQUE)")
                 for number in 0..<3000 {
@@ -52,26 +52,27 @@ extension StatementLogTests {
 
     /// With redaction rules, no statement is in the file.
     @Test func theFileMayHaveNoStatements() throws {
-        try withRecorder(hasChunks: false) { recorder, path in
+        try withRecorder(hasChunks: false) { first in
             try withConnection(statements: 200) { handle in
                 try handle.run("CREATE TABLE t(a)")
                 let serial = try handle.discovered.serial
-                #expect(try statements(in: path, of: serial).isEmpty)
-                failure_artifacts_recorder_has_chunks(recorder, true)
-                // From the next test on, the statements of an older connection are there too.
-                _ = ConnectionRegistry.shared.beginKeeping(maximumBytes: 0)
-                defer { ConnectionRegistry.shared.endKeeping() }
-                try handle.run("SELECT 1")
-                #expect(try statements(in: path, of: serial).map(\.sql) == ["SELECT 1"])
-                #expect(
-                    try statements(handle).map(\.sql) == ["CREATE TABLE t(a)", "SELECT 1"])
+                #expect(try statements(in: first, of: serial).isEmpty)
+                try withRecorder { second in
+                    // From the next test on, the statements of an older connection are there too.
+                    _ = ConnectionRegistry.shared.beginKeeping(maximumBytes: 0)
+                    defer { ConnectionRegistry.shared.endKeeping() }
+                    try handle.run("SELECT 1")
+                    #expect(try statements(in: second, of: serial).map(\.sql) == ["SELECT 1"])
+                    #expect(
+                        try statements(handle).map(\.sql) == ["CREATE TABLE t(a)", "SELECT 1"])
+                }
             }
         }
     }
 
     /// The place of a connection that has ended is used again.
     @Test func endedConnectionsLeaveTheFile() throws {
-        try withRecorder { _, path in
+        try withRecorder { path in
             ConnectionRegistry.shared.configureLog(statements: 10)
             defer { ConnectionRegistry.shared.configureLog(statements: 0) }
             for _ in 0..<3000 {
@@ -94,7 +95,7 @@ extension StatementLogTests {
 
     /// A thread may have taken a chunk, and not have begun to write to it.
     @Test func anUnusedChunkHidesNoOther() throws {
-        try withRecorder { _, path in
+        try withRecorder { path in
             try withConnection(statements: 10) { handle in
                 try handle.run("CREATE TABLE t(a)")
                 let others = try (0..<20).map { _ in try ApplicationHandle(":memory:") }

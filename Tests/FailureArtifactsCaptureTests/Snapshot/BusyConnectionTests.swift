@@ -244,7 +244,7 @@ extension ProcessWideTests {
 
                 // On this thread: as inside a synchronous transaction block.
                 let here = try captureUndisturbed(application, path: path, in: directory)
-                #expect(here.method == .serialize)
+                #expect(here.method == .pageCache)
                 #expect(try copied(directory) == "1\n2")
 
                 // On another thread: only the committed content, read without blocking writers.

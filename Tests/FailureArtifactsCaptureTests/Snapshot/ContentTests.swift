@@ -136,7 +136,7 @@ import Testing
             try mirror.run("BEGIN")
             for _ in 0..<40 { try run(content.change(&random), in: application, and: mirror) }
             let inside = try captureUndisturbed(application, path: path, in: directory)
-            #expect(inside.method == .serialize && inside.isConsistent && inside.warnings.isEmpty)
+            #expect(inside.method == .pageCache && inside.isConsistent && inside.warnings.isEmpty)
             // The mirror has not committed yet either.
             try expectSame(directory + "/copy.committed.sqlite", mirrorPath, seed)
             try mirror.run("COMMIT")
@@ -153,7 +153,7 @@ import Testing
             try application.run("PRAGMA journal_mode = \(mode); BEGIN; \(tables.joined(separator: ";"))")
 
             let inside = capture(try application.store, in: directory)
-            #expect(inside.method == .serialize && inside.hasCommittedCopy)
+            #expect(inside.method == .pageCache && inside.hasCommittedCopy)
             let count = "SELECT count(*) FROM sqlite_schema"
             #expect(try copied(directory, count, committed: true) == "0")
             #expect(try copied(directory, count) == "1000")

@@ -108,7 +108,7 @@ extension ProcessWideTests {
                 defer { failure_artifacts_set_decrypts(false) }
                 if isInTransaction { try application.run("BEGIN; INSERT INTO t VALUES ('uncommitted')") }
                 let snapshot = capture(try application.store, in: directory)
-                #expect(snapshot.method == .serialize)
+                #expect(snapshot.method == .pageCache)
                 #expect(snapshot.isTransactionOpen == isInTransaction)
                 #expect(try isInPlain(directory))
                 #expect(try copied(directory, "SELECT count(*) FROM t") == (isInTransaction ? "2" : "1"))

@@ -44,7 +44,7 @@ import Testing
 
             try application.run("BEGIN; INSERT INTO t VALUES (2)")
             let inside = try captureUndisturbed(application, path: path, in: directory)
-            #expect(inside.method == .serialize && inside.hasCommittedCopy && inside.warnings.isEmpty)
+            #expect(inside.method == .pageCache && inside.hasCommittedCopy && inside.warnings.isEmpty)
             #expect(try copied(directory) == "1\n2")
             #expect(try copied(directory, committed: true) == "1")
             try application.run("COMMIT")

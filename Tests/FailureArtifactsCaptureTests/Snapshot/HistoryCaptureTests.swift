@@ -40,7 +40,7 @@ import Testing
         try withStore { application, _, directory in
             try application.run(transactions + "BEGIN; INSERT INTO t VALUES (4)")
             let snapshot = capture(try application.store, in: directory)
-            #expect(snapshot.method == .serialize && snapshot.hasCommittedCopy)
+            #expect(snapshot.method == .pageCache && snapshot.hasCommittedCopy)
             #expect(snapshot.history?.transactions == 3)
             #expect(try rebuiltStates(directory, of: "copy.committed.sqlite") == expected)
             try application.run("COMMIT")

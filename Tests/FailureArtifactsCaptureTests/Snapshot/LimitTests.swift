@@ -53,7 +53,7 @@ import Testing
     }
 
     /// If the copy does not fit, no strategy leaves a partial copy, and the reason is reported.
-    @Test(arguments: ["serialize", "ownConnection", "fileCopy", "memory"])
+    @Test(arguments: ["pageCache", "ownConnection", "fileCopy", "memory"])
     func aFullDiskIsSaid(way: String) throws {
         try withTemporaryDirectory { directory in
             let place = directory + "/full"
@@ -67,7 +67,7 @@ import Testing
                 way == "memory" ? ":memory:" : directory + "/shop.sqlite")
             if way == "ownConnection" { try application.run("PRAGMA journal_mode = wal") }
             try application.fill()
-            if way == "serialize" { try application.run("BEGIN; DELETE FROM big WHERE id = 1") }
+            if way == "pageCache" { try application.run("BEGIN; DELETE FROM big WHERE id = 1") }
 
             let snapshot = try Witness.undisturbed(
                 application, path: way == "memory" ? nil : directory + "/shop.sqlite"

@@ -39,7 +39,7 @@ import Testing
 
             try application.run("BEGIN; INSERT INTO t VALUES (2)")
             let inside = try captureUndisturbed(application, path: path, in: place)
-            #expect(inside.method == .serialize && inside.hasCommittedCopy && inside.warnings.isEmpty)
+            #expect(inside.method == .pageCache && inside.hasCommittedCopy && inside.warnings.isEmpty)
             #expect(try copied(place) == "1\n2")
             #expect(try copied(place, committed: true) == "1")
             try FileSystem.remove(place + "/copy.sqlite")

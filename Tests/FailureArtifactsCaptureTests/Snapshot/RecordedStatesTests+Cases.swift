@@ -24,7 +24,7 @@ extension RecordedStatesTests {
                 BEGIN; DELETE FROM t WHERE a = 1; INSERT INTO t VALUES (3)
                 """)
             let snapshot = capture(try application.store, in: directory)
-            #expect(snapshot.method == .serialize && snapshot.hasCommittedCopy)
+            #expect(snapshot.method == .pageCache && snapshot.hasCommittedCopy)
             #expect(try copied(directory) == "2\n3")
             #expect(try copied(directory, committed: true) == "1\n2")
             #expect(snapshot.history?.transactions == 3)

@@ -35,7 +35,7 @@ import Testing
 
             #expect(snapshot.storage == kind.1 && snapshot.isConsistent && snapshot.warnings.isEmpty)
             #expect(stores.first?.suggestedName == (kind.0.isEmpty ? "temporary" : nil))
-            #expect(snapshot.method == (isInTransaction ? .serialize : .ownConnection))
+            #expect(snapshot.method == (isInTransaction ? .pageCache : .ownConnection))
             #expect(snapshot.isTransactionOpen == isInTransaction)
             #expect(snapshot.hasCommittedCopy == isInTransaction)
             if isInTransaction { #expect(try copied(directory, committed: true) == "1") }
@@ -157,7 +157,7 @@ import Testing
                 return capture(store, in: directory)
             }
 
-            #expect(snapshot.method == .serialize && snapshot.isTransactionOpen == true)
+            #expect(snapshot.method == .pageCache && snapshot.isTransactionOpen == true)
             #expect(snapshot.hasCommittedCopy && snapshot.warnings.isEmpty)
             #expect(try copied(directory) == "1\n2")
             #expect(try copied(directory, committed: true) == "1")

@@ -30,7 +30,9 @@ import Testing
     @Test func optionsMayBeRepeatedAndLastPositionalsLeftOut() throws {
         let syntax = Syntax(
             command: "diff", summary: "",
-            positionals: [.neededBundle, Syntax.Positional("B", isOptional: true, help: "")],
+            positionals: [
+                Syntax.Positional("A", help: ""), Syntax.Positional("B", isOptional: true, help: ""),
+            ],
             options: [.store]
         )
         let parsed = try syntax.parsed(["a", "--store", "x", "--store=y"])
@@ -52,8 +54,17 @@ import Testing
             #expect(try command.syntax.parsed([]).positionals == ["artifacts"])
             #expect(try command.syntax.parsed(["a"]).positionals == ["a"])
         }
-        // A table and a key would look like a bundle and a table.
-        #expect(throws: CommandError.self) { try BlameCommand.syntax.parsed(["loan"]) }
+        for words in [
+            ["loan WHERE 1"], ["loan", "3"], ["rate", "2026-03-12", "EUR"], ["loan", "WHERE", "1"],
+        ] {
+            #expect(try BlameCommand.syntax.parsed(words).positionals == ["artifacts"] + words)
+            for bundle in [
+                "./loan", "/tmp", "0a1b2c3d", "T.a-0a1b2c3d", "T.a-0a1b2c3d.zip", "Package.swift",
+            ]
+            where words.count > 1 {
+                #expect(try BlameCommand.syntax.parsed([bundle] + words).positionals == [bundle] + words)
+            }
+        }
         #expect(throws: CommandError.self) { try MergeCommand.syntax.parsed([]) }
     }
 

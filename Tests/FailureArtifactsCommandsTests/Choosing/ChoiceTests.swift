@@ -125,6 +125,7 @@ import Testing
         ["explain", "--json"], ["show", "--json"], ["list", "--json"], ["verify", "--json"],
         ["summary", "-o", "-"], ["junit"], ["report", "-o", "-"], ["extract", "-o", "out", "--json"],
         ["query", "SELECT 1"], ["history"], ["bisect", "SELECT 1"], ["diff"], ["open"],
+        ["blame", "account", "1"], ["reduce", "--check", "SELECT 1"],
     ])
     func theArtifactsDirectoryIsTheDefault(command: [String]) throws {
         let fixture = try Fixture()
@@ -149,6 +150,45 @@ import Testing
                 continue
             }
             #expect(text.contains(name), "\(text)")
+        }
+    }
+}
+
+extension ChoiceTests {
+    @Test(arguments: ["67d75c58", "addingTwoFeeds", "T.addingTwoFeeds-67d75c58.zip", "Two/67d75c58"])
+    func aNameIsSearchedForInTheArtifactsDirectory(name: String) throws {
+        let fixture = try Fixture()
+        try fixture.attempt("T.addingTwoFeeds-67d75c58.zip", at: 1, in: "failure-artifacts/Two")
+        try fixture.attempt("T.a-00000001.zip", at: 2, in: "failure-artifacts")
+        // Nothing is searched elsewhere.
+        try fixture.attempt("T.addingTwoFeeds-67d75c58.zip", at: 3, in: "others")
+        for command in [
+            ["show", name, "--json"], ["explain", name, "--json"], ["list", name, "--json"],
+            ["open", name],
+            ["query", name, "SELECT 1"], ["bisect", name, "SELECT 1"], ["diff", name],
+            ["history", name],
+            ["blame", name, "account", "1"], ["reduce", name, "--check", "SELECT 1"],
+        ] where command[0] != "blame" || name != "addingTwoFeeds" {
+            let outcome = try Program.tool(
+                command, environment: ["FAILURE_ARTIFACTS_DIR": ""], directory: fixture.directory)
+            // Some commands name the bundle in an error, as it has no stores.
+            let text = (outcome.output + outcome.error).replacing("\\/", with: "/")
+            #expect(text.contains("failure-artifacts/Two/T.addingTwoFeeds-67d75c58.zip"), "\(text)")
+            #expect(!text.contains("00000001"), "\(text)")
+        }
+    }
+
+    @Test func theErrorNamesBothPlaces() throws {
+        let fixture = try Fixture()
+        try fixture.attempt("T.a-00000001.zip", at: 2, in: "failure-artifacts")
+        for (command, name) in [("show", "nowhere"), ("list", "a/b.zip"), ("diff", "T.b-00000001.zip")] {
+            let outcome = try Program.tool(
+                command, name, environment: ["FAILURE_ARTIFACTS_DIR": ""], directory: fixture.directory)
+            #expect(outcome.status == 66)
+            #expect(
+                outcome.error
+                    == "error: There is nothing at '\(name)', and no bundle in 'failure-artifacts' has '\(name)' in "
+                    + "its name. 'failure-artifacts list' shows the names.\n")
         }
     }
 }

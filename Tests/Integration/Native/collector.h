@@ -65,10 +65,14 @@ static void collector_closed(connection *connection) {
     failure_artifacts_log_release(oldest);
 }
 
+// A program may define another handler of saved content.
+#ifndef COLLECTOR_KEEPS
+#define COLLECTOR_KEEPS collector_keeps
 static void collector_keeps(connection *connection, failure_artifacts_image image) {
     (void)connection;
-    if (image.bytes) failure_artifacts_free(image.library, image.bytes);
+    free(image.bytes);
 }
+#endif
 
 // Begins to observe SQLite. With a file, the log and the recorded states are in it, and otherwise in memory.
 static inline void collector_install(bool has_file) {
@@ -81,7 +85,7 @@ static inline void collector_install(bool has_file) {
         .used_since_start = collector_used,
         .attached = collector_used,
         .closed = collector_closed,
-        .kept = collector_keeps});
+        .kept = COLLECTOR_KEEPS});
     if (!has_file) return;
     char path[] = "./recorder-XXXXXX";
     int descriptor = mkstemp(path);
@@ -113,17 +117,30 @@ static void collector_reads_slot(void *context, const void *slot) {
         collector_reads_chunk(context, slot, failure_artifacts_slot_header, NULL);
 }
 
+static void collector_reads_page(void *context, uint32_t number, const void *bytes, size_t size) {
+    (void)context, (void)number;
+    unsigned long sum = 0;
+    for (size_t index = 0; index < size; index++) sum += ((const unsigned char *)bytes)[index];
+    atomic_fetch_add(&collector_sum, sum);
+}
+
 // Reads an open connection whose mutex is entered: its log, and sometimes the store.
 static void collector_reads(connection *connection) {
     static _Atomic(unsigned) turn;
     if (failure_artifacts_is_closing(connection)) return;
     failure_artifacts_log_read(connection->log, connection->handle, NULL, collector_reads_chunk);
-    bool serializes = failure_artifacts_permitted_reading(connection, "main") == failure_artifacts_reads_by_serializing;
-    if (!serializes || atomic_fetch_add(&turn, 1) % 4 > 0) return;
-    int error;
     int64_t size;
-    failure_artifacts_free(
-        connection->library, failure_artifacts_serialize_keeping_error(connection, "main", &size, &error));
+    failure_artifacts_cached_database database;
+    switch (failure_artifacts_permitted_reading(connection, "main")) {
+    case failure_artifacts_reads_cache:
+        if (failure_artifacts_may_read_cache(connection, "main", &database))
+            failure_artifacts_read_cache(connection, "main", database, NULL, collector_reads_page);
+        break;
+    case failure_artifacts_reads_by_backup:
+        if (atomic_fetch_add(&turn, 1) % 4 == 0) free(failure_artifacts_back_up_to_memory(connection, "main", &size));
+        break;
+    default: break;
+    }
 }
 
 // Captures the stores, as for a failure: the logs of borrowed connections first, then what needs a connection's mutex,

@@ -10,6 +10,7 @@ import json
 import pathlib
 import random
 import secrets
+import signal
 import stat
 import subprocess
 import time
@@ -126,7 +127,7 @@ class Stores(RedactionCase):
                 ("testWAL", "fileCopy", False), ("testRollbackJournal", "fileCopy", False),
                 ("testPersistentJournal", "fileCopy", False), ("testInMemory", "ownConnection", False),
                 ("testClosedStore", "fileCopy", False), ("testClosedInMemory", "atClose", False),
-                ("testTransactionInWAL", "serialize", True), ("testTransactionWithJournal", "serialize", True),
+                ("testTransactionInWAL", "pageCache", True), ("testTransactionWithJournal", "pageCache", True),
                 ("testThrownError", "beforeRollback", True)):
             with self.subTest(name):
                 bundle = self.redacted(name)
@@ -251,6 +252,63 @@ class Configured(RedactionCase):
         self.assertClean(place)
         (store,) = bundle.metadata["stores"]
         self.assertEqual(store["capture"]["reason"], "Redactions leave out all content.")
+
+
+class Statements(RedactionCase):
+    """Secrets in all places of statements, also in those that SQLite can't parse."""
+
+    # Each writes its output to a file, too.
+    COMMANDS = ["list", "show", "explain", "explain --json", "summary", "junit -o junit.xml", "report -o report.html",
+                "extract --fixture -o fixture", "extract -o extracted"]
+
+    def run_tests(self, rules, end, **variables):
+        place = self.place(rules, SUITE_END=end, **variables)
+        status, _, errors = place.run("ExplicitSuite.SecretStatementTests/testSecrets")
+        self.assertEqual(status, -signal.SIGKILL if end == "kill" else 1, errors)
+        return place
+
+    def outputs(self, place):
+        """The directory of what the commands write about the bundle of a test."""
+        place.sweep() if place.in_flight else None
+        (bundle,) = place.bundles()
+        outputs = place.directory / "outputs"
+        outputs.mkdir()
+        for number, command in enumerate(self.COMMANDS):
+            verb, *options = command.split()
+            result = subprocess.run(
+                [str(TOOL), verb, str(bundle.path), *options], cwd=outputs, env=place.environment, capture_output=True)
+            self.assertEqual(result.returncode, 0, f"{command}: {result.stderr}")
+            (outputs / f"{number}.txt").write_bytes(result.stdout + result.stderr)
+        return outputs
+
+    def test_no_output_has_a_secret(self):
+        rules = {**RULES, "columns": [{"column": "token", "method": "blank"}]}
+        for end in ("fail", "kill"):
+            for late in (False, True):
+                with self.subTest(end=end, late=late):
+                    place = self.run_tests(None if late else rules, end, SUITE_RULES="late" if late else "")
+                    self.assertClean(place)
+                    self.assertEqual(traces(self.outputs(place), self.secret), [])
+                    self.assertClean(place)
+
+    def test_without_rules_all_outputs_have_it(self):
+        for end in ("fail", "kill"):
+            place = self.run_tests(None, end)
+            if end == "kill":
+                self.assertNotEqual(traces(place.artifacts / ".in-flight", self.secret), [])
+            found = traces(self.outputs(place), self.secret)
+            self.assertIn("report.html", found)
+            self.assertTrue(any(name.endswith(".jsonl") for name in traces(place.artifacts, self.secret)))
+
+    def test_statements_stay_readable(self):
+        place = self.run_tests(RULES, "fail")
+        (bundle,) = place.bundles()
+        # SQLite doesn't tell which connection couldn't parse a statement: most likely the one that was used last.
+        texts = {record["sql"] for record in bundle.statements(bundle.described("b"))}
+        for text in ("INSERT INTO users VALUES (name2)", "SAVEPOINT name2", "SELECT json_extract(?, ?)",
+                     "INSERT INTO users VALUES (?, ?), (?, ?), (?, CAST(? AS BLOB))",
+                     "SELECT token AS name2, name AS ?, ? AS ?, ? AS ? FROM users AS name3 "):
+            self.assertIn(text, texts)
 
 
 class Crashes(RedactionCase):

@@ -140,7 +140,7 @@ class Configured(OtherCase):
 
     def test_in_memory_in_a_transaction(self):
         self.scenario(
-            "testSecondInMemoryInATransaction", "in memory in a transaction", "memory", "serialize", ["apple", "pear"])
+            "testSecondInMemoryInATransaction", "in memory in a transaction", "memory", "pageCache", ["apple", "pear"])
 
     def test_statements(self):
         for test, store in ("testSecondStatementsInMemory", "memory"), ("testSecondStatementsWithAWAL", "nio"):

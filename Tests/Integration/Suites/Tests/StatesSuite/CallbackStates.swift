@@ -13,11 +13,10 @@ extension State {
             refusing("commitHookOfTransactionRefusing", inTransaction: true) { $0.run("COMMIT") },
             inside(
                 "rollbackHook", .rollback, rule: .committedOnly, settings: Setting.withRollback,
-                inTransaction: true,
-                keeping: { Allowance.keeping("before") + ($0.isFile ? [] : Allowance.keeping("closed")) }
+                inTransaction: true
             ) { $0.run("ROLLBACK") },
             inside("updateHook", .update, rule: .cached, own: added) { $0.add("pear") },
-            inside("updateHookInTransaction", .update, rule: .serialized, own: added, begins: true) {
+            inside("updateHookInTransaction", .update, rule: .cached, own: added, begins: true) {
                 $0.add("pear")
             },
             inside(
@@ -33,14 +32,13 @@ extension State {
                 $0.run("INSERT INTO fruit (name) VALUES (noted('pear'))")
             },
             inside(
-                "insideFunctionInTransaction", .function, rule: .serialized, own: added,
+                "insideFunctionInTransaction", .function, rule: .cached, own: added,
                 inTransaction: true
             ) { $0.run("SELECT noted(name) FROM fruit") },
             State(
                 // SQLite logs each access to a connection that is being closed.
                 name: "insideFunctionDestructorDuringClose", rule: .untouched, own: added,
-                committed: added, allowances: [.logs("21 21 21 21 21 21")],
-                keeping: { $0.isFile ? [] : Allowance.keeping("before") },
+                committed: added, allowances: { _ in [.logs("21 21 21 21 21 21")] },
                 adjustment: { setting, stores in
                     // The state may have been saved when the close began.
                     guard !setting.isFile else { return }
@@ -65,14 +63,14 @@ extension State {
                 $0.run("SELECT name FROM fruit")
             },
             inside(
-                "insideTraceInTransaction", .trace, rule: .serialized, own: added, inTransaction: true,
+                "insideTraceInTransaction", .trace, rule: .cached, own: added, inTransaction: true,
                 listens: true
             ) { $0.run("SELECT name FROM fruit") },
             inside("insideAuthorizer", .authorizer, rule: .committedOnly) {
                 $0.run("SELECT name FROM fruit")
             },
             inside(
-                "insideAuthorizerInTransaction", .authorizer, rule: .serialized, own: added,
+                "insideAuthorizerInTransaction", .authorizer, rule: .cached, own: added,
                 inTransaction: true
             ) { $0.run("SELECT name FROM fruit") },
             insideProgressHandler("insideProgressHandler", SQLITE_TXN_READ, rule: .readSnapshot) {
@@ -82,7 +80,7 @@ extension State {
                 $0.add("pear")
             },
             insideProgressHandler(
-                "insideProgressHandlerInTransaction", SQLITE_TXN_WRITE, rule: .serialized, own: added,
+                "insideProgressHandlerInTransaction", SQLITE_TXN_WRITE, rule: .cached, own: added,
                 inTransaction: true
             ) { $0.run("SELECT name FROM fruit") },
             State(
@@ -100,7 +98,7 @@ extension State {
                 b.run("COMMIT")
             },
             State(
-                name: "insideAutomaticExtension", rule: .serialized, settings: Setting.files, own: added
+                name: "insideAutomaticExtension", rule: .cached, settings: Setting.files, own: added
             ) { run in
                 let a = run.openInTransaction()
                 AutomaticExtension.on({ run.fail() }) { _ = run.openOnly("b") }
@@ -113,25 +111,20 @@ extension State {
     private static func inside(
         _ name: String, _ event: Event, rule: Rule, settings: [Setting] = Setting.allCases,
         own: [String] = base, committed: [String] = base, begins: Bool = false,
-        inTransaction: Bool = false, listens: Bool = false, keeping: ((Setting) -> [Allowance])? = nil,
+        inTransaction: Bool = false, listens: Bool = false,
         call: @escaping (Connection) -> Void
     ) -> State {
-        var state =
-            State(
-                name: name, rule: rule, settings: settings, own: own, committed: committed
-            ) { run in
-                let a = inTransaction ? run.openInTransaction() : run.open()
-                if begins { a.run("BEGIN") }
-                if listens { a.listen() }
-                a.on(event) {
-                    run.fail()
-                    return 0
-                }
-                call(a)
-                if sqlite3_get_autocommit(a.handle) == 0 { a.run("COMMIT") }
+        State(name: name, rule: rule, settings: settings, own: own, committed: committed) { run in
+            let a = inTransaction ? run.openInTransaction() : run.open()
+            if begins { a.run("BEGIN") }
+            if listens { a.listen() }
+            a.on(event) {
+                run.fail()
+                return 0
             }
-        if let keeping { state.keeping = keeping }
-        return state
+            call(a)
+            if sqlite3_get_autocommit(a.handle) == 0 { a.run("COMMIT") }
+        }
     }
 
     /// Returns a test that fails inside a commit hook, which then refuses the transaction.

@@ -9,8 +9,6 @@ enum Rule {
     case untouched
     /// The connection's own view is read from its page cache, and the committed state from the files.
     case cached
-    /// The connection's own view is serialized, and the committed state is read from the files.
-    case serialized
     /// The snapshot of a read transaction, and the committed state if that differs.
     case readSnapshot
     /// The committed state is the only one.
@@ -48,7 +46,7 @@ struct Expected: Encodable {
         case .untouched:
             copies = [state]
             mayBeInconsistent = setting.lacksJournalFile
-        case .cached, .serialized:
+        case .cached:
             copies = [own]
             // Without a file, it was recorded.
             committed = [state]
@@ -66,51 +64,10 @@ struct Expected: Encodable {
 struct Allowance: Encodable {
     /// The observation's name.
     let observation: String
-    /// The exact difference of two counts.
-    var more: Int?
     /// The maximum difference of two counts.
     var most: Int?
     /// The exact value with the product.
     var becomes: String?
-
-    /// Allows more calls of a callback while the failure is reported, or in another phase.
-    static func calls(
-        _ event: Event, more: Int? = nil, most: Int? = nil, phase: String = "after",
-        of connection: String = "a"
-    ) -> Allowance {
-        Allowance(
-            observation: "\(phase): \(connection) calls of \(event.rawValue)", more: more, most: most)
-    }
-
-    /// The effects of copying uncommitted changes with one call of `sqlite3_serialize`.
-    ///
-    /// It compiles and runs `PRAGMA page_count`. SQLite calls the authorizer once and runs six instructions
-    /// for it.
-    static let serialization = [calls(.authorizer, more: 1), calls(.progress, more: 6)]
-
-    /// The effects of restoring the connection's previous error after serialization, with a function that
-    /// fails.
-    ///
-    /// SQLite calls the authorizer for the SELECT and for the function.
-    static let restoration = [calls(.authorizer, more: 3), calls(.progress, more: 9)]
-
-    /// SQLite's result after a row becomes the result after a completed statement.
-    static let rowIsForgotten = [
-        Allowance(observation: "after: a errcode", becomes: "0"),
-        Allowance(observation: "after: a extended errcode", becomes: "0"),
-        Allowance(observation: "after: a errmsg", becomes: "not an error"),
-    ]
-
-    /// The effects of serialization if it may fail and be repeated.
-    static let attempts = [calls(.authorizer, most: 2), calls(.progress, most: 12)]
-
-    /// The effects of saving a state before a transaction is rolled back or a store without a file is closed.
-    static func keeping(_ phase: String, of connection: String = "a") -> [Allowance] {
-        [
-            calls(.authorizer, more: 1, phase: phase, of: connection),
-            calls(.progress, more: 6, phase: phase, of: connection),
-        ]
-    }
 
     /// Allows messages in SQLite's error log, given by their codes.
     static func logs(_ codes: String) -> Allowance {
@@ -131,11 +88,7 @@ struct State {
     /// The rows that other connections see.
     var committed = base
     /// Effects in addition to those of the rule.
-    var allowances: [Allowance] = []
-    /// The effects of saving states; by default, when a store without a file is closed.
-    var keeping: (Setting) -> [Allowance] = { $0.isFile ? [] : Allowance.keeping("closed") }
-    /// True if ``allowances`` includes the effects of serialization.
-    var replacesSerialization = false
+    var allowances: (Setting) -> [Allowance] = { _ in [] }
     /// True if the bundle may have warnings although all copies are correct.
     var mayWarn = false
     /// Changes the expectations of the rule, by the stores' labels.
@@ -148,14 +101,10 @@ struct State {
         let label = setting.isFile ? "shop" : setting == .temporary ? "temporary" : "memory"
         var stores = [label: Expected(rule, own: own, committed: committed, in: setting)]
         adjustment(setting, &stores)
-        var effects = [Allowance.extensions] + allowances + keeping(setting)
         let isCertain = stores.values.allSatisfy(\.isCertain)
-        if rule == .serialized, !replacesSerialization {
-            effects += isCertain ? Allowance.serialization : Allowance.attempts
-        }
         return Case(
             state: name, setting: setting.rawValue, stores: stores,
-            allowances: effects,
+            allowances: [Allowance.extensions] + allowances(setting),
             mayWarn: mayWarn || !isCertain)
     }
 }

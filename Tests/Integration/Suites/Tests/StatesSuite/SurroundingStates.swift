@@ -5,7 +5,7 @@ extension State {
     /// The states with unusual surroundings of the connection.
     static var surrounded: [State] {
         [
-            State(name: "traced", rule: .serialized, own: added) { run in
+            State(name: "traced", rule: .cached, own: added) { run in
                 let a = run.openInTransaction()
                 a.listen()
                 run.fail()
@@ -16,13 +16,13 @@ extension State {
                 a.on(.progress) { 1 }
                 report()
                 a.on(.progress) { 0 }
-            }.logging("9"),
+            },
             obstructed("authorizerDenies") { _, a, report in
                 a.on(.authorizer) { SQLITE_DENY }
                 report()
                 a.on(.authorizer) { 0 }
-            }.logging("23"),
-            State(name: "loweredLimits", rule: .serialized, own: added) { run in
+            },
+            State(name: "loweredLimits", rule: .cached, own: added) { run in
                 let a = run.openInTransaction()
                 let limits = [
                     SQLITE_LIMIT_LENGTH: Int32(64), SQLITE_LIMIT_SQL_LENGTH: 64,
@@ -69,7 +69,7 @@ extension State {
                 a.add("plum")
             },
             State(
-                name: "exclusiveLockingModeInTransaction", rule: .serialized, settings: Setting.files,
+                name: "exclusiveLockingModeInTransaction", rule: .cached, settings: Setting.files,
                 own: added
             ) { run in
                 let a = run.open()
@@ -79,7 +79,7 @@ extension State {
                 run.fail()
                 a.run("COMMIT")
             },
-            State(name: "queryOnly", rule: .serialized, own: added) { run in
+            State(name: "queryOnly", rule: .cached, own: added) { run in
                 let a = run.openInTransaction()
                 a.run("PRAGMA query_only = on")
                 run.fail()
@@ -87,7 +87,7 @@ extension State {
                 a.run("PRAGMA query_only = off")
                 a.run("COMMIT")
             },
-            State(name: "attached", rule: .committedOnly, allowances: Allowance.serialization) {
+            State(name: "attached", rule: .committedOnly) {
                 run in
                 let a = run.open()
                 run.makeFile("extra.db")
@@ -101,12 +101,11 @@ extension State {
                 a.run("SELECT group_concat(name) FROM extra.fruit")
             }.with(store: "extra") { setting in
                 Expected(
-                    .serialized, own: added, committed: base, in: setting.isFile ? setting : .delete)
+                    .cached, own: added, committed: base, in: setting.isFile ? setting : .delete)
             },
             State(
                 name: "temporaryTable", rule: .committedOnly,
-                settings: Setting.allCases.filter { $0 != .temporary },
-                allowances: Allowance.serialization
+                settings: Setting.allCases.filter { $0 != .temporary }
             ) { run in
                 let a = run.open()
                 a.run("BEGIN")
@@ -116,7 +115,7 @@ extension State {
                 a.run("COMMIT")
                 a.run("SELECT name FROM scratch")
             }.with(store: "temporary") { _ in
-                var expected = Expected(.serialized, own: ["quince"], committed: [], in: .temporary)
+                var expected = Expected(.cached, own: ["quince"], committed: [], in: .temporary)
                 expected.table = "scratch"
                 // Other connections don't see temporary schemas, which are not recorded.
                 expected.others = expected.own
@@ -125,7 +124,7 @@ extension State {
             },
             // SQLite logs that the copy of the temporary schema is malformed until the trigger is removed from it.
             State(
-                name: "temporaryTrigger", rule: .serialized, own: added, allowances: [.logs("1 11")]
+                name: "temporaryTrigger", rule: .cached, own: added, allowances: { _ in [.logs("1 11")] }
             ) { run in
                 let a = run.open()
                 a.run(
@@ -143,7 +142,7 @@ extension State {
             // The last connection in use sees the committed rows.
             shared("memdbShared", "file:/shared?vfs=memdb", copies: [added, base], committed: []),
             State(
-                name: "dotfileVFS", rule: .serialized,
+                name: "dotfileVFS", rule: .cached,
                 settings: [.delete, .truncate, .persist, .memory, .off, .deleteWithoutMutex], own: added
             ) { run in
                 run.vfs = "unix-dotfile"
@@ -169,14 +168,11 @@ extension State {
         ]
     }
 
-    /// Returns a write transaction in surroundings in which serializing may be impossible, but not reading the page
-    /// cache.
+    /// Returns a write transaction in surroundings in which a statement would fail.
     private static func obstructed(
         _ name: String, around: @escaping (Scenario, Connection, () -> Void) -> Void
     ) -> State {
-        State(
-            name: name, rule: .cached, own: added, allowances: Allowance.attempts
-        ) { run in
+        State(name: name, rule: .cached, own: added) { run in
             let a = run.openInTransaction()
             run.fail { around(run, a, $0) }
             a.add("plum")
@@ -191,8 +187,7 @@ extension State {
         _ name: String, _ address: String, copies: [[String]], committed: [[String]] = [base]
     ) -> State {
         State(
-            name: name, rule: .serialized, settings: [.inMemory], own: added,
-            keeping: { _ in Allowance.keeping("closed") + Allowance.keeping("closed", of: "b") },
+            name: name, rule: .cached, settings: [.inMemory], own: added,
             adjustment: { _, stores in
                 stores["memory"]?.copies = copies
                 stores["memory"]?.committed = committed

@@ -65,15 +65,14 @@ extension State {
                 a.run("SELECT count(*) FROM fruit")
                 a.run("COMMIT")
             },
-            State(name: "writeTransaction", rule: .serialized, own: added) { run in
+            State(name: "writeTransaction", rule: .cached, own: added) { run in
                 let a = run.openInTransaction()
                 run.fail()
                 a.add("plum")
                 a.run("COMMIT")
             },
             State(
-                name: "savepoint", rule: .serialized, settings: Setting.withRollback, own: added,
-                keeping: { Allowance.keeping("end") + ($0.isFile ? [] : Allowance.keeping("closed")) }
+                name: "savepoint", rule: .cached, settings: Setting.withRollback, own: added
             ) { run in
                 let a = run.open()
                 a.run("SAVEPOINT one")
@@ -84,11 +83,10 @@ extension State {
                 a.run("RELEASE one")
             },
             State(
-                name: "spilledTransaction", rule: .serialized, own: added,
-                keeping: { setting in
-                    guard setting.isFile else { return Allowance.keeping("closed") }
+                name: "spilledTransaction", rule: .cached, own: added,
+                allowances: { setting in
                     // Reading the committed state's copy rolls back its journal.
-                    return setting.journal == "wal" || setting.lacksJournalFile
+                    return !setting.isFile || setting.journal == "wal" || setting.lacksJournalFile
                         ? [] : [.logs("539")]
                 },
                 adjustment: { setting, stores in
@@ -106,9 +104,7 @@ extension State {
                 a.run("COMMIT")
             },
             State(
-                name: "failedStatement", rule: .serialized, own: added,
-                allowances: Allowance.restoration + [.logs("2067")],
-                replacesSerialization: true
+                name: "failedStatement", rule: .cached, own: added
             ) { run in
                 let a = run.openInTransaction()
                 a.add("apple")
@@ -116,10 +112,7 @@ extension State {
                 a.run("COMMIT")
             },
             State(
-                name: "syntaxError", rule: .serialized, own: added,
-                allowances: Allowance.restoration
-                    + [Allowance(observation: "after: a error offset", becomes: "-1"), .logs("1")],
-                replacesSerialization: true
+                name: "syntaxError", rule: .cached, own: added
             ) { run in
                 let a = run.openInTransaction()
                 _ = a.prepare("SELECT * FORM fruit")
@@ -135,17 +128,12 @@ extension State {
             },
             State(
                 name: "spilledStatement", rule: .cached, own: added,
-                keeping: { setting in
-                    guard setting.isFile else { return Allowance.keeping("closed") }
+                allowances: { setting in
                     // Reading the committed state's copy rolls back its journal.
-                    return setting.journal == "wal" || setting.lacksJournalFile
+                    return !setting.isFile || setting.journal == "wal" || setting.lacksJournalFile
                         ? [] : [.logs("539")]
                 },
                 adjustment: { setting, stores in
-                    // Pages that are in the WAL are not read.
-                    if setting.journal == "wal" {
-                        stores["shop"] = Expected(.untouched, own: added, committed: base, in: setting)
-                    }
                     if setting.lacksJournalFile { stores["shop"]?.mayLackCommitted = true }
                 }
             ) { run in
@@ -162,8 +150,7 @@ extension State {
                 statement.finish()
             },
             State(
-                name: "pendingWriteInTransaction", rule: .serialized, own: added,
-                allowances: Allowance.rowIsForgotten
+                name: "pendingWriteInTransaction", rule: .cached, own: added
             ) { run in
                 let a = run.open()
                 a.run("BEGIN")
@@ -175,8 +162,7 @@ extension State {
             },
             State(
                 // Before SQLite 3.41, only the interrupted statement notices an interruption.
-                name: "interrupted", rule: .cached, own: added,
-                allowances: Allowance.rowIsForgotten + [.logs("9")]
+                name: "interrupted", rule: .cached, own: added
             ) { run in
                 let a = run.openInTransaction()
                 let statement = a.prepare("SELECT name FROM fruit")
@@ -243,13 +229,6 @@ extension State {
 }
 
 extension State {
-    /// Returns the state with messages in SQLite's log about refused calls of the product.
-    func logging(_ codes: String) -> State {
-        var state = self
-        state.allowances.append(.logs(codes))
-        return state
-    }
-
     /// Returns the state with an additional store in the bundle.
     func with(store label: String, _ expected: @escaping (Setting) -> Expected) -> State {
         var state = self

@@ -1,0 +1,73 @@
+#include "wal_frames.h"
+#include "database_header.h"
+
+#include <stddef.h>
+
+// The index of a WAL lists the page of each frame (https://www.sqlite.org/walformat.html#the_wal_index_file_format). A
+// connection that spills pages of its transaction adds them behind the last committed frame, and a rollback clears the
+// rest of the table that contains this frame. The first frame of a table clears the whole table.
+enum {
+    region_size = 32 << 10,
+    frames_per_region = 4096,
+    // Fewer, because the first region also has the header.
+    frames_of_first_region = 4062,
+    header_words = (region_size / 2 - frames_of_first_region * 4) / 4,
+    // The place of numbers in the header.
+    last_frame = 4,
+    salts = 8,
+};
+
+const volatile uint32_t *failure_artifacts_wal_index(sqlite3_file *database, uint32_t region) {
+    int lock = 0;
+    void volatile *index = NULL;
+    const sqlite3_io_methods *methods = database ? database->pMethods : NULL;
+    if (!methods || methods->iVersion < 2) return NULL;
+    // Without a shared lock, the connection has an exclusive one, and asking for the index would create its file.
+    if (methods->xFileControl(database, SQLITE_FCNTL_LOCKSTATE, &lock) != SQLITE_OK || lock != SQLITE_LOCK_SHARED)
+        return NULL;
+    return methods->xShmMap(database, (int)region, region_size, 0, &index) == SQLITE_OK ? index : NULL;
+}
+
+static bool begins_table(uint32_t frame) {
+    return frame == 1 || (frame > frames_of_first_region && (frame - frames_of_first_region) % frames_per_region == 1);
+}
+
+// Returns the number of a frame's page; 0 if the index has no such frame.
+static uint32_t page_of(sqlite3_file *database, uint32_t frame) {
+    uint32_t number = frame - 1, offset = header_words, region = 0;
+    if (number >= frames_of_first_region) {
+        region = 1 + (number - frames_of_first_region) / frames_per_region;
+        number = (number - frames_of_first_region) % frames_per_region;
+        offset = 0;
+    }
+    const volatile uint32_t *index = failure_artifacts_wal_index(database, region);
+    return index ? index[offset + number] : 0;
+}
+
+// True if the WAL has the frame in its current generation. Frames of earlier ones have other salts.
+static bool is_in_wal(
+    sqlite3_file *wal, const volatile uint32_t *index, uint32_t frame, uint32_t page, uint32_t page_size) {
+    unsigned char header[16];
+    uint32_t salt[2] = {index[salts], index[salts + 1]};
+    uint64_t place = failure_artifacts_place_of_frame(frame, page_size) - 24;
+    return wal->pMethods->xRead(wal, header, sizeof header, (sqlite3_int64)place) == SQLITE_OK
+        && failure_artifacts_big_endian(header) == page && memcmp(header + 8, salt, sizeof salt) == 0;
+}
+
+bool failure_artifacts_find_frames(
+    sqlite3_file *database, sqlite3_file *wal, uint32_t page_size, bool has_spilled, bool has_spilled_now,
+    uint32_t *frames, uint32_t page_count) {
+    const volatile uint32_t *index = failure_artifacts_wal_index(database, 0);
+    if (!index || !wal || !wal->pMethods) return false;
+    uint32_t committed = index[last_frame];
+    for (uint32_t frame = 1; frame <= committed || has_spilled; frame++) {
+        uint32_t page = page_of(database, frame);
+        if (frame > committed && page != 0 && begins_table(frame) && (frame != committed + 1 || !has_spilled_now)) {
+            // The entries of this table may be left from a transaction that was rolled back.
+            return !is_in_wal(wal, index, frame, page, page_size);
+        }
+        if (page == 0) return frame > committed;
+        if (page <= page_count) frames[page - 1] = frame;
+    }
+    return true;
+}
