@@ -1,4 +1,5 @@
 #include "discovery.h"
+#include "cancellation.h"
 #include "closed_files.h"
 #include "compatibility.h"
 #include "history.h"
@@ -98,13 +99,16 @@ static void note_task(failure_artifacts_connection *connection, uint64_t number)
     }
     if (task != atomic_load(&connection->last_task)) {
         atomic_store_explicit(&connection->last_task, task, memory_order_relaxed);
+        int state = failure_artifacts_cancellation_disable();
         connection->test_of_task = events.used_in_task(connection);
+        failure_artifacts_cancellation_restore(state);
     }
     connection->test = connection->test_of_task;
 }
 
 // Waits while another thread borrows the connection, which never takes long.
 static void wait_until_given_back(failure_artifacts_connection *connection) {
+    int state = failure_artifacts_cancellation_disable();
     // A capture is short, but the wait must end: 50,000 times 100 µs.
     for (int i = 0; i < 50000 && atomic_load(&connection->borrowed_by) != 0; i++) {
         // While it waits, this thread does not keep others from borrowing the connection.
@@ -112,10 +116,12 @@ static void wait_until_given_back(failure_artifacts_connection *connection) {
         usleep(100);
         atomic_store(&connection->is_called, true);
     }
+    failure_artifacts_cancellation_restore(state);
 }
 
 // Handles the start of a statement that may be a ROLLBACK or an ATTACH, or that follows one.
 static void follow(failure_artifacts_connection *connection, const char *sql) {
+    int state = failure_artifacts_cancellation_disable();
     if (atomic_load(&connection->attaches)) {
         atomic_store_explicit(&connection->attaches, false, memory_order_relaxed);
         failure_artifacts_record_histories(connection);
@@ -126,6 +132,7 @@ static void follow(failure_artifacts_connection *connection, const char *sql) {
     }
     failure_artifacts_follow(connection, sql, events.kept);
     connection->is_watched = atomic_load(&connection->attaches) || failure_artifacts_is_unwound(connection);
+    failure_artifacts_cancellation_restore(state);
 }
 
 static void statement_starts(
@@ -140,9 +147,11 @@ static void statement_starts(
     if (atomic_load(&follows_tasks)) note_task(connection, number);
     if (tests != connection->tests) {
         connection->tests = tests;
+        int state = failure_artifacts_cancellation_disable();
         if (atomic_load(&connection->is_left)) events.used_since_start(connection);
         // The report may have created the recorder's file.
         failure_artifacts_log_test_starts(connection);
+        failure_artifacts_cancellation_restore(state);
     }
     if (failure_artifacts_is_followed(sql) || connection->is_watched) follow(connection, sql);
     uintptr_t thread = failure_artifacts_current_thread();
@@ -169,8 +178,10 @@ int failure_artifacts_connection_is_used(unsigned event, void *context, void *st
     atomic_store(&connection->is_called, true);
     if (atomic_load(&connection->borrowed_by) != 0) wait_until_given_back(connection);
     if (is_close) {
+        int state = failure_artifacts_cancellation_disable();
         failure_artifacts_log_close(connection);
         failure_artifacts_keep(connection, failure_artifacts_is_ending, events.kept);
+        failure_artifacts_cancellation_restore(state);
     } else {
         statement_starts(connection, statement, argument, (uint32_t)(uintptr_t)__builtin_frame_address(0));
     }
@@ -196,6 +207,7 @@ static void marks(sqlite3_context *context, int count, sqlite3_value **values) {
 // closed while statements were left (a "zombie"), whatever the application does with traces and hooks.
 static void connection_ends(void *context) {
     failure_artifacts_connection *connection = context;
+    int state = failure_artifacts_cancellation_disable();
     // Needed if the application's own trace kept SQLite from reporting the close here.
     uintptr_t borrower = atomic_load(&connection->borrowed_by);
     if (borrower != 0 && borrower != failure_artifacts_current_thread()) wait_until_given_back(connection);
@@ -210,6 +222,7 @@ static void connection_ends(void *context) {
     free(connection->path);
     free(connection->vfs);
     free(connection);
+    failure_artifacts_cancellation_restore(state);
 }
 
 static void learn_file(failure_artifacts_connection *connection) {
@@ -255,7 +268,9 @@ int failure_artifacts_connection_opens(sqlite3 *handle, failure_artifacts_librar
     if (failure_artifacts_log_is_kept(connection)) connection->reported_events |= SQLITE_TRACE_PROFILE;
     failure_artifacts_trace_set(connection);
     failure_artifacts_record_histories(connection);
+    int state = failure_artifacts_cancellation_disable();
     events.opened(connection);
+    failure_artifacts_cancellation_restore(state);
     return 0;
 }
 
