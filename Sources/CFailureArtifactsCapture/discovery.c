@@ -1,4 +1,5 @@
 #include "discovery.h"
+#include "cancellation.h"
 #include "closed_files.h"
 #include "compatibility.h"
 #include "history.h"
@@ -80,12 +81,16 @@ void failure_artifacts_borrowing_ends(failure_artifacts_connection *connection) 
 // Waits while another thread borrows the connection, which never takes long. Returns false if it does, or if this thread
 // itself has borrowed it.
 static __attribute__((noinline, cold)) bool wait_and_hold(failure_artifacts_connection *connection, uintptr_t thread) {
+    int state = failure_artifacts_cancellation_disable();
+    bool is_held = false;
     // A capture is short, but the wait must end: 50,000 times 100 µs.
     for (int i = 0; i < 50000 && atomic_load(&connection->held_by) != thread; i++) {
-        if (hold(connection, thread)) return true;
+        is_held = hold(connection, thread);
+        if (is_held) break;
         usleep(100);
     }
-    return false;
+    failure_artifacts_cancellation_restore(state);
+    return is_held;
 }
 
 // MARK: - Open connections
@@ -172,13 +177,16 @@ static void note_task(failure_artifacts_connection *connection, uint64_t number)
     }
     if (task != atomic_load(&connection->last_task)) {
         atomic_store_explicit(&connection->last_task, task, memory_order_relaxed);
+        int state = failure_artifacts_cancellation_disable();
         connection->test_of_task = events.used_in_task(connection);
+        failure_artifacts_cancellation_restore(state);
     }
     connection->test = connection->test_of_task;
 }
 
 // Handles the start of a statement that may be a ROLLBACK or an ATTACH, or that follows one.
 static void follow(failure_artifacts_connection *connection, const char *sql) {
+    int state = failure_artifacts_cancellation_disable();
     if (atomic_load(&connection->attaches)) {
         atomic_store_explicit(&connection->attaches, false, memory_order_relaxed);
         failure_artifacts_record_histories(connection);
@@ -189,6 +197,7 @@ static void follow(failure_artifacts_connection *connection, const char *sql) {
     }
     failure_artifacts_follow(connection, sql, events.kept);
     connection->is_watched = atomic_load(&connection->attaches) || failure_artifacts_is_unwound(connection);
+    failure_artifacts_cancellation_restore(state);
 }
 
 static inline bool can_log(failure_artifacts_connection *connection, uintptr_t thread) {
@@ -215,9 +224,11 @@ static void statement_starts(
     if (atomic_load(&follows_tasks)) note_task(connection, number);
     if (tests != connection->tests) {
         connection->tests = tests;
+        int state = failure_artifacts_cancellation_disable();
         if (atomic_load(&connection->is_left)) events.used_since_start(connection);
         // The report may have created the recorder's file.
         failure_artifacts_log_test_starts(connection);
+        failure_artifacts_cancellation_restore(state);
     }
     if (failure_artifacts_is_followed(sql) || connection->is_watched) follow(connection, sql);
     if (!can_log(connection, thread)) return;
@@ -242,8 +253,10 @@ int failure_artifacts_connection_is_used(unsigned event, void *context, void *st
     if (event == SQLITE_TRACE_PROFILE) {
         failure_artifacts_log_ended(connection, statement);
     } else if (is_close) {
+        int state = failure_artifacts_cancellation_disable();
         failure_artifacts_log_close(connection);
         failure_artifacts_keep(connection, failure_artifacts_is_ending, events.kept);
+        failure_artifacts_cancellation_restore(state);
     } else {
         statement_starts(connection, thread, statement, argument, (uint32_t)(uintptr_t)__builtin_frame_address(0));
     }
@@ -290,6 +303,7 @@ static void connection_ends(void *context) {
     failure_artifacts_connection *connection = context;
     if (failure_artifacts_is_child()) return;
     if (connection->serial) remove_from_list(connection);
+    int state = failure_artifacts_cancellation_disable();
     // Needed if the application's own trace kept SQLite from reporting the close here, and for errors that are added.
     wait_and_hold(connection, failure_artifacts_current_thread());
     // SQLite has freed the content of a store in memory. Without a trace, the close was not reported before.
@@ -304,6 +318,7 @@ static void connection_ends(void *context) {
     free(connection->path);
     free(connection->vfs);
     free(connection);
+    failure_artifacts_cancellation_restore(state);
 }
 
 static void learn_file(failure_artifacts_connection *connection) {
@@ -350,7 +365,9 @@ int failure_artifacts_connection_opens(sqlite3 *handle, failure_artifacts_librar
     failure_artifacts_trace_set(connection);
     failure_artifacts_record_histories(connection);
     add_to_list(connection);
+    int state = failure_artifacts_cancellation_disable();
     events.opened(connection);
+    failure_artifacts_cancellation_restore(state);
     return 0;
 }
 

@@ -1,6 +1,7 @@
 #ifndef CFAILUREARTIFACTS_PAGE_HISTORY_H
 #define CFAILUREARTIFACTS_PAGE_HISTORY_H
 
+#include "cancellation.h"
 #include "library.h"
 
 // The recorded states of a store; see slots.h.
@@ -70,7 +71,9 @@ void failure_artifacts_history_transaction_ends(
 // Reads from SQLite's own file. What is beyond its end is zero.
 static inline bool read_file(sqlite3_file *file, void *bytes, size_t size, uint64_t offset) {
     if (!file || !file->pMethods) return false;
+    int state = failure_artifacts_cancellation_disable();
     int code = file->pMethods->xRead(file, bytes, (int)size, (sqlite3_int64)offset);
+    failure_artifacts_cancellation_restore(state);
     return code == SQLITE_OK || code == SQLITE_IOERR_SHORT_READ;
 }
 

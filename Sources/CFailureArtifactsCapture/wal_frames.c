@@ -44,14 +44,20 @@ static uint32_t page_of(sqlite3_file *database, uint32_t frame) {
     return index ? index[offset + number] : 0;
 }
 
-// True if the WAL has the frame in its current generation. Frames of earlier ones have other salts.
+// True if the WAL has the frame in its current generation. Frames of earlier ones have other salts, which the header of
+// the WAL has until the first frame of a new one is written. The index has those of the new one, except before the first
+// commit to a new WAL.
 static bool is_in_wal(
     sqlite3_file *wal, const volatile uint32_t *index, uint32_t frame, uint32_t page, uint32_t page_size) {
-    unsigned char header[16];
+    unsigned char header[32], start[16];
     uint32_t salt[2] = {index[salts], index[salts + 1]};
     uint64_t place = failure_artifacts_place_of_frame(frame, page_size) - 24;
-    return wal->pMethods->xRead(wal, header, sizeof header, (sqlite3_int64)place) == SQLITE_OK
-        && failure_artifacts_big_endian(header) == page && memcmp(header + 8, salt, sizeof salt) == 0;
+    if (wal->pMethods->xRead(wal, header, sizeof header, 0) != SQLITE_OK
+        || wal->pMethods->xRead(wal, start, sizeof start, (sqlite3_int64)place) != SQLITE_OK)
+        return false;
+    bool is_new = failure_artifacts_big_endian(header + 12) == 0;
+    return failure_artifacts_big_endian(start) == page && memcmp(start + 8, header + 16, sizeof salt) == 0
+        && (is_new || memcmp(start + 8, salt, sizeof salt) == 0);
 }
 
 bool failure_artifacts_find_frames(

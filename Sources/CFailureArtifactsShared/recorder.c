@@ -1,6 +1,7 @@
 #define _GNU_SOURCE // For fallocate().
 
 #include "recorder.h"
+#include "cancellation.h"
 #include "recorder_file.h"
 
 #include <errno.h>
@@ -68,8 +69,7 @@ static bool has_descriptor(recorder *recorder) {
 
 // Reserves space for a part of the file, so that writing to it can't fail. The kernel needs space for each page of
 // memory as a whole. On arm64, it may have 16 or 64 KiB.
-static bool reserve(recorder *recorder, size_t offset, size_t length) {
-    if (recorder->is_closed || !has_descriptor(recorder)) return false;
+static bool allocate(recorder *recorder, size_t offset, size_t length) {
 #ifdef __linux__
     size_t page = (size_t)getpagesize(), from = offset / page * page;
     size_t to = (offset + length + page - 1) / page * page;
@@ -88,6 +88,14 @@ static bool reserve(recorder *recorder, size_t offset, size_t length) {
         if (pwrite(recorder->descriptor, zeros, sizeof zeros, (off_t)offset) != sizeof zeros) return false;
     }
     return true;
+}
+
+static bool reserve(recorder *recorder, size_t offset, size_t length) {
+    if (recorder->is_closed || !has_descriptor(recorder)) return false;
+    int state = failure_artifacts_cancellation_disable();
+    bool is_reserved = allocate(recorder, offset, length);
+    failure_artifacts_cancellation_restore(state);
+    return is_reserved;
 }
 
 // MARK: - The file

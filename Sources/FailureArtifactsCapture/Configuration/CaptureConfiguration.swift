@@ -97,7 +97,7 @@ public struct CaptureConfiguration: Sendable, Equatable {
     ///
     /// By default, an encrypted store is copied as it is, in its committed state. Only those who have the key can read
     /// the copy, and the commands of the tool can't. This applies to SQLCipher and to other libraries that encrypt the
-    /// pages of a database. A plain copy is made with `sqlite3_serialize`, also outside of transactions.
+    /// pages of a database. A plain copy is made if the page cache of a connection has all pages of the store.
     public var decryptsStores = false
     /// The prefixes of other copies of SQLite in the process: `FAILURE_ARTIFACTS_SQLITE_PREFIXES`, separated by commas,
     /// by default none.
