@@ -119,14 +119,14 @@ package struct File: ~Copyable, Sendable {
     /// Opens or creates a file of fixed name for reading and writing, in a directory that others may write to.
     ///
     /// A link, a pipe or a device at that path is removed, and so is a name that is not the file's only one. Otherwise
-    /// others could choose a file for this process to overwrite.
+    /// others could choose a file for this process to overwrite. A file that denies access, such as root's, is replaced.
     package static func updatingOwn(_ path: String) throws(SystemError) -> File {
         var attemptsLeft = 100
         while true {
             attemptsLeft -= 1
             do throws(SystemError) {
                 return try File(updatingOnly: path)
-            } catch  where error.code == ELOOP {
+            } catch  where error.code == ELOOP || error.code == EACCES {
                 try FileSystem.remove(path)
             } catch {
                 guard error.isNotFound else { throw error }

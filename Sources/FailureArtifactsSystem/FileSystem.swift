@@ -109,6 +109,22 @@ package enum FileSystem {
         _ = chmod(path, mode_t(now | owner))
     }
 
+    /// Gives an empty directory of root, the user of this process, to the owner of another directory.
+    ///
+    /// It follows no link. The owner of the parent may put another directory in its place, of which nothing but the
+    /// owner changes, if it is empty.
+    package static func giveAway(_ path: String, toOwnerOf other: String) {
+        var information = stat()
+        guard geteuid() == 0, lstat(other, &information) == 0, information.st_uid != 0 else { return }
+        let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+        guard descriptor >= 0 else { return }
+        defer { close(descriptor) }
+        guard FileStatus(ofDescriptor: descriptor)?.owner == 0,
+            (try? contents(ofDirectory: "/dev/fd/\(descriptor)")) == []
+        else { return }
+        _ = fchown(descriptor, information.st_uid, information.st_gid)
+    }
+
     /// The directory for temporary files: `TMPDIR`, by default `/tmp`.
     package static var temporaryDirectory: String {
         guard let given = getenv("TMPDIR"), given.pointee != 0 else { return "/tmp" }

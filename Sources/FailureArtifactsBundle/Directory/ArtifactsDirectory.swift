@@ -90,6 +90,8 @@ package struct ArtifactsDirectory: Sendable {
         for _ in 0..<100 {
             if try isInFlightLinked == true { try FileSystem.removeFile(inFlight) }
             try FileSystem.createDirectory(inFlight)
+            // A run as root doesn't lock out the user of the artifacts directory.
+            FileSystem.giveAway(inFlight, toOwnerOf: path)
             do {
                 return try body()
             } catch  where error.isNotFound {

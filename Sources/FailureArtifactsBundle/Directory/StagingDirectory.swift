@@ -127,9 +127,13 @@ package struct StagingDirectory: Sendable {
         if old != name { try FileSystem.rename(file(ofEntry: Self.bundleMark + old), to: new) }
     }
 
-    /// Takes over the staging directory of a dead process; returns nil if another process has taken it.
+    /// Takes over the staging directory of a dead process; returns nil if another process has it.
+    ///
+    /// A staging directory that can't be read keeps its name, for a sweep by its owner.
     func taken() throws(SystemError) -> StagingDirectory? {
-        try name.take(path).flatMap { StagingDirectory(at: $0) }
+        guard isAbandoned else { return nil }
+        return try name.take(path) { () throws(SystemError) in _ = try read() }
+            .flatMap { StagingDirectory(at: $0) }
     }
 
     /// Removes the staging directory, as far as that is possible.
@@ -209,11 +213,15 @@ struct HiddenName {
 
     /// Renames the file or directory with this name, so that this process owns it, and returns the new path.
     ///
-    /// If several processes try, only one succeeds. The others get nil, because the path doesn't exist any more.
-    func take(_ path: String) throws(SystemError) -> String? {
+    /// If several processes try, only one succeeds. The others get nil, because the path doesn't exist any more. First,
+    /// `check` reads the content.
+    func take(
+        _ path: String, _ check: () throws(SystemError) -> Void
+    ) throws(SystemError) -> String? {
         let name = HiddenName(kind, of: process, taker: .current, random: random)
         let target = Path.join(Path.directory(of: path), name.description)
         do throws(SystemError) {
+            try check()
             try FileSystem.rename(path, to: target)
         } catch {
             guard error.isNotFound else { throw error }

@@ -90,13 +90,13 @@ package struct CrashRecovery: Sendable {
 
     /// True if all tests of dead processes are known to have run on this machine, in this directory.
     ///
-    /// A sweep copies the files that journals name.
+    /// A sweep copies the files that journals name. It leaves out what can't be read.
     package var isOriginal: Bool {
-        let journals = directory.journals
+        let journals = directory.journals.filter(\.isReadable)
         let originals = Set(journals.filter(\.isOriginal).map(\.process))
         return journals.allSatisfy { !$0.isAbandoned || originals.contains($0.process) }
             && directory.stagingDirectories.allSatisfy {
-                !$0.isAbandoned || originals.contains($0.process)
+                !$0.isAbandoned || originals.contains($0.process) || (try? $0.read()) == nil
             }
     }
 

@@ -25,6 +25,8 @@ struct Journal {
     /// The tests that the process had not ended; none if the journal can't be read.
     var tests: [InFlightTest] { (try? readTests()) ?? [] }
 
+    var isReadable: Bool { (try? RecorderFile(at: path)) != nil }
+
     /// Reads the tests that the process had not ended.
     func readTests() throws(SystemError) -> [InFlightTest] {
         InFlightTest.all(in: try RecorderFile(at: path).journal, of: process)
@@ -56,9 +58,12 @@ struct Journal {
     }
 
     /// Takes over the journal; returns nil if another process has it.
+    ///
+    /// A journal that can't be read keeps its name, for a sweep by its owner.
     func taken() throws(SystemError) -> Journal? {
         guard isAbandoned else { return nil }
-        return try name.take(path).flatMap { Journal(at: $0) }
+        return try name.take(path) { () throws(SystemError) in _ = try RecorderFile(at: path) }
+            .flatMap { Journal(at: $0) }
     }
 
     func remove() throws(SystemError) { try FileSystem.remove(path) }

@@ -12,26 +12,37 @@ struct Sweep {
     private var directory: ArtifactsDirectory { recovery.directory }
 
     mutating func run() {
-        do throws(SystemError) {
-            for journal in try directory.allJournals() where !journal.process.isAlive {
-                guard let journal = try journal.taken() else { continue }
-                try finish(journal)
+        trying(directory.path) { (sweep) throws(SystemError) in
+            for journal in try sweep.directory.allJournals() {
+                sweep.trying(journal.path) { (sweep) throws(SystemError) in
+                    if let journal = try journal.taken() { try sweep.finish(journal) }
+                }
             }
             // Skip processes that have a journal: another sweep is making their bundles, or this one failed to.
-            let journaled = Set(try directory.allJournals().map(\.process))
-            for staging in try directory.allStagingDirectories()
-            where staging.isAbandoned && !journaled.contains(staging.process) {
-                guard let staging = try staging.taken() else { continue }
-                finish(staging)
+            let journaled = Set(try sweep.directory.allJournals().map(\.process))
+            for staging in try sweep.directory.allStagingDirectories()
+            where !journaled.contains(staging.process) {
+                sweep.trying(staging.path) { (sweep) throws(SystemError) in
+                    if let staging = try staging.taken() { try sweep.finish(staging) }
+                }
             }
-        } catch {
-            couldNotSweep(directory.path, error)
         }
         directory.removeIfEmpty()
     }
 
-    private mutating func couldNotSweep(_ path: String, _ error: SystemError) {
-        result.warnings.append("'\(path)' could not be swept: \(error). " + Self.leftAsItIs)
+    /// Runs `body`, and reports its error, so that the rest is swept all the same.
+    private mutating func trying(_ path: String, _ body: (inout Sweep) throws(SystemError) -> Void) {
+        do throws(SystemError) {
+            try body(&self)
+        } catch {
+            let owner = (try? FileSystem.statusWithoutFollowing(error.path))??.owner ?? geteuid()
+            result.warnings.append(
+                "'\(path)' could not be swept: \(error). "
+                    + (owner == geteuid()
+                        ? Self.leftAsItIs
+                        : "'\(error.path)' belongs to the user with the ID \(owner). As that user or as root, "
+                            + "sweep it or remove it."))
+        }
     }
 
     /// The sentence that ends a warning if a later sweep may succeed.
@@ -59,22 +70,18 @@ struct Sweep {
     }
 
     /// Packs a staging directory that has no journal.
-    private mutating func finish(_ staging: StagingDirectory) {
-        do throws(SystemError) {
-            let content = try staging.read()
-            guard var metadata = try directory.unpacked(content) else {
-                return directory.discard(staging)
-            }
-            if !content.isEnded, metadata.failures.last?.kind != .termination {
-                metadata.end(cause(staging.process))
-            }
-            let isDone = attempt(metadata.test) {
-                try $0.pack(metadata, staging, nil, $0.recovery.redactions)
-            }
-            if isDone { directory.discard(staging) }
-        } catch {
-            couldNotSweep(staging.path, error)
+    private mutating func finish(_ staging: StagingDirectory) throws(SystemError) {
+        let content = try staging.read()
+        guard var metadata = try directory.unpacked(content) else {
+            return directory.discard(staging)
         }
+        if !content.isEnded, metadata.failures.last?.kind != .termination {
+            metadata.end(cause(staging.process))
+        }
+        let isDone = attempt(metadata.test) {
+            try $0.pack(metadata, staging, nil, $0.recovery.redactions)
+        }
+        if isDone { directory.discard(staging) }
     }
 
     /// Calls `body`, which makes a test's bundle, and reports its error; returns false if another sweep may succeed.

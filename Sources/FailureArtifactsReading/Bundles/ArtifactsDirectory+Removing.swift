@@ -25,7 +25,13 @@ extension ArtifactsDirectory {
 
     package func removeBundles(_ files: [BundleFile]) throws(SystemError) -> [Removal] {
         // If such a bundle were removed, crash recovery would make it again from its staging directory.
-        let unfinished = Set(try allStagingDirectories().compactMap(\.bundleName))
+        var unfinished: Set<String> = []
+        do throws(SystemError) {
+            unfinished = Set(try allStagingDirectories().compactMap(\.bundleName))
+        } catch {
+            // Only the user of these directories could make such a bundle again.
+            guard error.code == EACCES else { throw error }
+        }
         return files.map { unfinished.contains($0.name) ? .inUse : remove($0) }
     }
 

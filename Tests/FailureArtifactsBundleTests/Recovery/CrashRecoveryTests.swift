@@ -306,6 +306,24 @@ import Testing
         #expect(try kinds(world.sweep()) == [[.termination]])
     }
 
+    /// Reading a directory as a file fails for any user.
+    @Test func whatCannotBeReadIsReportedAndTheRestIsSwept() throws {
+        let world = try World()
+        try world.leaveJournal(isOriginal: true)
+        let hidden = world.root + "/.in-flight/"
+        let unreadable = ["recorder-999999999-1", "staging-999999998-1-abcdef"].map { hidden + $0 }
+        try FileSystem.createDirectory(unreadable[0])
+        try FileSystem.createDirectory(unreadable[1] + "/metadata.json")
+        try #require(recovery(world).isOriginal && recovery(world).hasUnfinishedTests)
+        let result = recovery(world).sweep()
+        #expect(result.bundles.count == 1 && result.warnings.count == 2)
+        for (path, warning) in zip(unreadable, result.warnings) {
+            #expect(warning.hasPrefix("'\(path)' could not be swept: cannot read '\(path)"))
+        }
+        #expect(try world.directory.hiddenNames() == unreadable.map(Path.name(of:)))
+        #expect(!recovery(world).hasUnfinishedTests)
+    }
+
     /// A living process is recovering these files.
     @Test func whatALivingProcessHasTakenIsLeftAlone() throws {
         let world = try World()
