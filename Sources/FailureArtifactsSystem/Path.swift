@@ -64,6 +64,7 @@ package enum ShellWord {
                 }
             }
         if isPlain { return text }
-        return "'" + text.replacing("'", with: "'\\''") + "'"
+        // By scalars, because a quotation mark and the marks that follow it are one character.
+        return "'" + text.unicodeScalars.map { $0 == "'" ? "'\\''" : String($0) }.joined() + "'"
     }
 }

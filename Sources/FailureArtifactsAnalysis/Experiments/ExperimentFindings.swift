@@ -113,7 +113,7 @@ struct ExperimentFindings {
             question.record.sqlWithLiterals != question.record.sql || question.values.isEmpty
         else { return nil }
         let isQuoted = value.number == nil || question.claim.expected?.text.hasPrefix("\"") == true
-        let literal = isQuoted ? "'" + value.text.replacing("'", with: "''") + "'" : value.text
+        let literal = isQuoted ? quotedText(value.text) : value.text
         guard !["true", "false"].contains(literal) else { return nil }
         let sql = question.record.sqlWithLiterals.split(separator: ";").joined()
         return "SELECT * FROM (\(sql))\nWHERE \(quotedIdentifier(name)) IS NOT \(literal)"

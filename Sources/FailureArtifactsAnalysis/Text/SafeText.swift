@@ -96,26 +96,40 @@ package enum TextWidth {
         return wide.contains { $0.contains(scalar.value) } ? 2 : 1
     }
 
+    /// The maximum number of scalars per column: a character may have any number of marks. It also limits the time, which
+    /// is quadratic for finding the last characters of a text of flags.
+    private static let scalarsPerColumn = 8
+
+    /// Returns the first scalars, which fill a number of columns; nil if these are all.
+    private static func start(of text: String, columns limit: Int) -> String? {
+        let count = max(0, min(limit, 1 << 20)) * scalarsPerColumn
+        guard text.utf8.count > count else { return nil }
+        let start = String(text.unicodeScalars.prefix(count))
+        return start.utf8.count < text.utf8.count ? start : nil
+    }
+
+    /// Returns the first characters that fit into a number of columns.
+    private static func fitting(_ text: some Sequence<Character>, _ limit: Int) -> [Character] {
+        var used = 0
+        return text.prefix { character in
+            used += columns(of: character)
+            return used <= limit
+        }
+    }
+
     /// Returns `text`, truncated with `…` if it takes more than `limit` columns.
     package static func shortened(_ text: String, to limit: Int) -> String {
-        guard columns(of: text) > limit else { return text }
-        guard limit > 1 else { return limit == 1 ? "…" : "" }
-        var result = ""
-        var used = 0
-        for character in text {
-            let width = columns(of: character)
-            if used + width > limit - 1 { break }
-            result.append(character)
-            used += width
-        }
-        return result + "…"
+        let start = start(of: text, columns: limit)
+        guard start != nil || columns(of: text) > limit else { return text }
+        return limit > 0 ? String(fitting(start ?? text, limit - 1)) + "…" : ""
     }
 
     /// Returns `text`, with `…` in place of its middle if it takes more than `limit` columns.
     package static func abridged(_ text: String, to limit: Int) -> String {
-        guard columns(of: text) > limit else { return text }
-        let end = shortened(String(text.reversed()), to: limit / 3 + 1).dropLast().reversed()
-        return shortened(text, to: limit - limit / 3) + end
+        guard start(of: text, columns: limit) != nil || columns(of: text) > limit else { return text }
+        let end = String(text.unicodeScalars.suffix(max(0, limit / 3) * scalarsPerColumn))
+        return shortened(text, to: limit - limit / 3)
+            + String(fitting(end.reversed(), limit / 3).reversed())
     }
 
     /// Returns `text` padded with spaces to at least `width` columns.
@@ -179,9 +193,15 @@ package struct TextExcerpt: Equatable, Sendable {
 
     /// Cuts a text that takes more rows of 80 columns, of which the end gets a third; nil if it fits.
     package init?(of text: String, rows: Int) {
-        guard Self.size(of: text, rows: rows) < text.count else { return nil }
-        let start = text.prefix(Self.size(of: text, rows: rows - rows / 3))
-        let end = text.suffix(Self.size(of: text.reversed(), rows: rows / 3))
+        let (first, last) = (rows - rows / 3, rows / 3)
+        // A character may have any number of marks.
+        func maximum(_ rows: Int) -> Int { rows * Self.columns * 8 }
+        let isLong = text.utf8.count > maximum(4 * rows)
+        guard isLong || Self.size(of: text, rows: rows) < text.count else { return nil }
+        let head = isLong ? String(text.unicodeScalars.prefix(maximum(first))) : text
+        let tail = isLong ? String(text.unicodeScalars.suffix(maximum(last))) : text
+        let start = head.prefix(Self.size(of: head, rows: first))
+        let end = tail.suffix(Self.size(of: tail.reversed(), rows: last))
         // A whole line needs no ellipsis.
         self.start = start.last?.isNewline == true ? String(start.dropLast()) : start + "…"
         self.end = end.first?.isNewline == true ? String(end.dropFirst()) : "…" + end
@@ -256,7 +276,8 @@ package struct TextTail: Equatable, Encodable, Sendable {
             if line.count > room && !last.isEmpty { break }
             // Cutting may leave an incomplete character.
             let text = String(decoding: line.prefix(room), as: UTF8.self)
-            last.append(text.count > maximumLength ? text.prefix(maximumLength) + "…" : text)
+            let shown = text.unicodeScalars.prefix(maximumLength)
+            last.append(String(shown) + (shown.endIndex < text.endIndex ? "…" : ""))
             room = max(0, room - line.count - 1)
             rest = rest[..<max(rest.startIndex, start - 1)]
             left -= 1

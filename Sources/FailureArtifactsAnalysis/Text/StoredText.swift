@@ -127,7 +127,7 @@ extension BoundValue {
         case .null: "NULL"
         case .integer(let number): "\(number)"
         case .real(let number): "\(number)"
-        case .text(let text): "'" + text.replacing("'", with: "''") + "'"
+        case .text(let text): quotedText(text)
         case .blob: nil
         }
     }

@@ -83,8 +83,10 @@ package enum RunEnvironment {
     /// Removes user, password, query and fragment from a URL, since they may contain tokens.
     ///
     /// Other text is unchanged.
-    static func withoutCredentials(_ text: String) -> String {
-        guard let scheme = text.firstRange(of: "://") else { return text }
+    static func withoutCredentials(_ url: String) -> String {
+        // A sign and the marks that follow it are one character.
+        let text = url.unicodeScalars
+        guard let scheme = text.firstRange(of: "://".unicodeScalars) else { return url }
         let place = text[scheme.upperBound...].prefix { $0 != "?" && $0 != "#" }
         let authority = place.prefix { $0 != "/" }
         // A password may contain these characters, although it shouldn't. Then only the scheme is kept.
@@ -92,7 +94,7 @@ package enum RunEnvironment {
             return String(text[..<scheme.upperBound])
         }
         let start = authority.lastIndex(of: "@").map { text.index(after: $0) } ?? scheme.upperBound
-        return String(text[..<scheme.upperBound] + place[start...])
+        return String(text[..<scheme.upperBound]) + String(place[start...])
     }
 
     /// The version of the compiler that built this code, to the minor version.

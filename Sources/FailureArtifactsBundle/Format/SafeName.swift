@@ -41,7 +41,8 @@ package enum SafeName {
         }
     }
 
-    private static func cut(_ text: String, toBytes maximum: Int) -> String {
+    /// Cuts a text between characters; a character with many marks is cut, too.
+    package static func cut(_ text: String, toBytes maximum: Int) -> String {
         guard text.utf8.count > maximum else { return text }
         var result = ""
         var count = 0
@@ -50,7 +51,7 @@ package enum SafeName {
             if count > maximum { break }
             result.append(character)
         }
-        return result
+        return result.isEmpty ? String(text.unicodeScalars.prefix(maximum / 4)) : result
     }
 
     private static func isReservedByWindows(_ name: String) -> Bool {

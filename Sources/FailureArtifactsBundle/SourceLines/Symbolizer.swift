@@ -86,7 +86,9 @@ package final class Symbolizer: Sendable {
             for path in [input, output] { try? FileSystem.remove(path) }
         }
         // The program has no escape sequence for a quotation mark.
-        let places = places.filter { !$0.path.contains { $0 == "\"" || $0.isNewline } }
+        let places = places.filter {
+            !$0.path.utf8.contains(UInt8(ascii: "\"")) && !$0.path.contains(where: \.isNewline)
+        }
         let lines = places.map { "\"\($0.path)\" \(Self.address(of: $0))\n" }
         do throws(SystemError) {
             for path in [input, output] { try? FileSystem.remove(path) }

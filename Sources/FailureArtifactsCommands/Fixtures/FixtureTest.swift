@@ -280,8 +280,9 @@ struct FixtureTest {
     private static func hashes(for text: String) -> String {
         var longest = 0
         var count = 0
-        for character in text {
-            count = character == "#" ? count + 1 : 0
+        // The compiler counts bytes: a sign and the marks that follow it are one character.
+        for byte in text.utf8 {
+            count = byte == UInt8(ascii: "#") ? count + 1 : 0
             longest = max(longest, count)
         }
         return String(repeating: "#", count: longest + 1)
@@ -295,9 +296,10 @@ struct FixtureTest {
                 scalar == "_" || scalar.properties.isAlphabetic || ("0"..."9").contains(scalar)
             if isKept { result.unicodeScalars.append(scalar) }
         }
-        result = String(result.prefix(60))
+        // Two names and an ending have to fit into the name of a file.
+        result = SafeName.cut(String(result.prefix(60)), toBytes: 100)
         guard let first = result.unicodeScalars.first else { return isType ? "Captured" : "captured" }
-        return ("0"..."9").contains(first) ? "_" + result : result
+        return first == "_" || first.properties.isXIDStart ? result : "_" + result
     }
 
     private static func comment(_ text: String, limit: Int = 300) -> String {

@@ -53,7 +53,9 @@ struct ExtractCommand: Command {
             throw Self.syntax.usageError("'--whole' goes with '--fixture'.")
         }
         return try console.withBundle(at: path) { bundle, scratch in
-            let directory = arguments.value(of: "--output") ?? Path.stem(of: bundle.location.name)
+            let directory =
+                arguments.value(of: "--output")
+                ?? SafeName.make(from: Path.stem(of: bundle.location.name), maximumBytes: 200)
             if isFixture {
                 let files = FixtureFiles(
                     store: store, state: state, isWhole: arguments.has("--whole"), console: console)
@@ -131,8 +133,9 @@ struct ExtractCommand: Command {
     /// Rejects unsafe names that the archive reader should already have rejected; the second check is here because the
     /// names become paths of written files.
     private static func check(_ entry: ZipEntry, of bundle: BundleLocation) throws {
-        let parts = withoutSlash(entry.name).split(separator: "/", omittingEmptySubsequences: false)
-        guard !parts.contains(where: { $0.isEmpty || $0 == "." || $0 == ".." }) else {
+        let parts = withoutSlash(entry.name).utf8.split(
+            separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+        guard !parts.contains(where: { ["", ".", ".."].contains(Substring($0)) }) else {
             throw BundleError(
                 bundle.description,
                 .archive(ZipError(archive: bundle.description, entry: entry.name, reason: .unsafeName)))

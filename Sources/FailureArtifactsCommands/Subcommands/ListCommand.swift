@@ -123,7 +123,7 @@ struct BundleLine: Sendable {
     init(_ bundle: KnownBundle, _ metadata: BundleMetadata) {
         self.bundle = bundle
         time = LocalTime.text(bundle.at)
-        test = SafeText.line(bundle.title)
+        test = TextWidth.shortened(SafeText.line(bundle.title), to: 300)
         message = TextWidth.abridged(FailureText.headline(of: metadata.failures.first), to: 100)
     }
 
@@ -182,7 +182,7 @@ struct BundleLine: Sendable {
         ].joined(separator: "  ")
     }
 
-    private var name: String { SafeText.line(bundle.location.name) }
+    private var name: String { TextWidth.abridged(SafeText.line(bundle.location.name), to: 300) }
 
     /// The part of the name that identifies a bundle and is accepted as an argument: `1a2b3c4d`.
     private var shortName: String { String(name.dropLast(4).suffix(8)) }

@@ -74,7 +74,8 @@ struct ReportCommand: Command {
             return Path.join(place, Report.fileName)
         }
         let name = Path.name(of: place)
-        return place.dropLast(name.count) + Path.stem(of: name) + "." + Report.fileName
+        let file = Path.stem(of: name) + "." + Report.fileName
+        return place == name ? file : Path.join(Path.directory(of: place), file)
     }
 }
 

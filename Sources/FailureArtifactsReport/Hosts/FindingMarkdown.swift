@@ -1,6 +1,7 @@
 package import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
+internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 /// Findings as Markdown for a coding agent; all text from the bundle is inside code spans and fenced blocks that it
@@ -121,7 +122,7 @@ package struct FindingMarkdown {
             lines.append("failure-artifacts history --store \(ShellWord.quoted(store)) \(bundle)")
         }
         if let finding = explanation.findings.first, let row = finding.rows.first {
-            let table = "\"" + row.table.replacing("\"", with: "\"\"") + "\""
+            let table = quotedIdentifier(row.table)
             let store = finding.store.map { " --store " + ShellWord.quoted($0) } ?? ""
             let state = finding.transaction.map { " --at \($0)" } ?? ""
             let query = ShellWord.quoted("SELECT * FROM \(table) LIMIT 20")

@@ -146,7 +146,9 @@ enum Markdown {
         let line = SafeText.line(text)
         let fence = String(repeating: "`", count: longestRun(in: line) + 1)
         // Markdown removes one space on either side. It is needed if the text begins or ends with a backtick.
-        let space = line.hasPrefix("`") || line.hasSuffix("`") || line.hasPrefix(" ") ? " " : ""
+        let isOpen =
+            [line.utf8.first, line.utf8.last].contains(UInt8(ascii: "`")) || line.utf8.first == 0x20
+        let space = isOpen ? " " : ""
         return line.isEmpty ? "" : fence + space + line + space + fence
     }
 

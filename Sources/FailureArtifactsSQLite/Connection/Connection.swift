@@ -62,9 +62,15 @@ package struct Connection: ~Copyable {
     ///
     /// An immutable file is read without locks and without its journal.
     package static func uri(path: String, isImmutable: Bool) -> String {
-        let escaped = path.replacing("%", with: "%25").replacing("?", with: "%3F")
-            .replacing("#", with: "%23")
-        return "file:\(escaped)?" + (isImmutable ? "immutable=1" : "mode=ro")
+        let escaped = path.unicodeScalars.map { scalar in
+            switch scalar {
+            case "%": "%25"
+            case "?": "%3F"
+            case "#": "%23"
+            default: String(scalar)
+            }
+        }
+        return "file:\(escaped.joined())?" + (isImmutable ? "immutable=1" : "mode=ro")
     }
 
     /// Runs one or more statements and discards their rows.

@@ -113,13 +113,19 @@ package enum Value: Hashable, Sendable {
 }
 
 /// Returns a name as a quoted SQL identifier, whatever characters it contains.
-package func quotedIdentifier(_ name: String) -> String {
-    var result = "\""
-    for character in name.unicodeScalars {
-        if character == "\"" { result.unicodeScalars.append("\"") }
-        result.unicodeScalars.append(character)
+package func quotedIdentifier(_ name: String) -> String { quoted(name, by: "\"") }
+
+/// Returns a text as a literal of SQL.
+package func quotedText(_ text: String) -> String { quoted(text, by: "'") }
+
+/// Doubles the quotes: by scalars, because a quote and the marks that follow it are one character.
+private func quoted(_ text: String, by quote: Unicode.Scalar) -> String {
+    var result = String(quote)
+    for scalar in text.unicodeScalars {
+        if scalar == quote { result.unicodeScalars.append(quote) }
+        result.unicodeScalars.append(scalar)
     }
-    return result + "\""
+    return result + String(quote)
 }
 
 /// The version of the SQLite library in this process, such as `3.40.1`.

@@ -47,6 +47,7 @@ package struct SQLScanner {
         var content = bytes[token.range].drop { $0 | 0x20 == UInt8(ascii: "x") }
         let quote = content.popFirst()
         if token.isTerminated { content.removeLast() }
+        if quote == UInt8(ascii: "[") { return String(decoding: content, as: UTF8.self) }
         var isSecond = false
         let single = content.filter { byte in
             isSecond = byte == quote && !isSecond
