@@ -63,12 +63,14 @@ package final class ChildTestRun {
     /// Runs tests in a child process and waits for its end.
     ///
     /// Its environment has the variables and otherwise only the search paths. Bundles are in `failure-artifacts` in its
-    /// directory, unless a variable names another directory.
+    /// directory, unless a variable names another directory. Its directory is that of an earlier run, or a new one.
     package static func run(
-        _ selection: Selection, _ variables: [String: String] = [:]
+        _ selection: Selection, _ variables: [String: String] = [:], after earlier: ChildTestRun? = nil
     ) throws -> ChildTestRun {
-        let directory = try FileSystem.createUniqueDirectory(
-            in: FileManager.default.temporaryDirectory.path, prefix: "child tests ")
+        let directory =
+            try earlier?.directory
+            ?? FileSystem.createUniqueDirectory(
+                in: FileManager.default.temporaryDirectory.path, prefix: "child tests ")
         let scratch = Path.join(directory, "tmp")
         try FileSystem.createDirectory(scratch)
         let testBundle = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
@@ -88,6 +90,11 @@ package final class ChildTestRun {
     package var testCount: Int? {
         let lines = output.matches(of: /(?:Executed|Test run with) (\d+) tests?/)
         return lines.last.flatMap { Int($0.output.1) }
+    }
+
+    /// The lines of the collector.
+    package var collectorLines: [String] {
+        output.split(separator: "\n").filter { $0.hasPrefix("failure-artifacts: ") }.map(String.init)
     }
 
     /// The names of the stores and directories that the tests have left in the temporary directory.

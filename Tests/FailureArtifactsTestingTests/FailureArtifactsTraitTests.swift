@@ -63,6 +63,11 @@ import Testing
             #expect(bundle.metadata.stores[0].shared == nil)
             #expect(try bundle.texts(fruits) == expected[name], "\(name)")
         }
+        // Each case has a line of its own.
+        for fruit in ["fig", "plum"] {
+            let title = "StoreForTestFixtures.cases(_:)(\"\(fruit)\") failed. To find out why: "
+            #expect(child.collectorLines.count { $0.contains(title) } == 1, "\(child.output)")
+        }
     }
 
     @Test func storeThatATraitOpensForASuiteBelongsToTheTestsThatUseIt() throws {

@@ -39,6 +39,47 @@ import Testing
         )
     }
 
+    @Test func failureWithoutAStoreSuggestsNothing() throws {
+        let child = try run("OutcomeTests/testFailsWithoutAStore")
+        #expect(
+            child.collectorLines == [
+                "failure-artifacts: OutcomeTests.testFailsWithoutAStore failed. It used no store."
+            ])
+        #expect(try child.bundles()?.count == 1)
+    }
+
+    /// The bundle, which crash recovery makes, has the name that was printed at the failure.
+    @Test func failureBeforeACrashHasItsLine() throws {
+        let crashed = try run("OutcomeTests/testFailsAndCrashes")
+        #expect(crashed.wasKilled && crashed.collectorLines.count == 1, "\(crashed.output)")
+        let line = try #require(crashed.collectorLines.first)
+        #expect(line.contains("OutcomeTests.testFailsAndCrashes failed. To find out why: "))
+        let next = try ChildTestRun.run(
+            .xctest("FailureArtifactsTests.OutcomeTests/testPasses"), after: crashed)
+        let recovered = try #require(next.collectorLines.first, "\(next.output)")
+        let command = "failure-artifacts explain failure-artifacts/"
+        #expect(
+            recovered.hasPrefix(
+                "failure-artifacts: OutcomeTests.testFailsAndCrashes did not end in an earlier process. To find out "
+                    + "why: \(command)"))
+        #expect(line.suffix(8) == recovered.suffix(8))
+        let bundle = try #require(try next.bundles()?.first)
+        #expect(bundle.path.hasSuffix("-\(line.suffix(8)).zip"))
+        #expect(bundle.messages.count == 2)
+    }
+
+    /// The process died before it had packed the bundle of a test that had ended.
+    @Test func failureThatWasNotPackedEnded() throws {
+        let crashed = try run("UnpackedTests")
+        #expect(crashed.wasKilled && crashed.collectorLines.count == 1, "\(crashed.output)")
+        let next = try ChildTestRun.run(
+            .xctest("FailureArtifactsTests.OutcomeTests/testPasses"), after: crashed)
+        #expect(next.collectorLines.count == 1, "\(next.output)")
+        #expect(
+            next.collectorLines.first?.contains(
+                ": UnpackedTests.testFails failed in an earlier process. To find out why: ") == true)
+    }
+
     @Test func thrownErrorLeavesABundleWithoutALocation() throws {
         let bundle = try failing("OutcomeTests/testThrows")
         let failure = try #require(bundle.metadata.failures.first)

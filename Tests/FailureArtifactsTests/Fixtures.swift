@@ -57,6 +57,15 @@ final class OutcomeTests: ChildTestCase {
         XCTFail("second")
     }
 
+    func testFailsWithoutAStore() { XCTFail("no store") }
+
+    func testFailsAndCrashes() throws {
+        let store = try openStore("larder", "apple")
+        XCTFail("before the crash")
+        try store.run("INSERT INTO fruit VALUES ('plum')")
+        kill(getpid(), SIGKILL)
+    }
+
     func testPasses() throws {
         _ = try openStore("larder", "apple")
     }
@@ -65,6 +74,17 @@ final class OutcomeTests: ChildTestCase {
         _ = try openStore("larder", "apple")
         throw XCTSkip("not today")
     }
+}
+
+/// Kills the process while a bundle can't be published, because the test itself has locked the directory.
+final class UnpackedTests: ChildTestCase {
+    func testFails() throws {
+        _ = try openStore("larder", "apple")
+        XCTFail("not packed")
+        XCTAssertEqual(flock(open("failure-artifacts/.budget", O_RDWR), LOCK_EX), 0)
+    }
+
+    func testKillsTheProcess() { kill(getpid(), SIGKILL) }
 }
 
 final class SetUpTests: ChildTestCase {

@@ -66,10 +66,30 @@ struct Question {
     }
 
     func text(of result: QueryResult) -> String {
-        let texts = parts[0].texts(of: result)
+        let texts = texts(of: result)
         if texts.isEmpty { return "no row" }
         let rest = texts.count - 4
         return texts.prefix(4).joined(separator: ", ") + (rest > 0 ? " and \(rest) more" : "")
+    }
+
+    /// Returns the texts of a result's rows or values; of rows that differ from those at the failure, only the cells that
+    /// do.
+    private func texts(of result: QueryResult) -> [String] {
+        guard parts[0] == .all || parts[0] == .properties(isOrdered: true), result.columns.count > 1
+        else {
+            return parts[0].texts(of: result)
+        }
+        let isOther = result != self.result && result.rows.count == self.result.rows.count
+        let texts =
+            isOther && result.columns == self.result.columns
+            ? zip(result.rows, self.result.rows).enumerated().compactMap { index, pair in
+                let cells = result.columns.indices.filter { pair.0[$0] != pair.1[$0] }.map { column in
+                    "\(SafeText.line(result.columns[column])) \(StoredText.text(of: pair.0[column], width: 40))"
+                }
+                let place = result.rows.count > 1 ? "row \(index + 1): " : ""
+                return cells.isEmpty ? nil : place + cells.joined(separator: ", ")
+            } : parts[0].texts(of: result)
+        return texts.map { TextWidth.abridged($0, to: 200 / min(texts.count, 4)) }
     }
 
     func differ(_ first: QueryResult, _ second: QueryResult) -> Bool {

@@ -22,6 +22,8 @@ package struct Explanation: JSONDocument {
     package private(set) var findings: [Finding] = []
     /// The reasons why stores are left out, as full sentences.
     package private(set) var notes: [String]
+    /// The sentence in place of findings if there are none.
+    package let noFindings: String
     /// A way to get findings in the next run, as full sentences; nil if there are findings.
     package private(set) var hint: String?
     /// The failing query, or the last one before the failure, with its results; nil without one.
@@ -77,6 +79,8 @@ package struct Explanation: JSONDocument {
             framework: metadata.test.framework, suite: metadata.test.suite,
             name: metadata.test.name, arguments: metadata.test.arguments)
         outcome = metadata.outcome
+        noFindings =
+            metadata.stores.isEmpty ? "The test used no store." : "No cause was found in the stores."
         let root = evidence.packageRoot
         failure = metadata.failures.first.map {
             Failure(
@@ -133,6 +137,7 @@ package struct Explanation: JSONDocument {
         self.bundle = bundle
         self.test = test
         outcome = .failed
+        noFindings = "No cause was found in the stores."
         self.failure = failure
         self.findings = findings
         self.histories = histories

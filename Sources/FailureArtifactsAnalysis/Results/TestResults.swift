@@ -82,8 +82,21 @@ package struct TestResults: Sendable {
         return tests.count - 1
     }
 
+    /// The tests by their class name in JUnit: the suite, with its module only if several modules have such a suite.
+    ///
+    /// Bundles and serial logs don't tell the module. So a class has the same name in all results.
     package var suites: [(name: String, tests: [TestResult])] {
-        tests.grouped { $0.test.className }.map { (name: $0[0].test.className, tests: $0) }
+        var modules: [String: Set<String>] = [:]
+        for test in tests.map(\.test) where test.module != nil && test.module != test.suite {
+            modules[test.suite, default: []].insert(test.module ?? "")
+        }
+        func name(_ test: TestIdentity) -> String {
+            guard let module = test.module, modules[test.suite, default: []].count > 1 else {
+                return test.suite
+            }
+            return module + "." + test.suite
+        }
+        return tests.grouped { name($0.test) }.map { (name: name($0[0].test), tests: $0) }
     }
 }
 
@@ -119,12 +132,6 @@ extension TestResult {
 }
 
 extension TestIdentity {
-    /// The class name in JUnit: `Module.Class`, or only the suite if the module is unknown.
-    package var className: String {
-        guard let module, module != suite else { return suite }
-        return module + "." + suite
-    }
-
     /// The name in SwiftPM's format: a function of Swift Testing has parentheses.
     package var caseName: String {
         framework == Self.swiftTesting && !name.hasSuffix(")") && !isWholeSuite ? name + "()" : name

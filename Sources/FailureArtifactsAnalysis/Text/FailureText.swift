@@ -109,17 +109,6 @@ extension BundleMetadata.Failure {
     }
 }
 
-extension BundleMetadata.Test {
-    package var title: String { Self.title(suite: suite, name: name, arguments: arguments) }
-
-    /// Returns the title of a test, with the arguments of a parameterised one.
-    package static func title(suite: String, name: String, arguments: [String]?) -> String {
-        let name = suite.isEmpty ? name : suite + "." + name
-        guard let arguments, !arguments.isEmpty else { return name }
-        return name + "(" + arguments.joined(separator: ", ") + ")"
-    }
-}
-
 extension Sequence<[String]?> {
     /// The argument lists of a parameterised test that failed with several ones, as distinct texts; otherwise empty.
     package var argumentTexts: [String] {

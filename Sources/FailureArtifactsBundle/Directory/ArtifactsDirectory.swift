@@ -165,13 +165,25 @@ package struct ArtifactsDirectory: Sendable {
         return bundle
     }
 
+    /// Chooses the name of a failing test's bundle in advance, and returns the path that it will have.
+    package func reserveName(
+        of test: BundleMetadata.Test, for staging: StagingDirectory
+    ) throws(SystemError) -> String {
+        let name = BundleName(test: test).description
+        try staging.recordBundleName(name)
+        return Path.join(path, name)
+    }
+
     /// Renames a packed bundle to its final name, atomically.
     private func rename(
         _ file: String, of staging: StagingDirectory, test: BundleMetadata.Test,
         _ outcome: BundleMetadata.Outcome
     ) throws(SystemError) -> String {
+        let stem = BundleName.stem(of: test, suffix: outcome.nameSuffix)
+        var reserved = staging.bundleName.flatMap { BundleName.isName($0, with: stem) ? $0 : nil }
         while true {
-            let name = BundleName(test: test, suffix: outcome.nameSuffix).description
+            let name = reserved ?? BundleName(test: test, suffix: outcome.nameSuffix).description
+            reserved = nil
             // If this process dies before it removes the staging directory, crash recovery finds the bundle by this
             // name.
             try staging.recordBundleName(name)

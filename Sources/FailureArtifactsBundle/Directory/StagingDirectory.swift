@@ -62,7 +62,7 @@ package struct StagingDirectory: Sendable {
         var metadata: BundleMetadata?
         /// True if the test has ended, so that nothing will be added.
         let isEnded: Bool
-        /// The final name of the bundle; nil if packing didn't get that far.
+        /// The final name of the bundle; nil if none was chosen yet.
         ///
         /// The bundle itself may not exist.
         let bundleName: String?
@@ -114,7 +114,7 @@ package struct StagingDirectory: Sendable {
         names.first { $0.hasPrefix(bundleMark) }.map { String($0.dropFirst(bundleMark.count)) }
     }
 
-    /// The final name of the bundle; nil if packing didn't get that far.
+    /// The final name of the bundle; nil if none was chosen yet.
     ///
     /// The bundle itself may not exist.
     package var bundleName: String? {

@@ -88,6 +88,15 @@ package struct BundleMetadata: Codable, Equatable, Sendable {
             self.arguments = arguments
             self.attempt = attempt
         }
+
+        package var title: String { Self.title(suite: suite, name: name, arguments: arguments) }
+
+        /// Returns the title of a test, with the arguments of a parameterised one.
+        package static func title(suite: String, name: String, arguments: [String]?) -> String {
+            let name = suite.isEmpty ? name : suite + "." + name
+            guard let arguments, !arguments.isEmpty else { return name }
+            return name + "(" + arguments.joined(separator: ", ") + ")"
+        }
     }
 
     /// A test of the process, as ``StatementRecord/test`` names it.

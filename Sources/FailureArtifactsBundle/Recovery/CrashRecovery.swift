@@ -34,9 +34,18 @@ package struct CrashRecovery: Sendable {
             outcome: .crashed, message: "The process ended in the middle of the test.")
     }
 
+    /// A bundle that was made of what a dead process left.
+    package struct Recovered: Sendable {
+        package let path: String
+        package let test: BundleMetadata.Test
+        package let outcome: BundleMetadata.Outcome
+        package let hasStores: Bool
+        /// True if the test had not ended when its process died.
+        package let isInterrupted: Bool
+    }
+
     package struct Result: Sendable {
-        /// The paths of the new bundles.
-        package var bundles: [String] = []
+        package var bundles: [Recovered] = []
         /// Problems, as full sentences.
         package var warnings: [String] = []
 

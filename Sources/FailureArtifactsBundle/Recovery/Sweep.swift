@@ -175,10 +175,14 @@ struct Sweep {
     }
 
     private mutating func publish(_ metadata: BundleMetadata, _ staging: StagingDirectory) throws {
+        let path = try directory.publish(metadata, from: staging, within: recovery.limits) {
+            result.warnings.append($0)
+        }
         result.bundles.append(
-            try directory.publish(metadata, from: staging, within: recovery.limits) {
-                result.warnings.append($0)
-            })
+            CrashRecovery.Recovered(
+                path: path, test: metadata.test, outcome: metadata.outcome,
+                hasStores: !metadata.stores.isEmpty,
+                isInterrupted: metadata.failures.last?.kind == .termination))
     }
 }
 

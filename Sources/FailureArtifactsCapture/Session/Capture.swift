@@ -34,6 +34,8 @@ struct Capture: Sendable {
     var outcome = BundleMetadata.Outcome.failed
     /// True if the stores were copied for a failure.
     private(set) var hasStagedFailure = false
+    /// The path of the bundle that was announced; nil if none was.
+    private(set) var announcedBundle: String?
     var stores: [BundleMetadata.Store] = []
     var snapshots: [BundleMetadata.Snapshot] = []
     /// The stores that belong to a framework; may contain duplicates.
@@ -124,6 +126,17 @@ struct Capture: Sendable {
         add { capture in
             capture.stageStores(after: failure)
         }
+        // The process may crash before the bundle is packed. Crash recovery then makes it, with this name.
+        if let bundle = try? directory.reserveName(of: test.identity, for: staging) {
+            announcedBundle = bundle
+            announce(bundle)
+        }
+    }
+
+    func announce(_ bundle: String) {
+        session.announce(
+            bundle, of: test.identity, outcome, isOfPassingTest ? "passed" : "failed",
+            hasStores: !stores.isEmpty)
     }
 
     /// Copies the stores in their current state, after a failure or when the test passes.

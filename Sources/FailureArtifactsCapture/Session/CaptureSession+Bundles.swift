@@ -110,11 +110,7 @@ extension CaptureSession {
         defer { passOnWarnings(of: &capture) }
         do {
             let bundle = try capture.pack()
-            let command = ToolCommand()
-            say(
-                capture.isOfPassingTest
-                    ? "\(capture.test.name) passed; its bundle is \(command.shortened(bundle))"
-                    : "\(capture.test.name) failed. To find out why: \(command.explain(bundle))")
+            if bundle != capture.announcedBundle { capture.announce(bundle) }
             return bundle
         } catch {
             sayOnce("\(error)")
@@ -128,6 +124,29 @@ extension CaptureSession {
     }
 
     // MARK: Standard error
+
+    /// Prints the command that explains a failure, or the place of a passing test's bundle.
+    ///
+    /// - `event`: what happened to the test.
+    func announce(
+        _ bundle: String, of test: BundleMetadata.Test, _ outcome: BundleMetadata.Outcome,
+        _ event: String,
+        hasStores: Bool
+    ) {
+        let command = ToolCommand()
+        // Arguments can have any text.
+        let title = String(
+            test.title.prefix(200).map {
+                $0.unicodeScalars.contains { $0.value < 0x20 || $0.value == 0x7F } ? " " : $0
+            })
+        if outcome == .passed {
+            say("\(title) \(event); its bundle is \(command.shortened(bundle))")
+        } else {
+            say(
+                "\(title) \(event). "
+                    + (hasStores ? "To find out why: \(command.explain(bundle))" : "It used no store."))
+        }
+    }
 
     func say(_ sentence: String) {
         StandardError.writeLine("failure-artifacts: \(sentence)")

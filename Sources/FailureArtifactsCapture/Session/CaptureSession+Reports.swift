@@ -225,12 +225,12 @@ extension CaptureSession {
         state.withLock { state in dead.forEach { state.earlierFailures.insert($0) } }
         let sweep = { @Sendable [self] in
             let result = recovery.sweep()
-            noteEarlierFailures(result.bundles.map(Path.name(of:)))
-            let command = ToolCommand()
+            noteEarlierFailures(result.bundles.map { Path.name(of: $0.path) })
             for bundle in result.bundles {
-                say(
-                    "A test of an earlier process did not end. To find out why: \(command.explain(bundle))"
-                )
+                let event = bundle.isInterrupted ? "did not end" : bundle.outcome.rawValue
+                announce(
+                    bundle.path, of: bundle.test, bundle.outcome, event + " in an earlier process",
+                    hasStores: bundle.hasStores)
             }
             for warning in result.warnings { sayOnce(warning) }
         }

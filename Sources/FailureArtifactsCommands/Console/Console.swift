@@ -237,7 +237,7 @@ extension Console {
         }
         let result = recovery.sweep()
         if result.bundles.count == 1 {
-            let bundle = ToolCommand().shortened(result.bundles[0])
+            let bundle = ToolCommand().shortened(result.bundles[0].path)
             say("\(place) had a test whose process died. Its bundle is \(SafeText.line(bundle)).")
         } else if result.bundles.count > 1 {
             say(

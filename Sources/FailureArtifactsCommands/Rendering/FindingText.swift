@@ -28,7 +28,7 @@ struct FindingText {
                 indent: 0, for: output)
         }
         if explanation.findings.isEmpty {
-            lines += ["", "No cause was found in the stores."]
+            lines += ["", explanation.noFindings]
             if let hint = explanation.hint {
                 lines += TextWrap.message(hint, indent: 0, for: output).map { output.styled($0, .dim) }
             }

@@ -152,6 +152,12 @@ struct BundleLine: Sendable {
         var message: Int
         /// True if only the digits of a name are shown.
         let hasShortNames: Bool
+        // A narrow terminal has room for the time only after the message, and for both only after the test.
+        var hasTime = true
+        var hasMessage = true
+
+        /// The columns that the test and the message need at least.
+        private static let leastRoom = 28
 
         init(_ lines: [BundleLine], _ terminal: Terminal?) {
             func width(_ text: (BundleLine) -> String) -> Int {
@@ -162,10 +168,15 @@ struct BundleLine: Sendable {
             message = width(\.message)
             hasShortNames = terminal != nil
             guard let terminal else { return }
-            let others = outcome + width(\.time) + width(\.shortName) + 4 * 2
-            let room = max(terminal.width - others, 28)
-            test = min(test, max(room * 3 / 5, room - message))
-            message = min(message, room - test)
+            let gap = BundleLine.gap.count
+            var room = terminal.width - outcome - width(\.shortName) - 2 * gap
+            hasMessage = room - gap >= Self.leastRoom
+            if hasMessage { room -= gap }
+            hasTime = room - width(\.time) - gap >= Self.leastRoom
+            if hasTime { room -= width(\.time) + gap }
+            if !hasMessage { message = 0 }
+            test = min(test, max(room * 3 / 5, room - message, 8))
+            message = hasMessage ? min(message, room - test) : 0
         }
     }
 
@@ -174,13 +185,17 @@ struct BundleLine: Sendable {
             TextWidth.padded(TextWidth.shortened(text, to: width), to: width)
         }
         let outcome = bundle.outcome
+        let message = TextWidth.padded(
+            TextWidth.abridged(message, to: layout.message), to: layout.message)
         return [
-            output.styled(padded(outcome.label, layout.outcome), outcome.style), time,
-            output.styled(padded(test, layout.test), .bold),
-            TextWidth.padded(TextWidth.abridged(message, to: layout.message), to: layout.message),
+            output.styled(padded(outcome.label, layout.outcome), outcome.style),
+            layout.hasTime ? time : nil, output.styled(padded(test, layout.test), .bold),
+            layout.hasMessage ? message : nil,
             output.styled(layout.hasShortNames ? shortName : name, .dim),
-        ].joined(separator: "  ")
+        ].compactMap(\.self).joined(separator: Self.gap)
     }
+
+    private static let gap = "  "
 
     private var name: String { TextWidth.abridged(SafeText.line(bundle.location.name), to: 300) }
 

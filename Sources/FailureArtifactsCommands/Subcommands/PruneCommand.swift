@@ -236,7 +236,7 @@ struct SweepCommand: Command {
         // Recovery only warns of it, because `run` has to go on.
         _ = try ArtifactsDirectory(path: path).allStagingDirectories()
         let result = try console.recovery(of: path).sweep()
-        for bundle in result.bundles {
+        for bundle in result.bundles.map(\.path) {
             try console.output.writeLine(
                 isJSON ? JSONText.line(["bundle": bundle]) : SafeText.line(bundle))
         }

@@ -45,7 +45,8 @@ struct RunCommand: Command {
             On GitHub, they are also in the step's summary, and marked in the source.
 
             For --junit, the results of XCTest are read from the command's output, which is a pipe then. 'swift test' \
-            gets additional options to report the results of Swift Testing and of parallel tests. For another command, \
+            gets additional options to report the results of Swift Testing and of parallel tests, also in the script of \
+            a shell: bash -c 'cd App && swift test'. For another command, \
             pass its log and its event stream to 'failure-artifacts junit' afterwards.
 
             The exit status is the command's own. It is 128 plus the signal's number if a signal ended the command, \
@@ -94,7 +95,7 @@ struct RunCommand: Command {
         let report = try supervisor.run()
         let recovered = recovery.afterwards(report)
         for warning in recovered.warnings { try console.warn(warning) }
-        let new = bundles.bundles(and: recovered.bundles)
+        let new = bundles.bundles(and: recovered.bundles.map(\.path))
         if !new.isEmpty, let warning = output.warning { try console.warn(warning) }
         let failed = new.filter { $0.metadata.map { $0.outcome != .passed } ?? false }.map(\.path)
         let outputs = RunOutputs(

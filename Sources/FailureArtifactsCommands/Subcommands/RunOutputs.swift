@@ -176,6 +176,6 @@ struct RunOutputs {
             lines.append(
                 "    " + TextWidth.abridged("\(finding.label): \(finding.line)", to: columns - 4))
         }
-        return lines + ["    " + bundle.explainCommand]
+        return lines + ["    " + (bundle.usesNoStore ? "It used no store." : bundle.explainCommand)]
     }
 }

@@ -57,7 +57,7 @@ package struct FindingMarkdown {
             shown += 1
         }
         if count == 0 {
-            text += "\nNo cause was found in the stores.\n"
+            text += "\n\(explanation.noFindings)\n"
         }
         if let part = explanation.question.map(Self.section), take(part) { text += part }
         if count > shown { text += "\n\(Counted.items(Int64(count - shown), "finding")) left out.\n" }

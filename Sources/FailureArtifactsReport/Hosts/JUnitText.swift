@@ -31,7 +31,7 @@ package struct JUnitText: WrittenText {
         for (name, tests) in results.suites {
             let counts = Self.counts(of: tests, withSkipped: true)
             try write("  <testsuite name=\"\(XMLText.attribute(name))\"\(counts)>\n")
-            for test in tests { try write(element(test)) }
+            for test in tests { try write(element(test, of: name)) }
             try write("  </testsuite>\n")
         }
         try write("</testsuites>\n")
@@ -45,9 +45,9 @@ package struct JUnitText: WrittenText {
         return text + " time=\"\(time(tests.compactMap(\.seconds).reduce(0, +)))\""
     }
 
-    private func element(_ test: TestResult) -> String {
+    private func element(_ test: TestResult, of className: String) -> String {
         var text =
-            "    <testcase classname=\"\(XMLText.attribute(test.test.className))\" "
+            "    <testcase classname=\"\(XMLText.attribute(className))\" "
             + "name=\"\(XMLText.attribute(test.test.caseName))\""
         if let seconds = test.seconds { text += " time=\"\(Self.time(seconds))\"" }
         var content = ""

@@ -78,7 +78,8 @@ package struct SummaryMarkdown {
         }
         for store in bundle.stores { text += "- Store \(Markdown.code(store))\n" }
         text += bundle.stores.isEmpty ? "" : "\n"
-        return text + Markdown.block(bundle.explainCommand)
+        return text
+            + (bundle.usesNoStore ? "It used no store.\n" : Markdown.block(bundle.explainCommand))
     }
 
     private static func line(_ failure: ReportedFailure) -> String {
@@ -212,6 +213,9 @@ extension ReportedBundle {
         guard path.hasPrefix("/"), !variables.isEmpty else { return path }
         return Path.join(Path.name(of: Path.directory(of: path)), Path.name(of: path))
     }
+
+    /// True if the test failed without a store, so that there is nothing to explain.
+    package var usesNoStore: Bool { stores.isEmpty && finding == nil && outcome == .failed }
 
     /// The command that explains the bundle; on a CI, it is for a machine to which the bundle was downloaded.
     package var explainCommand: String {

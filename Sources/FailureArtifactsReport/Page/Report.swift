@@ -73,6 +73,7 @@ package struct Report: WrittenText {
             size += new.reduce(0) { $0 + $1.html.utf8.count }
             described += new
         }
+        described.sort { $0.comes(before: $1) }
         try write(page.head(groups: described.grouped { $0.reason?.key }.count))
         try write(page.list(described))
         try write(page.mainStart)
@@ -99,6 +100,14 @@ struct DescribedCause: Sendable {
     var reason: CauseReason? {
         CauseReason(findings.first, place: place, message: cause.first.headline)
     }
+    /// True if it comes before another one on the page: the best finding, then the frequency, then the time decide.
+    func comes(before other: DescribedCause) -> Bool {
+        let (mine, others) = (findings.first?.confidence, other.findings.first?.confidence)
+        if mine != others { return others.map { mine ?? .possible > $0 } ?? true }
+        let (count, otherCount) = (cause.bundles.count, other.cause.bundles.count)
+        return count == otherCount ? cause.first.at < other.cause.first.at : count > otherCount
+    }
+
     let html: String
     /// The data for the page's script.
     let blocks: String

@@ -176,6 +176,13 @@ struct CauseGroup {
         }
         let others = groups.filter { $0.count == 1 }.flatMap(\.self)
         guard !others.isEmpty else { return several }
+        func best(_ causes: [DescribedCause]) -> Finding.Confidence {
+            causes.compactMap(\.findings.first?.confidence).max() ?? .possible
+        }
+        // The list begins with the best finding, also if its failure has no group.
+        if best(others) > best(several.flatMap(\.causes)) {
+            return [CauseGroup(heading: nil, causes: others)] + several
+        }
         return several + [CauseGroup(heading: several.isEmpty ? nil : "Others", causes: others)]
     }
 }

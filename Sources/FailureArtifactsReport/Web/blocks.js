@@ -8,6 +8,10 @@ const make = (name, className, ...content) => {
   return element;
 };
 
+/** Returns a name with the places between its words at which it may be broken. */
+const breakable = (name) =>
+  name.split(/(?<=\p{Ll})(?=\p{Lu})|(?<=[._/])(?=\p{L})/u).flatMap((word, i) => i ? [make("wbr"), word] : [word]);
+
 /** Creates a button that runs an action. */
 const button = (className, text, action) => {
   const element = make("button", className, text);

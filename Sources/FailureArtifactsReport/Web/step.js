@@ -148,7 +148,7 @@ class StepPanel {
       const value = fill(make("dd", index === chosen ? "chosen" : ""), cell, 2000);
       const json = jsonOf(cell);
       if (json) value.append(make("pre", "form", json));
-      list.append(make("dt", "", column.name), value);
+      list.append(make("dt", "", ...breakable(column.name)), value);
     });
     return list;
   }

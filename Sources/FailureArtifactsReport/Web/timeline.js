@@ -141,8 +141,8 @@ class Timeline {
     const element = this.buttons.get(index);
     if (element?.offsetParent) {
       const {top, bottom} = element.getBoundingClientRect(), box = this.list.getBoundingClientRect();
-      if (top < box.top) this.list.scrollTop -= box.top - top + 4;
-      if (bottom > box.bottom) this.list.scrollTop += bottom - box.bottom + 4;
+      if (top < box.top) this.list.scrollTop -= box.top - top;
+      if (bottom > box.bottom) this.list.scrollTop += bottom - box.bottom;
     }
   }
 }

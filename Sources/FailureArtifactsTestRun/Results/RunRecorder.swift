@@ -4,8 +4,8 @@ internal import FailureArtifactsSystem
 
 /// Collects the test results of a run from XCTest's log and from files that the command writes.
 ///
-/// To `swift test` it adds options for Swift Testing's event stream and for the report of parallel runs. These options
-/// change nothing of the command's output. Any other command runs unchanged.
+/// To `swift test`, also in the script of a shell, it adds options for Swift Testing's event stream and for the report of
+/// parallel runs. These options change nothing of the command's output. Any other command runs unchanged.
 package final class RunRecorder: Sendable {
     // Each option with its names, of which Swift Testing prefers the first.
     private static let eventsOptions = [
@@ -19,20 +19,20 @@ package final class RunRecorder: Sendable {
     private static let repetitionOptions = ["--maximum-repetitions", "--repeat-until"]
 
     package let words: [String]
-    private let eventFile: String?
-    private let reportFile: String?
+    private let eventFiles: [String]
+    private let reportFiles: [String]
     private let logs = [Lock(XCTestLog()), Lock(XCTestLog())]
 
     package init(_ words: [String], scratch: String) {
-        var (words, eventFile, reportFile) = (words, String?.none, String?.none)
-        if let test = Self.placeOfTest(in: words) {
-            let options = words[(test + 1)...]
+        var (words, eventFiles, reportFiles) = (words, [String](), [String]())
+        func added(to options: ArraySlice<String>) -> [String] {
+            let number = eventFiles.isEmpty ? "" : "-\(eventFiles.count + 1)"
             var added: [String] = []
             if let given = Self.value(of: Self.eventsOptions, in: options) {
-                eventFile = given
+                eventFiles.append(given)
             } else {
-                let file = Path.join(scratch, "events.jsonl")
-                eventFile = file
+                let file = Path.join(scratch, "events\(number).jsonl")
+                eventFiles.append(file)
                 added += [Self.eventsOptions[0], file]
                 if Self.value(of: Self.versionOptions, in: options) == nil {
                     // Without a version, the newest one is written, and an older library refuses a newer version.
@@ -41,17 +41,29 @@ package final class RunRecorder: Sendable {
                 }
             }
             if let given = Self.value(of: [Self.reportOption], in: options) {
-                reportFile = given
+                reportFiles.append(given)
             } else if options.contains("--parallel") {
-                let file = Path.join(scratch, "report.xml")
-                reportFile = file
+                let file = Path.join(scratch, "report\(number).xml")
+                reportFiles.append(file)
                 added += [Self.reportOption, file]
             }
-            words.insert(contentsOf: added, at: test + 1)
+            return added
+        }
+        if let place = ShellScript.place(in: words) {
+            let script = ShellScript(words[place])
+            words[place] = script.inserting(
+                script.commands.compactMap { command in
+                    let texts = command.map(\.text)
+                    return Self.placeOfTest(in: texts).map { test in
+                        (command[test], added(to: texts[(test + 1)...]))
+                    }
+                })
+        } else if let test = Self.placeOfTest(in: words) {
+            words.insert(contentsOf: added(to: words[(test + 1)...]), at: test + 1)
         }
         self.words = words
-        self.eventFile = eventFile
-        self.reportFile = reportFile
+        self.eventFiles = eventFiles
+        self.reportFiles = reportFiles
     }
 
     /// The hooks for the lines of standard output and standard error, called on any thread.
@@ -70,23 +82,23 @@ package final class RunRecorder: Sendable {
             attempts += log.attempts
             report += log.passed
         }
-        if let eventFile { attempts += (try? EventStream(ofFile: eventFile))?.attempts ?? [] }
-        if let reportFile, FileSystem.regularFile(reportFile) != nil,
-            let bytes = try? FileSystem.contents(ofFile: reportFile)
-        {
-            report = SwiftPMReport.attempts(String(decoding: bytes, as: UTF8.self))
+        for file in eventFiles { attempts += (try? EventStream(ofFile: file))?.attempts ?? [] }
+        let reports = reportFiles.filter { FileSystem.regularFile($0) != nil }.compactMap { file in
+            (try? FileSystem.contents(ofFile: file)).map { String(decoding: $0, as: UTF8.self) }
         }
+        if !reports.isEmpty { report = reports.flatMap(SwiftPMReport.attempts) }
         return TestResults(attempts: attempts, report: report, bundles: bundles)
     }
 
+    /// The words before a command, in a shell's script or elsewhere, that change nothing of its arguments.
+    private static let prefixes: Set = [
+        "!", "{", "do", "else", "exec", "if", "then", "time", "until", "while", "env", "xcrun",
+    ]
+
     /// Finds the word `test` in `swift test`, `xcrun swift test` or `env A=b swift test`; nil for another command.
     static func placeOfTest(in words: [String]) -> Int? {
-        var rest = words[...]
-        while let word = rest.first, ["xcrun", "env"].contains(Path.name(of: word)) {
-            rest = rest.dropFirst()
-            if Path.name(of: word) == "env" {
-                rest = rest.drop { $0.contains("=") && !$0.hasPrefix("-") }
-            }
+        let rest = words.drop { word in
+            Self.prefixes.contains(Path.name(of: word)) || word.contains("=") && !word.hasPrefix("-")
         }
         guard let program = rest.first, Path.name(of: program) == "swift",
             rest.dropFirst().first == "test"

@@ -27,6 +27,31 @@ import Testing
         var isLogged = true
     }
 
+    @Test(arguments: [1, 3]) func wideRowsAreBounded(count: Int) throws {
+        let fixture = try Fixture()
+        let columns = (1...80).map { "c\($0)" }.joined(separator: ", ")
+        let row = (1...80).map { "'the value of the column \($0)'" }.joined(separator: ", ")
+        let rows = (1...count).map { "(\($0), \(row))" }.joined(separator: ", ")
+        let explanation = try explanation(
+            [
+                Step(sql: "CREATE TABLE wide(id INTEGER PRIMARY KEY, \(columns))", changes: 0),
+                Step(sql: "INSERT INTO wide VALUES \(rows)", changes: count),
+                Step(sql: "UPDATE wide SET c7 = 'other', c9 = NULL WHERE id = \(count)"),
+                Step(
+                    sql: "SELECT * FROM wide", changes: 0, lines: ["Tests/ATests.swift:42"],
+                    isTransaction: false),
+            ], "XCTAssertTrue failed", in: fixture)
+        let titles = explanation.findings.map(\.title)
+        let cells = "c7 'the value of the column 7', c9 'the value of the column 9'"
+        let place = count > 1 ? "row \(count): " : ""
+        #expect(
+            titles.contains("Without transaction 5, the query returns \(place)\(cells)"), "\(titles)")
+        for finding in explanation.findings {
+            #expect(finding.title.utf8.count < 300 && finding.explanation.utf8.count < 400, "\(finding)")
+        }
+        #expect(explanation.question?.results.allSatisfy { $0.result.utf8.count < 300 } == true)
+    }
+
     private func explanation(
         _ steps: [Step], _ message: String, in fixture: borrowing Fixture
     ) throws -> Explanation {

@@ -53,6 +53,20 @@ import Testing
         #expect(results.tests[1].runs[0].isEnded)
     }
 
+    /// Bundles alone, a log, and SwiftPM's report give a class the same name.
+    @Test func aClassHasOneName() throws {
+        for results in [
+            TestResults(attempts: [], bundles: [try Sample.bundle("a", "x")]),
+            TestResults(attempts: [Sample.attempt("a", .failed, "x")], bundles: []),
+            TestResults(attempts: [Sample.attempt("a", .failed, "x", module: "M")], bundles: []),
+            TestResults(
+                attempts: [], report: [Sample.attempt("a", .failed, module: "M")],
+                bundles: [try Sample.bundle("a", "x")]),
+        ] {
+            #expect(results.suites.map(\.name) == ["Suite"])
+        }
+    }
+
     /// A log contains class names.
     ///
     /// SwiftPM's report also contains module names.
@@ -64,8 +78,8 @@ import Testing
                 Sample.attempt("b", .passed, module: "M"),
                 Sample.attempt("b", .passed, module: "N"),
             ], bundles: [])
-        #expect(results.tests.map(\.test.className) == ["M.Suite", "M.Suite", "N.Suite"])
         #expect(results.tests[0].seconds == 1)
         #expect(results.suites.map(\.name) == ["M.Suite", "N.Suite"])
+        #expect(results.suites.map { $0.tests.map(\.test.name) } == [["a", "b"], ["b"]])
     }
 }

@@ -76,7 +76,7 @@ import Testing
             let recovery = CrashRecovery(of: directory, limits: limits)
             let first = recovery.sweep()
             #expect(first.warnings == [])
-            #expect(recovery.sweep().bundles == [])
+            #expect(recovery.sweep().bundles.isEmpty)
             #expect(!directory.hasHiddenFiles)
             let names = try FileSystem.contents(ofDirectory: root).filter { $0.hasSuffix(".zip") }
             return try names.map {
@@ -153,7 +153,7 @@ import Testing
             cause
         }
         #expect(found.bundles.count == 4)
-        let bundles = try found.bundles.map { path in
+        let bundles = try found.bundles.map(\.path).map { path in
             try BundleReader(BundleLocation(path: path), scratchDirectory: world.root).metadata
         }
         let messages = bundles.map(\.failures[0].message)
@@ -330,7 +330,7 @@ import Testing
         try world.leaveJournal(taker: .current)
         _ = try world.leaveStagingDirectory(taker: .current)
         let result = CrashRecovery(of: world.directory, limits: world.limits).sweep()
-        #expect(result.bundles == [] && world.directory.stagingDirectories.count == 1)
+        #expect(result.bundles.isEmpty && world.directory.stagingDirectories.count == 1)
     }
 
     @Test func namesAreReadAsTheyAreWritten() throws {

@@ -32,7 +32,7 @@ import Testing
         let text = String(
             decoding: try FileSystem.contents(ofFile: fixture.path("new/j.xml")), as: UTF8.self)
         #expect(text.contains(Self.expected))
-        #expect(text.contains("<testcase classname=\"M.B\" name=\"b\" time=\"0.500\"/>"))
+        #expect(text.contains("<testcase classname=\"B\" name=\"b\" time=\"0.500\"/>"))
         #expect(text.contains("<testsuites tests=\"2\" failures=\"1\" errors=\"0\" time=\"0.750\">"))
     }
 

@@ -82,11 +82,11 @@ import Testing
                 "  2 bundles were recovered from tests whose processes died",
                 "  To get the bundles, download the directory new that the job uploaded.",
                 "  failed PlainTests.test0: m more\\u{1b}[2J",
-                "    failure-artifacts explain new/20.zip",
+                "    It used no store.",
                 "  failed PlainTests.test1: m more\\u{1b}[2J",
-                "    failure-artifacts explain new/19.zip",
+                "    It used no store.",
                 "  failed PlainTests.test2: m more\\u{1b}[2J",
-                "    failure-artifacts explain new/18.zip",
+                "    It used no store.",
                 "  and 10 more: failure-artifacts list new",
             ])
     }

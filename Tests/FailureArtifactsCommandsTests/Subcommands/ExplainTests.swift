@@ -124,11 +124,11 @@ import Testing
                 PlainTests.testPlain failed
                 m
 
-                No cause was found in the stores.
+                The test used no store.
 
                 """)
         #expect(
-            run("explain", bundle, "--markdown").output.contains("\nNo cause was found in the stores.\n")
+            run("explain", bundle, "--markdown").output.contains("\nThe test used no store.\n")
         )
         #expect(!run("explain", bundle, "--json").output.contains("\"question\""))
     }

@@ -29,18 +29,18 @@ import Testing
                 """)
     }
 
-    @Test(arguments: [60, 80, 120, 300])
+    @Test(arguments: [40, 41, 50, 59, 60, 68, 69, 70, 80, 120, 300])
     func aTerminalIsNotOverrun(_ width: Int) throws {
         let fixture = try Fixture()
         try fixture.ledger()
-        try fixture.plain(
+        try fixture.attempt(
             "PlainTests.test_CoreData内の果物を更新できる_長い名前のテスト-00000001.zip",
-            test: "test_CoreData内の果物を更新できる_長い名前のテスト", message: String(repeating: "長い ", count: 90))
+            test: "test_CoreData内の果物を更新できる_長い名前のテスト", at: 20, outcome: "terminated",
+            facts: [("\"m\"", "\"\(String(repeating: "長い ", count: 90))\"")])
         let lines = run("list", fixture.directory, width: width).output.split(separator: "\n")
         try #require(lines.count == 2)
-        if width >= 80 {
-            #expect(lines.allSatisfy { TextWidth.columns(of: String($0)) <= width })
-        }
+        #expect(lines.allSatisfy { TextWidth.columns(of: String($0)) <= width }, "\(lines)")
+        #expect(lines.allSatisfy { $0.contains("Tests") }, "\(lines)")
         // The identifying part of a bundle's name is never truncated.
         #expect(lines[0].hasSuffix("  1a2b3c4d") && lines[1].hasSuffix("  00000001"))
     }

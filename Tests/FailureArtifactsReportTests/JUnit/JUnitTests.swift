@@ -35,7 +35,7 @@ import Testing
             try xml(results) == """
                 <?xml version="1.0" encoding="UTF-8"?>
                 <testsuites tests="8" failures="2" errors="1" time="8.000">
-                  <testsuite name="Suite" tests="7" failures="2" errors="1" skipped="1" time="7.000">
+                  <testsuite name="Suite" tests="8" failures="2" errors="1" skipped="1" time="8.000">
                     <testcase classname="Suite" name="passed" time="0.000"/>
                     <testcase classname="Suite" name="skipped" time="1.000">
                       <skipped message="not &lt;here&gt;"/>
@@ -58,9 +58,7 @@ import Testing
                       <error message="gone" type="timedOut">gone</error>
                       <system-out>[[ATTACHMENT|at/failure-artifacts/ended-0.zip]]</system-out>
                     </testcase>
-                  </testsuite>
-                  <testsuite name="M.Suite" tests="1" failures="0" errors="0" skipped="0" time="1.000">
-                    <testcase classname="M.Suite" name="new()" time="1.000"/>
+                    <testcase classname="Suite" name="new()" time="1.000"/>
                   </testsuite>
                 </testsuites>
 

@@ -238,6 +238,19 @@ struct ReportPartsTests {
         #expect(
             groups.map { $0.causes.map(\.number) } == [[1, 3], [2, 4], [7, 8], [5, 6, 10, 11, 9]])
         #expect(CauseGroup.groups(of: [causes[4]]).map(\.heading) == [nil])
+        let better = [causes[1], causes[3], try Self.cause(12, "s", (.orphan, 44), .likely)]
+        #expect(CauseGroup.groups(of: better).map { $0.causes.map(\.number) } == [[12], [2, 4]])
+    }
+
+    @Test func `The best findings come first, then the most frequent failures and the oldest ones`()
+        throws
+    {
+        let causes = [
+            try Self.cause(1, "a"), try Self.cause(2, "b", (.orphan, 1), .possible),
+            try Self.cause(3, "c", (.orphan, 2), .certain),
+            try Self.cause(4, "d", (.orphan, 3), .likely),
+        ]
+        #expect(causes.sorted { $0.comes(before: $1) }.map(\.number) == [3, 4, 2, 1])
     }
 
     // MARK: - Statements

@@ -10,7 +10,7 @@ import Testing
         (["swift", "build"], nil), (["swift", "--version", "test"], nil),
         (["make", "swift", "test"], nil),
         (["swift", "test", "list"], nil), (["swift", "test", "--list-tests"], nil), (["swift"], nil),
-        (["env", "-i", "swift", "test"], nil), (["env"], nil),
+        (["env", "-i", "swift", "test"], nil), (["env"], nil), (["A=b", "exec", "swift", "test"], 3),
     ])
     func whatSwiftTestIs(_ words: [String], _ place: Int?) {
         #expect(RunRecorder.placeOfTest(in: words) == place)
@@ -32,6 +32,33 @@ import Testing
         ]
         #expect(RunRecorder(given, scratch: "/s").words == given)
         #expect(words("make", "test") == ["make", "test"])
+    }
+
+    @Test(arguments: [
+        ("cd 'a b' && DEBUG=1 swift test EVENTS| tee log", "-v "),
+        ("if ! swift 'te'st EVENTS\\\n; then exit 1; fi", ""), ("swift \\\n test EVENTS\\\n", "-v "),
+        ("(swift test EVENTS)", ""),
+        ("swift test EVENTS# swift test", " --filter 'A|B' "),
+        ("x=\"; swift test\" swift test EVENTS", ""),
+        ("swift test list; echo swift test; make \\\"swift test #", nil), ("echo '\nswift test\n'", nil),
+    ])
+    func swiftTestInAScript(_ script: String, _ options: String?) {
+        for shell in [["sh", "-c"], ["/bin/bash", "-eo", "pipefail", "-c"]] {
+            let given = shell + [script.replacing("EVENTS", with: options ?? ""), "swift", "test"]
+            let events = " --event-stream-output-path /s/events.jsonl --event-stream-version 6.3"
+            let expected = script.replacing(" EVENTS", with: events + (options.map { " " + $0 } ?? ""))
+            #expect(RunRecorder(given, scratch: "/s").words == shell + [expected, "swift", "test"])
+        }
+    }
+
+    @Test func eachRunInAScriptHasFilesOfItsOwn() {
+        let script = RunRecorder(["sh", "-c", "swift test && swift test --parallel"], scratch: "/s")
+            .words[2]
+        #expect(
+            script
+                == "swift test --event-stream-output-path /s/events.jsonl --event-stream-version 6.3 && swift test "
+                + "--event-stream-output-path /s/events-2.jsonl --event-stream-version 6.3 --xunit-output "
+                + "/s/report-2.xml --parallel")
     }
 
     /// The numbers of iterations are needed to tell the runs of a test's cases apart.

@@ -211,14 +211,14 @@ class CICase(SuiteCase):
         self.assertEqual(junit_rules.problems(text), [])
         self.assertEqual(
             junit_rules.results(text), {
-                "CISuite.CITests/testPasses": ["passed"], "CISuite.CITests/testFails": ["failure"],
-                "CISuite.CITests/testThrows": ["failure"], "CISuite.CITests/testIsFlaky": ["passed"],
+                "CITests/testPasses": ["passed"], "CITests/testFails": ["failure"],
+                "CITests/testThrows": ["failure"], "CITests/testIsFlaky": ["passed"],
                 # SwiftPM prints nothing about it, and its report can't express it.
-                "CISuite.CITests/testIsSkipped": ["passed"],
-                "CISuite.CICrashTests/testCrashes": ["error"],
-                "CISuite.CIModernTests/passes()": ["passed"], "CISuite.CIModernTests/fails()": ["failure"],
-                "CISuite.CIModernTests/isRipe(_:)": ["failure"], "CISuite.CIModernTests/isDisabled()": ["skipped"],
-                "CISuite.CIModernTests/isKnown()": ["passed"], "CISuite.CIModernTests.Inner/passes()": ["passed"],
+                "CITests/testIsSkipped": ["passed"],
+                "CICrashTests/testCrashes": ["error"],
+                "CIModernTests/passes()": ["passed"], "CIModernTests/fails()": ["failure"],
+                "CIModernTests/isRipe(_:)": ["failure"], "CIModernTests/isDisabled()": ["skipped"],
+                "CIModernTests/isKnown()": ["passed"], "CIModernTests.Inner/passes()": ["passed"],
             })
         attachments = {name: files for name, files in junit_rules.attachments(text).items() if files}
         stems = {
@@ -254,10 +254,10 @@ class Results(CICase):
             junit_rules.results(text), {
                 "CITests/testFails": ["failure"], "CITests/testIsFlaky": ["passed"],
                 "CITests/testIsSkipped": ["skipped"], "CITests/testPasses": ["passed"],
-                "CITests/testThrows": ["failure"], "CISuite.CIModernTests/passes()": ["passed"],
-                "CISuite.CIModernTests/fails()": ["failure"], "CISuite.CIModernTests/isRipe(_:)": ["failure"],
-                "CISuite.CIModernTests/isDisabled()": ["skipped"], "CISuite.CIModernTests/isKnown()": ["passed"],
-                "CISuite.CIModernTests.Inner/passes()": ["passed"],
+                "CITests/testThrows": ["failure"], "CIModernTests/passes()": ["passed"],
+                "CIModernTests/fails()": ["failure"], "CIModernTests/isRipe(_:)": ["failure"],
+                "CIModernTests/isDisabled()": ["skipped"], "CIModernTests/isKnown()": ["passed"],
+                "CIModernTests.Inner/passes()": ["passed"],
             })
         cases = {case.get("name"): case for case in junit_rules.tree.fromstring(text).iter("testcase")}
         failure = cases["testFails"].find("failure")
@@ -471,19 +471,31 @@ class GitHub(CICase):
         place = self.place()
         action = self.action(place, tool=str(TOOL), command=f"'{EXECUTABLE}' CISuite.CICrashTests")
         action.before["tests"] = lambda script: script.replace(
-            "exec \"$TOOL\" run", "set +e; \"${command[@]}\"; exit 1 #")
+            "exec \"$TOOL\" run", "set +e; bash -c \"$TEST_COMMAND\"; exit 1 #")
         action.run()
         self.assertEqual(action.outcomes["tests"], "failure")
         self.assertEqual(action.outputs()["bundles"], "1")
         self.assertEqual([bundle.stem for bundle in place.bundles()], ["CICrashTests.testCrashes"])
 
     def test_words_of_the_command(self):
-        """A shell evaluates them, which the article warns of."""
-        place = self.place()
-        action = self.action(
-            place, tool=str(TOOL), command="printf '%s;' 'a b' \"$HOME\" c\\ d \"$(printf evaluated)\"", directory="a b/c")
-        action.run()
-        self.assertIn(f"a b;{place.environment['HOME']};c d;evaluated;", action.log)
+        """A shell evaluates them, which the article warns of, as it evaluates a step. The template does the same."""
+        words = "printf '%s;' 'a b' \"$HOME\" c\\ d \"$(printf evaluated)\""
+        template = yaml.safe_load(TEMPLATE.read_text())[".failure-artifacts"]
+        for command, output, status in (
+                (words, "a b;{HOME};c d;evaluated;", 0), ("true && echo one; echo two", "one\ntwo\n", 0),
+                ("FOO=bar sh -c 'echo $FOO'", "bar\n", 0), ("cd / && pwd", "/\n", 0), ("(exit 4) | cat", "", 4),
+                ("false && echo one", "", 1), ("false; echo one", "", 1), ("echo one\nexit 3", "one\n", 3)):
+            with self.subTest(command):
+                place = self.place()
+                output = output.format(HOME=place.environment["HOME"])
+                action = self.action(place, tool=str(TOOL), command=command, directory="a b/c")
+                action.before["tests"] = lambda script: f"status=0; ({script}) || status=$?; echo \"<$status>\""
+                action.run()
+                self.assertIn("\n" + output, action.log)
+                self.assertIn(f"<{status}>", action.log)
+                place.environment.update(template["variables"], FAILURE_ARTIFACTS_COMMAND=command, tool=str(TOOL))
+                process = place.script("\n".join(template["script"][2:]), "bash", "-eo", "pipefail")
+                self.assertEqual((process.stdout, process.returncode), (output, status), process.stderr)
 
     def test_an_outcome_in_another_directory(self):
         place = self.place()
