@@ -35,6 +35,7 @@ static _Thread_local int pauses;
 static void in_child(void) {
     atomic_store(&is_child, true);
     atomic_fetch_add(&silences, 1);
+    failure_artifacts_release_files_in_child();
 }
 
 bool failure_artifacts_is_child(void) { return atomic_load(&is_child); }
