@@ -42,7 +42,10 @@ static _Thread_local struct {
 // True in a child made by fork.
 static atomic_bool is_child;
 
-static void in_child(void) { atomic_store(&is_child, true); }
+static void in_child(void) {
+    atomic_store(&is_child, true);
+    failure_artifacts_release_files_in_child();
+}
 
 bool failure_artifacts_is_child(void) { return atomic_load(&is_child); }
 

@@ -10,8 +10,32 @@
 // file alone; closing any other descriptor drops them (`man 2 open`; `filp_close` in the kernel's `fs/open.c`). Apple's
 // systems have no equivalent.
 //
+// What is held takes space if it is deleted. A test must not run out of space for that reason, whenever it writes and
+// however much. So all files together take only a small share of what is free, now and when it is checked again: at each
+// open and close of a store. Nothing is held on other file systems than those that are known to be safe, and nothing
+// beside a quota.
+//
 // The application may close such a descriptor, and open a file of its own under the same number. Each use begins with
 // failure_artifacts_is_held().
+
+// The reason why a closed store's files are not held.
+typedef enum failure_artifacts_release_reason {
+    // They are held, or there were none.
+    failure_artifacts_is_not_released,
+    // More files would take more than a small share of the descriptors that the process may have.
+    failure_artifacts_too_many_files,
+    failure_artifacts_too_many_bytes,
+    failure_artifacts_too_little_space,
+    failure_artifacts_is_unsafe_volume,
+} failure_artifacts_release_reason;
+
+enum {
+    // The maximum size of all files that are held. In a container, files in memory count as its memory.
+    failure_artifacts_maximum_held_bytes = 64 << 20,
+    // The number of times that the size must be free on each volume.
+    failure_artifacts_share_of_free_space = 64,
+};
+
 typedef struct failure_artifacts_closed_files {
     char *path;
     failure_artifacts_file_identity identity;
@@ -20,6 +44,11 @@ typedef struct failure_artifacts_closed_files {
     failure_artifacts_held_file database;
     failure_artifacts_held_file wal;
     failure_artifacts_held_file journal;
+    // The time at which a database that isn't held was created, if it was in place then; 0 if unknown.
+    uint64_t born;
+    // See failure_artifacts_reason_to_release().
+    failure_artifacts_release_reason reason;
+    struct failure_artifacts_closed_files *earlier;
 } failure_artifacts_closed_files;
 
 // Opens handles on the file at a path and on its journals, if it is the expected file or no file is expected. NULL if
@@ -30,14 +59,18 @@ void failure_artifacts_release_files(failure_artifacts_closed_files *files);
 // Returns a copy that holds no files. NULL if memory runs out.
 failure_artifacts_closed_files *failure_artifacts_without_handles(const failure_artifacts_closed_files *files);
 
-// The number of files that are held, and the maximum: a small share of the descriptors that the process may have. No
-// more files are held then.
-int failure_artifacts_held_files(void);
-int failure_artifacts_held_files_limit(void);
-enum {
-    // The maximum number of files that are held for one store.
-    failure_artifacts_held_files_of_store = 3,
-};
+// Checks the limits again. Returns true if the files of a store have to be released, because those of stores that were
+// closed later take the room; failure_artifacts_reason_to_release() tells which.
+bool failure_artifacts_limit_held_files(void);
+
+// Returns the reason why the files are not held, or have to be released.
+failure_artifacts_release_reason failure_artifacts_reason_to_release(const failure_artifacts_closed_files *files);
+
+// Closes the descriptors in a child made by fork.
+void failure_artifacts_release_files_in_child(void);
+
+// True if the path still names the file that was closed, and not another one with the same number.
+bool failure_artifacts_are_in_place(const failure_artifacts_closed_files *files);
 
 // True if the descriptor still refers to the file.
 bool failure_artifacts_is_held(failure_artifacts_held_file file);

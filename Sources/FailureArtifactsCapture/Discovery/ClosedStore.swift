@@ -101,11 +101,14 @@ final class ClosedStore: Sendable {
 
     /// The logs, for a store that was opened with the same path and identity.
     ///
-    /// Nil if the file isn't held any more, so that another one may have its identity.
-    var logsIfHeld: KeptLogs? { files?.pointee.database.descriptor ?? -1 >= 0 ? logs : nil }
+    /// Nil if another file may have its identity by now.
+    var logsIfInPlace: KeptLogs? {
+        guard let files, failure_artifacts_are_in_place(files) else { return nil }
+        return logs
+    }
 
     /// Takes the logs of the same store from when it was closed before; only to be called before it is shared.
-    func follow(_ earlier: ClosedStore) { earlierLogs = earlier.logsIfHeld }
+    func follow(_ earlier: ClosedStore) { earlierLogs = earlier.logsIfInPlace }
 
     /// Paths that name the files while this object exists, even if they are renamed or deleted.
     ///
@@ -122,10 +125,31 @@ final class ClosedStore: Sendable {
         return (database, wal, journal)
     }
 
-    /// The number of files that are kept open.
-    var heldFiles: Int {
-        let all = [files?.pointee.database, files?.pointee.wal, files?.pointee.journal]
-        return all.count { ($0?.descriptor ?? -1) >= 0 }
+    /// True if its files have to be released.
+    var mustReleaseFiles: Bool {
+        guard let files, files.pointee.database.descriptor >= 0 else { return false }
+        return failure_artifacts_reason_to_release(files) != failure_artifacts_is_not_released
+    }
+
+    /// The reason why the store can't be read if it was deleted, as a full sentence; nil if it was held, or was deleted
+    /// before it was closed.
+    var reasonForRelease: String? {
+        guard let files else { return nil }
+        let reason: String? =
+            switch failure_artifacts_reason_to_release(files) {
+            case failure_artifacts_too_many_files: "many stores were closed, and descriptors are limited"
+            case failure_artifacts_too_many_bytes:
+                "such files may take \(failure_artifacts_maximum_held_bytes >> 20) MiB, and those of stores that were "
+                    + "closed later come first"
+            case failure_artifacts_too_little_space:
+                "they may take only a small part of what is free on the disk, and nothing beside a quota"
+            case failure_artifacts_is_unsafe_volume:
+                "on its file system, that may leave other files behind, or take space unnoticed"
+            default: nil
+            }
+        return reason.map {
+            "The test closed and deleted the store. Its files were not kept until the failure: \($0)."
+        }
     }
 
     private static func lastingPath(_ file: failure_artifacts_held_file) -> String? {

@@ -188,7 +188,7 @@ extension ConnectionRegistry {
         state.withLock { state in
             var ended = state.endedConnections[connection.main] ?? EndedConnections()
             if let closed = state.closed.first(where: { $0.isSame(as: connection) }) {
-                ended.logs.addEarlier(closed.logsIfHeld)
+                ended.logs.addEarlier(closed.logsIfInPlace)
             }
             return ended
         }
@@ -198,6 +198,8 @@ extension ConnectionRegistry {
 /// The events that C reports.
 extension ConnectionRegistry {
     func opened(_ record: UnsafeMutablePointer<failure_artifacts_connection>) {
+        // The store may need the space of those that were deleted.
+        limitHeldFiles()
         if let observer = state.withLock({ $0.observer }) {
             observer.connectionOpened(UnsafePointer(record.pointee.path)) { test, suite in
                 register(record, by: test, in: suite)
@@ -264,6 +266,7 @@ extension ConnectionRegistry {
             if isOpen || !state.endedConnections.isEmpty || !state.images.isEmpty {
                 drafts = Self.drafts(of: connection, isOpen: isOpen, &state)
             }
+            if isOpen { Self.noteUse(of: record, by: connection.owner, &state) }
             if state.isKeeping { end = (state.event, connection.owner) }
         }
         guard let end else { return }
@@ -271,6 +274,23 @@ extension ConnectionRegistry {
             for draft in drafts { remember(ClosedStore(draft, event: end.event)) }
         } else {
             remember(ClosedStore(of: record, owner: end.owner, event: end.event))
+        }
+    }
+
+    /// Notes on the other connections to a closed connection's store that its test used the store, too.
+    ///
+    /// The test may have found it locked by one of them.
+    private static func noteUse(
+        of record: UnsafeMutablePointer<failure_artifacts_connection>, by test: TestID,
+        _ state: inout State
+    ) {
+        let key = RegisteredConnection.storeKey(of: record)
+        for index in state.connections.indices
+        where test != 0 && state.connections[index].owner != test
+            && state.connections[index].storeKey == key
+            && state.connections[index].hasSameStore(as: record)
+        {
+            state.connections[index].users.insert(test)
         }
     }
 
@@ -328,19 +348,16 @@ extension ConnectionRegistry {
         limitHeldFiles()
     }
 
-    /// Gives up the files of the stores that were closed first, until the limit has space for those of one more store.
+    /// Releases the files of the stores that were closed first, as far as the limits require it.
     private func limitHeldFiles() {
-        let wanted = Int(failure_artifacts_held_files()) + Int(failure_artifacts_held_files_of_store)
-        var excess = wanted - Int(failure_artifacts_held_files_limit())
-        if excess <= 0 { return }
-        let givenUp = state.withLock { state in
+        if !failure_artifacts_limit_held_files() { return }
+        let held = state.withLock { state in
             let held = state.closed
-            for (index, store) in held.enumerated() where excess > 0 && store.heldFiles > 0 {
+            for (index, store) in held.enumerated() where store.mustReleaseFiles {
                 state.closed[index] = ClosedStore(withoutHandles: store)
-                excess -= store.heldFiles
             }
             return held
         }
-        withExtendedLifetime(givenUp) {}
+        withExtendedLifetime(held) {}
     }
 }

@@ -25,6 +25,8 @@ struct DiscoveredStore: Sendable {
     private(set) var identity: FileStatus.Identity?
     /// The files to read its bytes from; nil if it has no file.
     private(set) var files: StoreFiles?
+    /// The reason why its files can't be read if they are deleted, as a full sentence; nil if not known.
+    private(set) var reasonForNoFiles: String?
     /// The connections to the store, the test's own one first.
     ///
     /// Connections last used by this thread come before the others. In each group, those used last come first.
@@ -66,11 +68,12 @@ extension DiscoveredStore {
                 guard let status = try? FileSystem.status(of: path) else { return false }
                 return closed.identity == nil || status.identity == closed.identity
             } ?? false
+        let files = isInPlace ? closed.path.map { StoreFiles(path: $0) } : StoreFiles(closed)
         self.init(
             storage: closed.path == nil ? .memory : .file, path: closed.path,
             suggestedName: closed.schema == "main" || closed.path != nil ? nil : closed.schema,
             owners: closed.owner.map { [$0] } ?? [],
-            files: isInPlace ? closed.path.map { StoreFiles(path: $0) } : StoreFiles(closed),
+            files: files, reasonForNoFiles: files == nil ? closed.reasonForRelease : nil,
             last: closed.last, beforeRollback: closed.beforeRollback, endedLogs: closed.logs,
             endedConnection: closed.serial, endedUse: closed.lastUse)
     }

@@ -109,7 +109,10 @@ extension DiscoveredStore {
     /// The names by which the store may have been recorded.
     private var historyKeys: [HistoryKey] {
         guard path == nil else {
-            let found = identity ?? path.flatMap { try? FileSystem.status(of: $0)?.identity }
+            // Another file may have the path of one that was deleted.
+            let found =
+                reasonForNoFiles == nil
+                ? identity ?? path.flatMap { try? FileSystem.status(of: $0)?.identity } : nil
             // Another file may have had the same number, but not the same connection.
             let connections = accesses.map(\.connection.serial) + (endedConnection.map { [$0] } ?? [])
             guard let found, connections.isEmpty, let path else {

@@ -75,7 +75,7 @@ struct SnapshotAttempt {
                 case .beforeRollback: copyStateAfterRollback()
                 case .recorded:
                     snapshot.warnings.add(
-                        .uncommittedChangesMissing,
+                        store.reasonForNoFiles == nil ? .uncommittedChangesMissing : .filesNotKept,
                         (["The copy is the last committed state, which was recorded while the test ran."]
                             + failures.map(\.reason)).joined(separator: " "),
                         path: store.path)
@@ -121,7 +121,7 @@ struct SnapshotAttempt {
             strategies += [.own, .unlockedFileCopy, .secondConnection]
             strategies += source.isInPlace ? [.fileCopy] : [.ownAsLastResort, .fileCopy]
         }
-        if store.path == nil { strategies.append(.recordedState) }
+        if store.path == nil || store.reasonForNoFiles != nil { strategies.append(.recordedState) }
         return strategies
     }
 
@@ -153,7 +153,9 @@ struct SnapshotAttempt {
             if files.journal == .rollback { return nil }
             return try copyThroughSecondConnection(to: targets.copy, until: deadline)
         case .ownAsLastResort: return try copyThroughOwnConnection(isLastResort: true)
-        case .fileCopy: return try files.copyFiles()
+        case .fileCopy:
+            if let reason = store.reasonForNoFiles { throw SnapshotFailure(reason) }
+            return try files.copyFiles()
         case .imageAtClose:
             guard let last = store.last else { return nil }
             if last.size < 0 {

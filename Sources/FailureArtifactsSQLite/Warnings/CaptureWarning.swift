@@ -8,6 +8,7 @@ package struct CaptureWarning: Hashable, Sendable {
         // Stores
         case storeNotCopied = "store-not-copied"
         case storeFileReplaced = "store-file-replaced"
+        case filesNotKept = "files-not-kept"
         case externalFilesLeftOut = "external-files-left-out"
         case memoryStoresLost = "memory-stores-lost"
         case statementsNotKept = "statements-not-kept"

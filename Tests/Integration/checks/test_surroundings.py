@@ -279,6 +279,33 @@ class Forks(Case):
                 shutil.rmtree(self.artifacts)
 
 
+@unittest.skipUnless(LINUX, "Other systems don't hold deleted files.")
+class SmallDisk(Case):
+    def test_deleted_stores_take_no_space(self):
+        small = self.directory / "small"
+        small.mkdir()
+        mount = 'mount -t tmpfs -o size=32m none "$0" && exec "$@"'
+        # An ordinary user may mount it in a user namespace, if the system allows these.
+        for options in (("--mount",), ("--user", "--map-root-user", "--mount")):
+            prefix = ("unshare", *options, "sh", "-c", mount, str(small))
+            if subprocess.run([*prefix, "true"], capture_output=True).returncode == 0:
+                break
+        else:
+            self.skipTest("Nothing can be mounted here.")
+        selection = f"{SURROUNDINGS}/testDeletesStoresOnASmallDisk"
+        found = run(selection, self.directory, prefix=prefix, SUITE_PLACE=str(small))
+        self.assertEqual([line for line in found.output.splitlines() if "error:" in line and "planned" not in line], [])
+        (bundle,) = found.bundles
+        self.assertEqual(bundle.messages, ["failed - planned"])
+        stores = bundle.metadata["stores"]
+        self.assertEqual(len(stores), 4)
+        for store in stores:
+            (warning,) = [
+                warning for warning in bundle.metadata["warnings"]
+                if warning.get("store") == store["name"] or warning.get("path") == store["originalPath"]]
+            self.assertIn("Its files were not kept until the failure", warning["text"])
+
+
 class ReadOnly(Case):
     """Directories that can't be written to."""
 

@@ -52,6 +52,24 @@ final class SurroundingsTests: XCTestCase {
         XCTAssertEqual(sqlite3_close(store), SQLITE_OK)
     }
 
+    /// Deletes each store before it makes the next one, so one store's size is enough space.
+    ///
+    /// `deleted…`, 13 MB each, too much for the recorded states.
+    func testDeletesStoresOnASmallDisk() throws {
+        let directory = try freshPath("")
+        for number in 0..<4 {
+            let path = "\(directory)/deleted\(number).sqlite"
+            let store = try openStore(path, fruit: "apple")
+            let sql = "INSERT INTO fruit VALUES (randomblob(1000000))"
+            for _ in 0..<13 {
+                XCTAssertEqual(sqlite3_exec(store, sql, nil, nil, nil), SQLITE_OK, "store \(number)")
+            }
+            XCTAssertEqual(sqlite3_close(store), SQLITE_OK)
+            XCTAssertEqual(unlink(path), 0)
+        }
+        XCTFail("planned")
+    }
+
     /// `first`: apple.
     func testFails() throws {
         let store = try openStore(try freshPath("first.sqlite"), fruit: "apple")
