@@ -32,16 +32,24 @@ static bool begins_table(uint32_t frame) {
     return frame == 1 || (frame > frames_of_first_region && (frame - frames_of_first_region) % frames_per_region == 1);
 }
 
+// The index of a WAL while it is read, with the region that was read last.
+typedef struct wal_index {
+    sqlite3_file *database;
+    uint32_t region;
+    const volatile uint32_t *words;
+} wal_index;
+
 // Returns the number of a frame's page; 0 if the index has no such frame.
-static uint32_t page_of(sqlite3_file *database, uint32_t frame) {
+static uint32_t page_of(wal_index *index, uint32_t frame) {
     uint32_t number = frame - 1, offset = header_words, region = 0;
     if (number >= frames_of_first_region) {
         region = 1 + (number - frames_of_first_region) / frames_per_region;
         number = (number - frames_of_first_region) % frames_per_region;
         offset = 0;
     }
-    const volatile uint32_t *index = failure_artifacts_wal_index(database, region);
-    return index ? index[offset + number] : 0;
+    if (region != index->region)
+        *index = (wal_index){index->database, region, failure_artifacts_wal_index(index->database, region)};
+    return index->words ? index->words[offset + number] : 0;
 }
 
 // True if the WAL has the frame in its current generation. Frames of earlier ones have other salts, which the header of
@@ -66,8 +74,9 @@ bool failure_artifacts_find_frames(
     const volatile uint32_t *index = failure_artifacts_wal_index(database, 0);
     if (!index || !wal || !wal->pMethods) return false;
     uint32_t committed = index[last_frame];
+    wal_index read = {database, 0, index};
     for (uint32_t frame = 1; frame <= committed || has_spilled; frame++) {
-        uint32_t page = page_of(database, frame);
+        uint32_t page = page_of(&read, frame);
         if (frame > committed && page != 0 && begins_table(frame) && (frame != committed + 1 || !has_spilled_now)) {
             // The entries of this table may be left from a transaction that was rolled back.
             return !is_in_wal(wal, index, frame, page, page_size);

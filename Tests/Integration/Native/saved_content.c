@@ -115,6 +115,18 @@ static void check_other_writer(void) {
     EXPECT(kept[failure_artifacts_is_ending] == before + 2);
 }
 
+// The journal beside a deleted file may be that of the file that replaced it.
+static void check_replaced_file(void) {
+    sqlite3 *first = open_store("store", ""), *second;
+    unlink("store");
+    second = open_store("store", "");
+    sqlite3_exec(second, "BEGIN; INSERT INTO t VALUES(1, 2, 3)", NULL, NULL, NULL);
+    EXPECT(access("store-journal", F_OK) == 0);
+    sqlite3_close(first);
+    EXPECT(access("store-journal", F_OK) == 0);
+    sqlite3_close(second);
+}
+
 int main(void) {
     collector_install(true);
     for (unsigned index = 0; index < sizeof stores / sizeof *stores; index++) {
@@ -139,4 +151,5 @@ int main(void) {
     }
     EXPECT(others > 0);
     check_other_writer();
+    check_replaced_file();
 }
