@@ -9,8 +9,8 @@
 // the last frame with page `n`, from 1; 0 if the page is in the database's file.
 //
 // `has_spilled` is true if the transaction may have frames, `has_spilled_now` if it certainly has some. Returns false if
-// the index of the WAL can't be read without creating a file, or doesn't tell the frames of this transaction from those
-// of another one that was rolled back.
+// nothing tells them from those of another transaction that was rolled back. In exclusive locking mode, that is so if it
+// may have any: reading the index could create a file.
 bool failure_artifacts_find_frames(
     sqlite3_file *database, sqlite3_file *wal, uint32_t page_size, bool has_spilled, bool has_spilled_now,
     uint32_t *frames, uint32_t page_count);

@@ -24,6 +24,8 @@ static const char *const stores[][2] = {
     {"store",
      "PRAGMA page_size = 8192; PRAGMA journal_mode = wal; PRAGMA wal_autocheckpoint = 3; PRAGMA mmap_size = 9999999"},
     {"store", "PRAGMA locking_mode = exclusive; PRAGMA cache_size = 8"},
+    {"store", "PRAGMA locking_mode = exclusive; PRAGMA journal_mode = wal; PRAGMA wal_autocheckpoint = 20"},
+    {"store", "PRAGMA journal_mode = wal; SELECT * FROM sqlite_schema; PRAGMA locking_mode = exclusive"},
     {"file:/memdb?vfs=memdb", ""},
     {"file:/memdb?vfs=memdb", "PRAGMA cache_size = 5"},
     {"file:shared?mode=memory&cache=shared", ""},
