@@ -21,7 +21,7 @@ static inline uint64_t failure_artifacts_place_of_frame(uint32_t frame, uint32_t
     return wal_header + (uint64_t)(frame - 1) * (frame_header + page_size) + frame_header;
 }
 
-// Returns a region of the index of the WAL, as 32-bit numbers; NULL if there is none in shared memory.
+// Returns a region of the index of the WAL, as 32-bit numbers; NULL if it is not in shared memory.
 const volatile uint32_t *failure_artifacts_wal_index(sqlite3_file *database, uint32_t region);
 
 #endif

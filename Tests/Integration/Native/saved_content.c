@@ -117,7 +117,7 @@ static void check_other_writer(void) {
     EXPECT(kept[failure_artifacts_is_ending] == before + 2);
 }
 
-// The journal beside a deleted file may be that of the file that replaced it.
+// The journal beside a deleted file may belong to the file that replaced it.
 static void check_replaced_file(void) {
     sqlite3 *first = open_store("store", ""), *second;
     unlink("store");
