@@ -109,7 +109,9 @@ static failure_artifacts_image image_of(
     free(image.bytes);
     image.bytes = NULL;
     image.size = -1;
-    if (!failure_artifacts_is_sealed(connection, schema))
+    // A WAL that the connection has not opened may belong to another file, which has the path now.
+    bool is_safe = !image.path || failure_artifacts_leaves_no_wal(connection, schema);
+    if (is_safe && !failure_artifacts_is_sealed(connection, schema))
         image.bytes = failure_artifacts_back_up_to_memory(connection, schema, &image.size);
     return image;
 }

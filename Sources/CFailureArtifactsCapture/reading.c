@@ -1,6 +1,7 @@
 #include "reading.h"
 #include "page_cache.h"
 #include "compatibility.h"
+#include "keeping.h"
 #include "library.h"
 
 #include <stdlib.h>
@@ -40,7 +41,7 @@ void failure_artifacts_set_decrypts(bool permits) { atomic_store(&decrypts, perm
 // SQLite's own extension for checksums reserves 8 bytes of each page.
 enum { most_reserved_in_plain_files = 8 };
 
-static bool is_encrypted(const failure_artifacts_connection *connection, const char *schema) {
+bool failure_artifacts_is_sealed(const failure_artifacts_connection *connection, const char *schema) {
     if (!failure_artifacts_path(connection, schema)) return false;
     // https://utelle.github.io/SQLite3MultipleCiphers/
     if (connection->vfs && strncmp(connection->vfs, "multipleciphers", 15) == 0) return true;
@@ -64,10 +65,6 @@ static bool is_backup_target(const failure_artifacts_connection *connection) {
     return SQLITE(connection, get_autocommit) && !failure_artifacts_has_pending_write(connection);
 }
 
-bool failure_artifacts_is_sealed(const failure_artifacts_connection *connection, const char *schema) {
-    return is_encrypted(connection, schema);
-}
-
 // True if only the connection can read the database, so that no other one can have changed it since. Not so if others
 // share its cache.
 static bool is_private(const failure_artifacts_connection *connection, const char *schema) {
@@ -78,7 +75,7 @@ static bool is_private(const failure_artifacts_connection *connection, const cha
 
 bool failure_artifacts_may_read_cache(
     const failure_artifacts_connection *connection, const char *schema, failure_artifacts_cached_database *database) {
-    bool is_sealed = is_encrypted(connection, schema);
+    bool is_sealed = failure_artifacts_is_sealed(connection, schema);
     if (is_sealed && !atomic_load(&decrypts)) return false;
     bool writes = SQLITE(connection, txn_state, schema) == SQLITE_TXN_WRITE;
     if (writes && is_backup_target(connection)) return false;
@@ -108,7 +105,7 @@ failure_artifacts_reading failure_artifacts_permitted_reading(
     const failure_artifacts_connection *connection, const char *schema) {
     if (failure_artifacts_is_closing(connection)) return failure_artifacts_is_being_closed;
     int transaction = SQLITE(connection, txn_state, schema);
-    bool is_sealed = is_encrypted(connection, schema);
+    bool is_sealed = failure_artifacts_is_sealed(connection, schema);
     failure_artifacts_cached_database database;
     if ((transaction == SQLITE_TXN_WRITE || is_sealed)
         && failure_artifacts_may_read_cache(connection, schema, &database))
@@ -137,6 +134,13 @@ static int lock(const failure_artifacts_library *library, sqlite3 *source, const
     sqlite3_file *file = NULL;
     library->file_control(source, schema, SQLITE_FCNTL_FILE_POINTER, &file);
     if (!file || !file->pMethods || library->txn_state(source, schema) != SQLITE_TXN_NONE) return SQLITE_OK;
+    // Without a lock yet, SQLite would take the journal of another file, which has the path now, for the one of this file.
+    int is_moved = 0, state = SQLITE_LOCK_NONE;
+    library->file_control(source, schema, SQLITE_FCNTL_HAS_MOVED, &is_moved);
+    library->file_control(source, schema, SQLITE_FCNTL_LOCKSTATE, &state);
+    if (is_moved && state == SQLITE_LOCK_NONE
+        && failure_artifacts_size_of_journal(library->db_filename(source, schema), "-journal") > 0)
+        return SQLITE_CANTOPEN;
     // Another thread may be using the file through another connection.
     if (failure_artifacts_shares_caches(library, source)) return SQLITE_LOCKED;
     return file->pMethods->xLock(file, SQLITE_LOCK_SHARED);

@@ -112,7 +112,7 @@ typedef struct failure_artifacts_cached_database {
 bool failure_artifacts_may_read_cache(
     const failure_artifacts_connection *connection, const char *schema, failure_artifacts_cached_database *database);
 
-// Returns what the cache tells of the size of a database. The caller must own the connection.
+// Returns the size of a database according to its cache. The caller must own the connection.
 failure_artifacts_cached_database failure_artifacts_examine_cache(
     const failure_artifacts_connection *connection, const char *schema);
 

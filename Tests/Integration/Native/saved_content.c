@@ -24,6 +24,8 @@ static const char *const stores[][2] = {
     {"store",
      "PRAGMA page_size = 8192; PRAGMA journal_mode = wal; PRAGMA wal_autocheckpoint = 3; PRAGMA mmap_size = 9999999"},
     {"store", "PRAGMA locking_mode = exclusive; PRAGMA cache_size = 8"},
+    {"store", "PRAGMA locking_mode = exclusive; PRAGMA journal_mode = wal; PRAGMA wal_autocheckpoint = 20"},
+    {"store", "PRAGMA journal_mode = wal; SELECT * FROM sqlite_schema; PRAGMA locking_mode = exclusive"},
     {"file:/memdb?vfs=memdb", ""},
     {"file:/memdb?vfs=memdb", "PRAGMA cache_size = 5"},
     {"file:shared?mode=memory&cache=shared", ""},
@@ -115,6 +117,18 @@ static void check_other_writer(void) {
     EXPECT(kept[failure_artifacts_is_ending] == before + 2);
 }
 
+// The journal beside a deleted file may belong to the file that replaced it.
+static void check_replaced_file(void) {
+    sqlite3 *first = open_store("store", ""), *second;
+    unlink("store");
+    second = open_store("store", "");
+    sqlite3_exec(second, "BEGIN; INSERT INTO t VALUES(1, 2, 3)", NULL, NULL, NULL);
+    EXPECT(access("store-journal", F_OK) == 0);
+    sqlite3_close(first);
+    EXPECT(access("store-journal", F_OK) == 0);
+    sqlite3_close(second);
+}
+
 int main(void) {
     collector_install(true);
     for (unsigned index = 0; index < sizeof stores / sizeof *stores; index++) {
@@ -139,4 +153,5 @@ int main(void) {
     }
     EXPECT(others > 0);
     check_other_writer();
+    check_replaced_file();
 }

@@ -23,7 +23,7 @@ TEST = "StatesSuite.StateTests/"
 LONGEST = 1.9
 # The number of views that the bundles of all states may lack: those of stores that can't be written, of committed states
 # that no journal has kept, and of a store in memory that connections share.
-INEXACT = 11
+INEXACT = 9
 # True for each view that is as expected. There are up to two for each store.
 views = []
 
