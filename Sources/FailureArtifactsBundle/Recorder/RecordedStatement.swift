@@ -403,7 +403,7 @@ extension [RecordedStatement] {
     /// True if there are at least as many as the log of one connection keeps, so that it may lack some.
     package func reach(_ maximum: Int) -> Bool { count { $0.record.repeated == nil } >= maximum }
 
-    /// Adds the last statements up to a number. Those before them are counted, unless they are kept.
+    /// Adds the last statements up to a number, and counts those before them that are not kept.
     ///
     /// The elements stand for statements that are not in the log, and are older.
     func followed(by statements: [RecordedStatement], atMost maximum: Int) -> [RecordedStatement] {
