@@ -14,6 +14,7 @@ typedef failure_artifacts_record record;
 typedef failure_artifacts_chunk chunk;
 
 static _Atomic(unsigned) capacity;
+static _Atomic(unsigned) added_chunks;
 atomic_bool failure_artifacts_records_values;
 atomic_bool failure_artifacts_records_stacks;
 
@@ -35,6 +36,7 @@ bool failure_artifacts_log_is_kept(const failure_artifacts_connection *connectio
 void failure_artifacts_log_release(failure_artifacts_log *log) {
     if (!log || failure_artifacts_is_child() || atomic_fetch_sub(&log->references, 1) != 1) return;
     for (part *part = log->parts; part < log->parts + log->count; part++) failure_artifacts_chunk_free(part->chunk);
+    atomic_fetch_sub(&added_chunks, log->added);
     failure_artifacts_repetitions_free(log->repetitions);
     free(log->parts);
     free(log);
@@ -84,12 +86,20 @@ void failure_artifacts_log_add_connection(failure_artifacts_log *log, const char
     failure_artifacts_log_complete(log, whole);
 }
 
+// True if the oldest chunk stays although the log has enough statements: the history may have the transactions of its
+// writes.
+static bool keeps_oldest(const failure_artifacts_log *log) {
+    return log->count < failure_artifacts_log_chunks && atomic_load(&added_chunks) < failure_artifacts_added_chunks
+        && failure_artifacts_chunk_has_writes(log->parts[0].chunk);
+}
+
 bool failure_artifacts_log_begin_part(failure_artifacts_log *log, failure_artifacts_connection *connection) {
     unsigned others = 0;
     if (log->count > 0) log->parts[log->count - 1].statements = log->statements;
     for (unsigned index = 1; index < log->count; index++) others += log->parts[index].statements;
     part oldest = {NULL, 0};
-    if (log->count > 1 && others >= log->maximum) {
+    bool has_enough = log->count > 1 && others >= log->maximum;
+    if (has_enough && !keeps_oldest(log)) {
         // The statements of the oldest chunk are not needed any more.
         failure_artifacts_log_fold(log, connection);
         oldest = log->parts[0];
@@ -106,6 +116,8 @@ bool failure_artifacts_log_begin_part(failure_artifacts_log *log, failure_artifa
         }
         oldest.chunk = failure_artifacts_chunk_take(connection->serial);
         if (!oldest.chunk) return false;
+        log->added += has_enough;
+        atomic_fetch_add(&added_chunks, has_enough);
     }
     log->parts[log->count++] = oldest;
     log->statements = 0;

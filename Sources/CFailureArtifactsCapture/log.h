@@ -86,6 +86,10 @@ enum {
     failure_artifacts_maximum_addresses = 64,
     // The maximum length of a statement with its values, in bytes.
     failure_artifacts_maximum_expanded = 16 << 10,
+    // The maximum number of chunks of a log, if they have enough statements, and of the chunks that all logs together add
+    // for the sake of older writes.
+    failure_artifacts_log_chunks = 32,
+    failure_artifacts_added_chunks = 512,
     // The bytes that are left in a chunk for the error of its last statement, with a stack, and for its end.
     failure_artifacts_log_margin = 1024,
 };
@@ -151,6 +155,8 @@ struct failure_artifacts_log {
     failure_artifacts_log_part *parts;
     unsigned count;
     unsigned capacity;
+    // The number of chunks that were added for the sake of older writes.
+    unsigned added;
 };
 
 // MARK: Writing
@@ -245,6 +251,9 @@ failure_artifacts_log_end failure_artifacts_log_state_of(const failure_artifacts
 void failure_artifacts_log_continue(failure_artifacts_log *log, failure_artifacts_chunk *chunk, size_t used);
 
 void failure_artifacts_log_add_connection(failure_artifacts_log *log, const char *path);
+
+// True if a statement of the chunk may have changed the database, or begun or ended a transaction.
+bool failure_artifacts_chunk_has_writes(const failure_artifacts_chunk *chunk);
 
 // Moves the statements of the oldest chunk to the repetitions, before the chunk is cleared. Changes the current place.
 void failure_artifacts_log_fold(failure_artifacts_log *log, failure_artifacts_connection *connection);

@@ -83,6 +83,17 @@ static const record *first_record(const source *source) {
 
 static bool ran(const record *record) { return record->kind == failure_artifacts_record_statement && !record->flags; }
 
+bool failure_artifacts_chunk_has_writes(const chunk *chunk) {
+    source source = {.bytes = (const void *)chunk, .used = atomic_load(&chunk->used)};
+    for (const record *here = first_record(&source); here; here = next_record(&source, here)) {
+        const statement_record *statement = (const statement_record *)here;
+        if (here->kind == failure_artifacts_record_statement
+            && statement->transaction != failure_artifacts_transaction_is_unknown)
+            return true;
+    }
+    return false;
+}
+
 // Returns the record of this kind that follows a statement and belongs to it; NULL without such a record.
 static const record *following(const source *source, const statement_record *statement, uint8_t kind) {
     const record *next = &statement->record;

@@ -66,9 +66,10 @@ struct LoggedTransaction {
         let nextOrders = nextOrders(of: log)
         // The growth of the connections' data versions since their last transactions; nil if unknown.
         var versions: [UInt64: Int?] = [:]
+        let lastMerged = lastMerged(in: log)
         for (index, statement) in log.enumerated() {
             let record = statement.record
-            guard record.repeated == nil else {
+            guard record.repeated ?? 1 == 1, record.order > lastMerged[record.connection] ?? 0 else {
                 // Of the older statements, some are missing, but not what they committed.
                 if record.commits != nil { transactions.append(LoggedTransaction(of: index, statement)) }
                 continue
@@ -112,6 +113,17 @@ struct LoggedTransaction {
             transactions[index].nextOrder = nextOrders[transactions[index].statements.last ?? 0]
         }
         return transactions
+    }
+
+    /// Returns the last statement of each connection that has no line of its own, and may belong to a transaction.
+    private static func lastMerged(in log: [Timeline.Statement]) -> [UInt64: UInt64] {
+        let merged = log.filter {
+            $0.record.repeated ?? 1 > 1 && !$0.outline.isQuery && !$0.outline.isSelect
+                && $0.outline.word(0) != "pragma"
+        }
+        return Dictionary(
+            merged.map { ($0.record.connection, $0.record.lastOrder ?? $0.record.order) },
+            uniquingKeysWith: { max($0, $1) })
     }
 
     /// Returns for each statement the number of the next one on the same connection or thread, which runs one at a time.

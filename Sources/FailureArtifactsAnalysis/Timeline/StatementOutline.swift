@@ -79,7 +79,7 @@ struct StatementOutline: Equatable {
     }
 
     /// Returns a word, or an empty string if the statement has fewer.
-    private func word(_ index: Int) -> String { index < words.count ? words[index] : "" }
+    func word(_ index: Int) -> String { index < words.count ? words[index] : "" }
 
     private mutating func takeName(at index: Int) {
         guard !word(index).isEmpty else { return }

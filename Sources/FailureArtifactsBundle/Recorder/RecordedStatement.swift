@@ -1,5 +1,5 @@
 internal import CFailureArtifactsShared
-internal import FailureArtifactsSQLite
+package import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 /// A statement of a log, whose times are those of the process's clock.
@@ -20,6 +20,8 @@ package struct RecordedStatement: Sendable, Equatable {
     ///
     /// It is known for statements that change the database, and for those that begin or end a transaction.
     let startedInTransaction: Bool?
+    /// True if the history has its transaction, so that it isn't counted for another statement.
+    var isKept = false
 
     /// Returns the statement with its times, as a part of a test that started after the statement with a number.
     package func record(by clock: RecorderClock, testStartedAfter start: UInt64) -> StatementRecord {
@@ -179,7 +181,9 @@ extension [RecordedChunk] {
     /// Completes the statements of one connection with the rows that each of them changed, and the pages that it wrote.
     ///
     /// The state is that after the last statement, if it is known. The oldest statement is the first.
-    package func statements(before state: RecordedState?) -> [RecordedStatement] {
+    package func statements(
+        before state: RecordedState?, keeping history: LoggedHistory = .none
+    ) -> [RecordedStatement] {
         let hasFile = last?.path != nil
         // After a death in between, a statement is still where it was moved from.
         let moved = flatMap(\.statements).filter { $0.record.repeated != nil }
@@ -227,8 +231,44 @@ extension [RecordedChunk] {
                     isLast ? state?.failure?.message ?? "" : SQLiteError.message(of: failure.code)
             }
         }
+        history.keep(&statements)
         return moved.sorted { $0.record.order < $1.record.order }
             .followed(by: statements, atMost: last?.maximum ?? 0)
+    }
+}
+
+/// The transactions of a store's history, whose statements stay in its log.
+package enum LoggedHistory: Sendable {
+    case none
+    /// Those since the one that the statement with this number ended.
+    case since(UInt64)
+    /// A number of transactions, the last ones.
+    case last(Int)
+
+    package init(_ summary: HistoryRecorder.Summary?) {
+        let first = summary?.commits.lazy.map(\.order).first { $0 > 0 }
+        self = first.map { .since($0) } ?? .last(summary?.transactions ?? 0)
+    }
+
+    /// Marks the statements of one connection that belong to these transactions.
+    fileprivate func keep(_ statements: inout [RecordedStatement]) {
+        let end: Int?
+        switch self {
+        case .none: return
+        case .since(let order): end = statements.firstIndex { $0.record.order >= order }
+        case .last(let count):
+            // A statement that ends a transaction writes its pages.
+            let ends = statements.indices.filter {
+                statements[$0].startedInTransaction != nil && statements[$0].record.pages ?? 1 > 0
+            }
+            end = ends.suffix(count).first
+        }
+        guard var first = end else { return }
+        // The one that began the first transaction.
+        while first > 0, statements[first].startedInTransaction != false { first -= 1 }
+        for index in first..<statements.count where statements[index].startedInTransaction != nil {
+            statements[index].isKept = true
+        }
     }
 }
 
@@ -363,7 +403,7 @@ extension [RecordedStatement] {
     /// True if there are at least as many as the log of one connection keeps, so that it may lack some.
     package func reach(_ maximum: Int) -> Bool { count { $0.record.repeated == nil } >= maximum }
 
-    /// Adds the last statements up to a number, and counts those before them.
+    /// Adds the last statements up to a number, and counts those before them that are not kept.
     ///
     /// The elements stand for statements that are not in the log, and are older.
     func followed(by statements: [RecordedStatement], atMost maximum: Int) -> [RecordedStatement] {
@@ -372,9 +412,16 @@ extension [RecordedStatement] {
         var places: [RecordedStatement.Kind: [Int]] = [:]
         let excess = statements.dropLast(maximum)
         if !excess.isEmpty {
-            for index in indices { places[.init(self[index]), default: []].insert(index, at: 0) }
+            for index in indices where !self[index].isKept {
+                places[.init(self[index]), default: []].insert(index, at: 0)
+            }
         }
         for statement in excess {
+            guard !statement.isKept else {
+                result.append(statement)
+                result[result.count - 1].record.repeated = 1
+                continue
+            }
             let kind = RecordedStatement.Kind(statement)
             let known = places[kind]?.first {
                 statement.record.stack == nil || result[$0].record.stack == statement.record.stack

@@ -177,7 +177,9 @@ struct RecordedStatements: Sendable {
 
     private func log(of connections: [[RecordedChunk]], testStartedAfter start: UInt64) -> Log {
         let maximum = connections.compactMap { $0.last?.maximum }.max() ?? 0
-        let statements = connections.flatMap { $0.statements(before: nil) }.merged()
+        // The histories aren't read yet.
+        let statements = connections.flatMap { $0.statements(before: nil, keeping: .last(.max)) }
+            .merged()
         let records = statements.limited(to: maximum).map {
             $0.record(by: clock, testStartedAfter: start)
         }

@@ -8,7 +8,9 @@ private final class Collection {
     private var chunks: [RecordedChunk] = []
     private var state: RecordedState?
 
-    var statements: [RecordedStatement] { chunks.statements(before: state) }
+    func statements(keeping history: LoggedHistory) -> [RecordedStatement] {
+        chunks.statements(before: state, keeping: history)
+    }
 
     static let read: failure_artifacts_log_reader = { context, chunk, used, end in
         guard let context, let chunk else { return }
@@ -49,11 +51,11 @@ final class KeptLog: Sendable {
 
     deinit { failure_artifacts_log_release(log) }
 
-    var statements: [RecordedStatement] {
+    func statements(keeping history: LoggedHistory) -> [RecordedStatement] {
         let collection = Collection()
         failure_artifacts_log_read(
             log, nil, Unmanaged.passUnretained(collection).toOpaque(), Collection.read)
-        return collection.statements
+        return collection.statements(keeping: history)
     }
 }
 
@@ -91,7 +93,9 @@ struct KeptLogs: Sendable {
         logs = kept + logs
     }
 
-    var statements: [RecordedStatement] { logs.flatMap(\.statements) }
+    func statements(keeping history: LoggedHistory) -> [RecordedStatement] {
+        logs.flatMap { $0.statements(keeping: history) }
+    }
 }
 
 extension DiscoveredStore {
@@ -108,7 +112,8 @@ extension DiscoveredStore {
         var lacksOlder = false
 
         /// Adds the statements of an open connection, unless a thread uses it all the time.
-        fileprivate mutating func add(_ connection: DiscoveredConnection) {
+        fileprivate mutating func add(_ connection: DiscoveredConnection, keeping history: LoggedHistory)
+        {
             let recorded = failure_artifacts_statements_of(connection.library)
             if recorded == failure_artifacts_records_none { unrecordedPrefix = connection.prefix }
             let record = connection.record
@@ -132,7 +137,7 @@ extension DiscoveredStore {
                 isUnread = isDone == false
                 if isUnread { sleep(microseconds: 200) }
             }
-            var log = collection.statements
+            var log = collection.statements(keeping: history)
             // The connection's later changes may come from statements that are not known.
             isUnwatched = isUnwatched && recorded == failure_artifacts_records_all
             if isUnwatched, let last = log.indices.last { log[last].record.changes = nil }
@@ -142,13 +147,16 @@ extension DiscoveredStore {
         }
     }
 
-    /// The known statements of the store; to be read on the test's thread.
-    var statements: Statements {
+    /// Returns the known statements of the store; to be called on the test's thread.
+    ///
+    /// Older ones are counted, except for those that belong to the store's history.
+    func statements(keeping history: LoggedHistory) -> Statements {
         var seen: Set<UInt64> = []
         var result = Statements(
-            statements: endedLogs.statements, isCut: endedLogs.isCut, lacksOlder: endedLogs.lacksOlder)
+            statements: endedLogs.statements(keeping: history), isCut: endedLogs.isCut,
+            lacksOlder: endedLogs.lacksOlder)
         for access in accesses where seen.insert(access.connection.serial).inserted {
-            result.add(access.connection)
+            result.add(access.connection, keeping: history)
         }
         result.statements = result.statements.merged()
         return result

@@ -95,7 +95,7 @@ extension Capture {
             if folder == "stores" {
                 stageStatements(
                     of: found, to: entries.statements, names: snapshot.redaction?.names ?? [],
-                    commits: store.history?.entry == nil ? [] : snapshot.history?.commits ?? [], &store)
+                    history: store.history?.entry == nil ? nil : snapshot.history, &store)
             }
             return store
         } catch {
@@ -146,15 +146,15 @@ extension Capture {
     /// The names in the store's schema may stay in redacted statements.
     private mutating func stageStatements(
         of found: FoundStores.Store, to entry: String, names: Set<String>,
-        commits: [RecordedStates.Commit], _ store: inout BundleMetadata.Store
+        history: HistoryRecorder.Summary?, _ store: inout BundleMetadata.Store
     ) {
         guard configuration.maximumStatements > 0 else { return }
-        let log = found.store.statements
+        let log = found.store.statements(keeping: LoggedHistory(history))
         let clock = RecorderClock.current
         var records = log.statements.limited(to: configuration.maximumStatements).map {
             $0.record(by: clock, testStartedAfter: test.start.statement)
         }
-        records.noteCommits(commits)
+        records.noteCommits(history?.commits ?? [])
         testNumbers.formUnion(records.compactMap(\.test))
         let reason =
             if let prefix = log.unrecordedPrefix {

@@ -191,7 +191,7 @@ extension StatementLogTests {
             let heard = try listening(to: handle) { try inserts.forEach { try handle.run($0) } }
             #expect(heard == inserts.map { "a start \($0)" })
             try handle.run("DELETE FROM t")
-            let found = try handle.store.statements
+            let found = try handle.store.statements(keeping: .none)
             #expect(!found.isReplaced)
             #expect(
                 found.statements.map(\.record.sql) == ["CREATE TABLE t(a)"] + inserts + ["DELETE FROM t"]
@@ -273,7 +273,7 @@ extension StatementLogTests {
                 let handle = try ApplicationHandle(":memory:")
                 tracedEvents = 0
                 try handle.run("SELECT 1; SELECT 2")
-                let log = try handle.store.statements
+                let log = try handle.store.statements(keeping: .none)
                 // Before that, the product leaves the connection alone.
                 let isLogged = !log.isReplaced && log.statements.count == 2
                 guard tracedEvents == 2, isLogged == (round == 2), log.isReplaced == !isLogged else {

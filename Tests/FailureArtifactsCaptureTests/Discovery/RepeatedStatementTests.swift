@@ -22,6 +22,38 @@ extension StatementLogTests {
         }
     }
 
+    /// Their memory has a limit.
+    @Test(arguments: [1500, 60_000])
+    func thoseOfTheHistoryAreNotFolded(count: Int) throws {
+        try withConnection(statements: 100, values: true, path: ":memory:") { handle in
+            try handle.run("CREATE TABLE t(a)")
+            let texts = ["INSERT INTO t VALUES (?)", "SELECT ?"]
+            let prepared = try texts.map { try Prepared(handle, $0) }
+            for number in 0..<count {
+                for statement in prepared {
+                    statement.bind([number])
+                    statement.run()
+                }
+            }
+            let start = try #require(try statements(handle).last).order - 2 * 1000
+            for (history, kept) in [
+                (LoggedHistory.since(start), 1000), (.last(1000), 1000), (.last(.max), count),
+            ] {
+                let log = try handle.store.statements(keeping: history).statements.map(\.record)
+                let inserts = log.filter { $0.sql == texts[0] }
+                #expect(inserts.map { $0.repeated ?? 1 }.reduce(0, +) == count)
+                let single = inserts.filter { $0.repeated ?? 1 == 1 }
+                #expect(log.count < single.count + 110)
+                #expect(
+                    kept < 5000 ? abs(single.count - kept) < 3 : (5000..<8000).contains(single.count))
+                guard kept == 1500 else { continue }
+                #expect(
+                    single.prefix(100).map { $0.values?.first?.value } == (0..<100).map { .integer($0) })
+                #expect(single.prefix(100).allSatisfy { $0.stack != nil })
+            }
+        }
+    }
+
     @Test func areRememberedAsOthersAre() throws {
         try withConnection(statements: 200) { handle in
             try handle.run("CREATE TABLE t(a); CREATE TABLE u(a)")

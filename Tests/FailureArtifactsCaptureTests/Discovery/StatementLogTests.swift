@@ -26,7 +26,7 @@ import Testing
     }
 
     func log(_ handle: ApplicationHandle) throws -> [RecordedStatement] {
-        try handle.store.statements.statements
+        try handle.store.statements(keeping: .none).statements
     }
 
     func statements(_ handle: ApplicationHandle) throws -> [StatementRecord] {
@@ -169,7 +169,7 @@ import Testing
                 handle.close()
                 let closed = try #require(
                     ConnectionRegistry.shared.storesClosed(after: pointInTime).first { $0.path == path })
-                log = DiscoveredStore(closed).statements.statements.map(\.record)
+                log = DiscoveredStore(closed).statements(keeping: .none).statements.map(\.record)
             }
             #expect(
                 log.map(\.sql) == ["CREATE TABLE t(a)"] + (1...2).map { "INSERT INTO t VALUES (\($0))" })
@@ -192,7 +192,7 @@ import Testing
             }
             let last = try ApplicationHandle(path)
             try last.run("SELECT a FROM t")
-            let found = try last.store.statements
+            let found = try last.store.statements(keeping: .none)
             let all =
                 ["CREATE TABLE t(a)"] + (1..<count).map { "INSERT INTO t VALUES (\($0))" }
                 + ["SELECT a FROM t"]
@@ -214,7 +214,9 @@ import Testing
             try handle.run("CREATE TABLE t(a)")
             let path = try #require(try handle.discovered.path)
             for number in 0..<20 {
-                #expect(try handle.store.statements.isCut == (number > KeptLogs.maximumCount))
+                #expect(
+                    try handle.store.statements(keeping: .none).isCut == (number > KeptLogs.maximumCount)
+                )
                 try ApplicationHandle(path).run("INSERT INTO t VALUES (\(number))")
             }
             #expect(
@@ -227,11 +229,11 @@ import Testing
     @Test func aReplacedTraceIsToldOf() throws {
         try withConnection(statements: 10) { handle in
             try handle.run("CREATE TABLE t(a)")
-            #expect(try !handle.store.statements.isReplaced)
+            #expect(try !handle.store.statements(keeping: .none).isReplaced)
             try handle.replaceTrace(events: SQLITE_TRACE_STMT) { _, _, _, _ in 0 }
             for number in 1...2 {
                 try handle.run("INSERT INTO t VALUES (\(number))")
-                let log = try handle.store.statements
+                let log = try handle.store.statements(keeping: .none)
                 #expect(log.isReplaced)
                 #expect(log.statements.map(\.record.sql) == ["CREATE TABLE t(a)"])
                 // The statement did not insert the row.
@@ -240,7 +242,7 @@ import Testing
             // The product doesn't notice that the application has removed its trace.
             try handle.replaceTrace()
             try handle.run("INSERT INTO t VALUES (3)")
-            #expect(try handle.store.statements.isReplaced)
+            #expect(try handle.store.statements(keeping: .none).isReplaced)
         }
     }
 }

@@ -347,6 +347,31 @@ class SmallHistory(SuiteCase):
             "PRAGMA foreign_keys = on", "BEGIN", "INSERT INTO sale VALUES (1)", "COMMIT",
             "INSERT INTO item VALUES (1, 'a', 1)", "COMMIT"]))
 
+    def test_more_transactions_than_the_log_keeps_statements(self):
+        """Queries between them are counted, writes aren't."""
+        insert, update = "INSERT INTO item VALUES (@, 'a', 0)", "UPDATE item SET stock = @ WHERE id = @"
+        both = f"{insert}; SELECT @", f"BEGIN IMMEDIATE; SELECT max(id) FROM item; {update}; COMMIT"
+        for store, journal in (("small", "delete"), ("small", "wal"), ("memory", "memory")):
+            connection = "memory" if store == "memory" else "1"
+            steps = [f"PRAGMA journal_mode = {journal}", "PRAGMA wal_autocheckpoint = 0", ITEM]
+            steps = [[connection, step] for step in steps] + [[connection, step, "750"] for step in both]
+            with self.subTest(journal):
+                found = run(RAW, {"SUITE_STEPS": json.dumps(steps)})
+                self.assertTidy(found, 1)
+                bundle = found.bundles[0]
+                transactions = bundle.json("history", "--store", store)["transactions"]
+                named = [[statement["sql"] for statement in one.get("statements", [])] for one in transactions]
+                expected = [[step.replace("@", str(number))] for step in (insert, update) for number in range(750)]
+                self.assertEqual(named[-1500:], expected)
+                for key in (0, 700):
+                    blamed = json.loads(bundle.tool("blame", "item", str(key), "--store", store, "--json").stdout)
+                    self.assertEqual(
+                        [statement["sql"] for one in blamed["transactions"] for statement in one["statements"]],
+                        [step.replace("@", str(key)) for step in (insert, update)])
+                records = bundle.statements(bundle.described(store))
+                self.assertEqual(len([record for record in records if "repeated" not in record]), 1000)
+                self.assertTrue(all("source" in record for record in records if record["sql"] == expected[0][0]))
+
     def test_pools_of_grdb(self):
         touched = self.assertNamesStatements(self.leaves(GRDB))
         self.assertGreater(len(touched), 3)

@@ -46,15 +46,18 @@ final class RowHistoryTests: XCTestCase {
 final class SmallHistoryTests: XCTestCase {
     /// `small`: the steps in the variable `SUITE_STEPS`, each of which is the number of a connection and a statement.
     ///
-    /// A statement may fail.
+    /// A statement may fail. It may be followed by a number of executions; `@` stands for the number of each one. The
+    /// connection "memory" has a store in memory.
     func testSteps() throws {
         let text = try XCTUnwrap(ProcessInfo.processInfo.environment["SUITE_STEPS"])
         let path = try freshPath("small.sqlite")
         var databases: [String: Database] = [:]
         for step in try JSONDecoder().decode([[String]].self, from: Data(text.utf8)) {
-            let database = try databases[step[0]] ?? Database(path)
+            let database = try databases[step[0]] ?? Database(step[0] == "memory" ? ":memory:" : path)
             databases[step[0]] = database
-            try? database.execute(step[1])
+            for number in 0..<(Int(step.last ?? "") ?? 1) {
+                try? database.execute(step[1].replacingOccurrences(of: "@", with: "\(number)"))
+            }
         }
         XCTFail("after the steps")
         for database in databases.values { try database.close() }
