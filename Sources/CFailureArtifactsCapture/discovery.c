@@ -9,6 +9,7 @@
 #include "page_cache.h"
 #include "taken_over.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -297,6 +298,14 @@ int failure_artifacts_connection_opens(sqlite3 *handle, failure_artifacts_librar
     failure_artifacts_record_histories(connection);
     events.opened(connection);
     return 0;
+}
+
+void failure_artifacts_open_failed(const char *name, int code) {
+    bool is_ours = failure_artifacts_is_paused() || failure_artifacts_is_child();
+    if (is_ours || !atomic_load(&installed) || !events.open_failed) return;
+    int error = errno;
+    events.open_failed(name, code);
+    errno = error;
 }
 
 // An automatic extension.

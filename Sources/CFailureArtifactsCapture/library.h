@@ -90,6 +90,9 @@ void failure_artifacts_libraries_ensure(void);
 // Handles an open; implemented in discovery.c.
 int failure_artifacts_connection_opens(sqlite3 *handle, failure_artifacts_library *library);
 
+// Handles an open that failed.
+void failure_artifacts_open_failed(const char *name, int code);
+
 // Handles a call of the marker function; implemented in discovery.c.
 void failure_artifacts_marker_is_called(sqlite3_context *context, const failure_artifacts_library *library);
 
