@@ -11,6 +11,7 @@
 #include "taken_over.h"
 #include "untraced.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -372,6 +373,14 @@ int failure_artifacts_connection_opens(sqlite3 *handle, failure_artifacts_librar
     events.opened(connection);
     failure_artifacts_cancellation_restore(state);
     return 0;
+}
+
+void failure_artifacts_open_failed(const char *name, int code) {
+    bool is_ours = failure_artifacts_is_paused() || failure_artifacts_is_child();
+    if (is_ours || !atomic_load(&installed) || !events.open_failed) return;
+    int error = errno;
+    events.open_failed(name, code);
+    errno = error;
 }
 
 // An automatic extension.

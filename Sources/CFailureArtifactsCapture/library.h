@@ -99,4 +99,7 @@ void failure_artifacts_libraries_ensure(void);
 // Handles an open; implemented in discovery.c.
 int failure_artifacts_connection_opens(sqlite3 *handle, failure_artifacts_library *library);
 
+// Handles an open that failed.
+void failure_artifacts_open_failed(const char *name, int code);
+
 #endif

@@ -79,9 +79,9 @@ TAKES_OVER(
     int, exec, (sqlite3 * handle, const char *sql, row_function *row, void *context, char **message),
     (handle, sql, row, context, message))
 
-#ifdef __APPLE__
 TAKES_OVER(int, open, (const char *name, sqlite3 **handle), (name, handle))
 TAKES_OVER(int, open_v2, (const char *name, sqlite3 **handle, int flags, const char *vfs), (name, handle, flags, vfs))
+#ifdef __APPLE__
 TAKES_OVER(int, open16, (const void *name, sqlite3 **handle), (name, handle))
 #endif
 
@@ -367,22 +367,28 @@ int failure_artifacts_taken_exec(sqlite3 *handle, const char *sql, row_function 
 
 // MARK: - Opens
 
+// An open that fails loads no extensions. On Apple platforms, the system's SQLite refuses automatic extensions, and other
+// images, such as Core Data's, aren't taken over.
+static int is_open(int code, const char *name, sqlite3 **handle) {
+    if (code != SQLITE_OK && name) failure_artifacts_open_failed(name, code);
 #ifdef __APPLE__
-// The system's SQLite refuses automatic extensions there. Other images, such as Core Data's, aren't taken over.
-static int is_open(int code, sqlite3 **handle) {
     if (code == SQLITE_OK) failure_artifacts_connection_opens(*handle, &failure_artifacts_system_library);
+#else
+    (void)handle;
+#endif
     return code;
 }
 
 int failure_artifacts_taken_open(const char *name, sqlite3 **handle) {
-    return is_open(failure_artifacts_original_open(name, handle), handle);
+    return is_open(failure_artifacts_original_open(name, handle), name, handle);
 }
 
 int failure_artifacts_taken_open_v2(const char *name, sqlite3 **handle, int flags, const char *vfs) {
-    return is_open(failure_artifacts_original_open_v2(name, handle, flags, vfs), handle);
+    return is_open(failure_artifacts_original_open_v2(name, handle, flags, vfs), name, handle);
 }
 
+#ifdef __APPLE__
 int failure_artifacts_taken_open16(const void *name, sqlite3 **handle) {
-    return is_open(failure_artifacts_original_open16(name, handle), handle);
+    return is_open(failure_artifacts_original_open16(name, handle), NULL, handle);
 }
 #endif

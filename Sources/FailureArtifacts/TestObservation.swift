@@ -26,14 +26,17 @@ final class TestObservation: ObserverBase {
 
 extension TestObservation: XCTestObservation {
     func testBundleWillStart(_ testBundle: Bundle) {
+        if CaptureSession.isInChild { return }
         CaptureSession.shared.testsWillStart()
     }
 
     func testBundleDidFinish(_ testBundle: Bundle) {
+        if CaptureSession.isInChild { return }
         CaptureSession.shared.testsDidFinish()
     }
 
     func testCaseWillStart(_ testCase: XCTestCase) {
+        if CaptureSession.isInChild { return }
         let suite = suite(of: testCase)
         let test = CaptureSession.shared.testWillStart(
             framework: Self.framework, suite: suite.name, name: suite.methodName(of: testCase.name),
@@ -108,7 +111,7 @@ extension TestObservation: XCTestObservation {
     #endif
 
     func testCaseDidFinish(_ testCase: XCTestCase) {
-        guard let test = CaptureSession.shared.currentTest else { return }
+        guard !CaptureSession.isInChild, let test = CaptureSession.shared.currentTest else { return }
         // A test that was skipped has not passed.
         if CaptureSession.shared.recordsPasses, testCase.testRun?.hasBeenSkipped == false {
             CaptureSession.shared.testDidPass(test)
@@ -117,7 +120,7 @@ extension TestObservation: XCTestObservation {
     }
 
     private func didFail(_ testCase: XCTestCase, _ event: FailureEvent, testGoesOn: Bool = true) {
-        guard let test = CaptureSession.shared.currentTest else { return }
+        guard !CaptureSession.isInChild, let test = CaptureSession.shared.currentTest else { return }
         CaptureSession.shared.testDidFail(test, event, testGoesOn: testGoesOn)
     }
 

@@ -18,7 +18,7 @@ public enum CurrentTest {
     ///   - name: The store's name in the bundle; by default, the file's name.
     public static func register(storeAt url: URL, named name: String? = nil) {
         let path = Path.absolute(url.path(percentEncoded: false))
-        guard let test = CaptureSession.shared.currentTest else { return }
+        guard !CaptureSession.isInChild, let test = CaptureSession.shared.currentTest else { return }
         test.state.withLock { $0.registered.append((path, name)) }
         CaptureSession.shared.storeOpened(path, by: test)
     }
@@ -31,7 +31,7 @@ public enum CurrentTest {
     /// - Parameter label: The name of the copies' folder below `snapshots/`. Characters that are invalid in file names
     ///   are replaced. A label that was already used gets a number.
     public static func snapshot(_ label: String) {
-        guard let test = CaptureSession.shared.currentTest else { return }
+        guard !CaptureSession.isInChild, let test = CaptureSession.shared.currentTest else { return }
         CaptureSession.shared.takeSnapshot(label, of: test)
     }
 
@@ -55,6 +55,7 @@ public enum CurrentTest {
     }
 
     private static func attach(_ source: RunningTest.AttachmentSource, _ name: String) {
+        if CaptureSession.isInChild { return }
         CaptureSession.shared.currentTest?.state.withLock { $0.attachments.append((name, source)) }
     }
 }

@@ -141,6 +141,8 @@ typedef struct failure_artifacts_image {
 typedef struct failure_artifacts_discovery_events {
     // Called on the opening thread, inside sqlite3_open.
     void (*opened)(failure_artifacts_connection *connection);
+    // Called on the opening thread, after an open has failed; may be NULL. The name is the application's.
+    void (*open_failed)(const char *name, int code);
     // Called on the thread of a statement, before it starts, if its Swift task is not the previous statement's. Returns
     // the number of the task's test; 0 if it has none.
     uint64_t (*used_in_task)(failure_artifacts_connection *connection);

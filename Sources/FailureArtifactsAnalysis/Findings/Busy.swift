@@ -29,8 +29,17 @@ enum Busy: FindingRule {
         let isNamed =
             isInProcess || ["database is locked", "SQLITE_BUSY"].contains(where: text.contains)
         let locks = locks(in: store)
+        let holder = store.store.lockedBy.map {
+            " At the failure, \(SafeText.line($0.description)) had a lock that keeps others from writing."
+        }
         guard let (failed, reason) = failed(in: store, failure.message, isNamed: isNamed) else {
-            return []
+            // The log lacks a statement that could not be prepared.
+            guard isNamed, let holder else { return [] }
+            return [
+                Finding(
+                    code: code, title: "A statement found the store locked", confidence: .certain,
+                    store: store.name, explanation: "The message says so." + holder, evidence: .error)
+            ]
         }
         let obstacle = obstacle(to: failed, locks, in: store)
         let connection = "connection \(failed.record.connection)"
@@ -54,7 +63,8 @@ enum Busy: FindingRule {
             finding.explanation +=
                 isInProcess || failed.record.error.map { $0.code & 0xff == 6 } ?? false
                 ? " No other connection is known to have had a lock, but a query of the same one may not have been finished."
-                : " No other connection of the test's process is known to have had a lock. Another process may have had it."
+                : holder
+                    ?? " No other connection of the test's process is known to have had a lock. Another process may have had it."
         }
         return [finding]
     }

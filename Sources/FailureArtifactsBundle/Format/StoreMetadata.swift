@@ -22,6 +22,8 @@ extension BundleMetadata {
         package var shared: Bool?
         /// The test that opened it; absent for the failing test, for none, and if unknown.
         package var openedBy: Opener?
+        /// The user that kept others from writing; absent if there was none, or if unknown.
+        package var lockedBy: LockHolder?
         /// The original's journal mode, by SQLite's names: `wal`, `delete`, `memory`, …; absent if unknown.
         package var journalMode: String?
         /// The name of the VFS that read the store; absent for the process's default VFS.
@@ -87,6 +89,33 @@ extension BundleMetadata {
             package init(_ test: BundleMetadata.Test) { self.init(suite: test.suite, name: test.name) }
 
             package var description: String { "\(suite).\(name)" }
+        }
+
+        /// A user of the store with a write transaction or an exclusive lock.
+        package struct LockHolder: Codable, Equatable, Sendable, CustomStringConvertible {
+            package var process: Int32
+            /// The name of the process's program; absent for the test's own process, and if unknown.
+            package var command: String?
+            /// The number of the connection in the test's process, as in ``StatementRecord``; absent if unknown.
+            package var connection: UInt64?
+            /// The test that opened the connection; absent for the failing test, for none, and if unknown.
+            package var test: Opener?
+
+            package init(
+                process: Int32, command: String? = nil, connection: UInt64? = nil, test: Opener? = nil
+            ) {
+                self.process = process
+                self.command = command
+                self.connection = connection
+                self.test = test
+            }
+
+            package var description: String {
+                if let connection {
+                    return "connection \(connection)" + (test.map { " of \($0)" } ?? "")
+                }
+                return "process \(process)" + (command.map { " (\($0))" } ?? "")
+            }
         }
 
         /// The last statements that were run on the store's connections, see ``StatementRecord``.

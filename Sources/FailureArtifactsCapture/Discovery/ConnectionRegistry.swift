@@ -25,8 +25,19 @@ final class ConnectionRegistry: Sendable {
         var endedConnections: [DiscoveredConnection.Main: EndedConnections] = [:]
         /// The closed stores, in the order of their end.
         var closed: [ClosedStore] = []
+        /// The last opens that failed, in their order.
+        var failedOpens: [FailedOpen] = []
         /// The number of opens and closes so far.
         var event: UInt64 = 0
+    }
+
+    /// An open that failed, so that there is no connection.
+    struct FailedOpen: Sendable {
+        let path: String
+        let code: Int32
+        /// The test that tried it; nil if not known.
+        let test: TestID?
+        let event: UInt64
     }
 
     /// A point in the order of connection events.
@@ -58,6 +69,10 @@ final class ConnectionRegistry: Sendable {
                 opened: { record in
                     guard let record else { return }
                     ConnectionRegistry.shared.opened(record)
+                },
+                open_failed: { name, code in
+                    guard let name else { return }
+                    ConnectionRegistry.shared.openFailed(String(cString: name), code)
                 },
                 used_in_task: { record in
                     guard let record else { return 0 }
@@ -206,6 +221,35 @@ extension ConnectionRegistry {
             }
         } else {
             _ = register(record, by: nil)
+        }
+    }
+
+    /// Notes an open that failed.
+    private func openFailed(_ name: String, _ code: Int32) {
+        // A URI has the path between an authority and parameters (<https://www.sqlite.org/uri.html>).
+        var path = name[...]
+        if name.hasPrefix("file:") {
+            path = path.dropFirst(5).prefix { $0 != "?" && $0 != "#" }
+            if path.hasPrefix("//") { path = path.dropFirst(2).drop { $0 != "/" } }
+        }
+        if path.isEmpty || path == ":memory:" { return }
+        let absolute = Path.absolute(String(path))
+        let test = state.withLock({ $0.observer })?.currentTestID
+        state.withLock { state in
+            state.event += 1
+            state.failedOpens.removeAll { $0.path == absolute && $0.test == test }
+            if state.failedOpens.count == Self.maximumClosedStores { state.failedOpens.removeFirst() }
+            state.failedOpens.append(
+                FailedOpen(path: absolute, code: code, test: test, event: state.event))
+        }
+    }
+
+    /// Returns the opens that failed since a test started, and that no other test is known to have tried.
+    func failedOpens(of test: TestID, after pointInTime: PointInTime) -> [FailedOpen] {
+        state.withLock { state in
+            state.failedOpens.filter { open in
+                open.event > pointInTime.event && open.test ?? test == test
+            }
         }
     }
 

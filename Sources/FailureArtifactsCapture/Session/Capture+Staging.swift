@@ -89,6 +89,7 @@ extension Capture {
                 snapshot, named: found.name, originalPath: found.store.path, isShared: found.isShared,
                 openedBy: found.openedBy, duration: start.elapsed, entries: entries,
                 bytes: FileSystem.regularFile(targets.copy)?.size)
+            store.lockedBy = snapshot.lockHolder.map { lockHolder($0, of: found.store) }
             if let shortage = room.takeFiles(of: &store) {
                 return leaveOut(found, because: shortage, room.limit.rawValue)
             }
@@ -101,6 +102,23 @@ extension Capture {
         } catch {
             return leaveOut(found, because: "\(error).")
         }
+    }
+
+    /// Describes the process or connection that keeps others from writing.
+    private func lockHolder(
+        _ process: Int32, of store: DiscoveredStore
+    ) -> BundleMetadata.Store.LockHolder {
+        guard process == getpid() else {
+            let name = try? FileSystem.contents(ofFile: "/proc/\(process)/comm")
+            return .init(
+                process: process,
+                command: name.map { String(decoding: $0.prefix { $0 != 10 }, as: UTF8.self) })
+        }
+        let connection = store.accesses.first { $0.transaction == .write }?.connection
+        let owner = connection?.owner.flatMap { $0 == test.id ? nil : $0 }
+        return .init(
+            process: process, connection: connection?.serial,
+            test: owner.flatMap { id in session.state.withLock { $0.opener(id) } })
     }
 
     private func snapshotter(maximumBytes: UInt64, until deadline: Instant) -> Snapshotter {

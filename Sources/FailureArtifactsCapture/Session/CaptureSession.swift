@@ -209,6 +209,11 @@ package final class CaptureSession: Sendable {
         state.withLock { $0.sources.append(source) }
     }
 
+    /// True in a child made by `fork`, where nothing is captured.
+    ///
+    /// A thread of the parent may have held a lock of the session, so adapters report nothing there.
+    package static var isInChild: Bool { failure_artifacts_is_child() }
+
     /// The test that the caller runs for; nil between tests, or if the test can't be determined.
     package var currentTest: RunningTest? {
         let (current, hasTasks) = state.withLock { ($0.current, $0.hasTasks) }

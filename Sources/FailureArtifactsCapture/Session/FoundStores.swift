@@ -50,7 +50,10 @@ enum FoundStores {
         let registered = test.state.withLock { $0.registered }
         candidates.addRegistered(registered)
         candidates.relate(to: libraryStores)
-        if discovers { candidates.addDescribed(libraryStores) }
+        if discovers {
+            candidates.addFailedOpens(session.registry.failedOpens(of: test.id, after: test.start))
+            candidates.addDescribed(libraryStores)
+        }
         var unique = StoreNames()
         var result = Selection()
         for (index, store) in candidates.stores.enumerated() {
@@ -133,6 +136,24 @@ enum FoundStores {
         mutating func relate(to libraryStores: [LibraryStore]) {
             for store in libraryStores where store.reasonForNoContent == nil {
                 if let index = store.path.flatMap(index) { libraries[index] = store }
+            }
+        }
+
+        /// Adds the stores that could not be opened.
+        mutating func addFailedOpens(_ opens: [ConnectionRegistry.FailedOpen]) {
+            for open in opens where index(of: open.path) == nil {
+                if FileSystem.regularFile(open.path) != nil {
+                    stores.append(DiscoveredStore(path: open.path))
+                    continue
+                }
+                let status = try? FileSystem.status(of: open.path)
+                let kind = status.map { "It is \($0.kind.noun)." } ?? "There is no such file."
+                addDescribed([
+                    LibraryStore(
+                        describedAt: open.path, named: Path.stem(of: Path.name(of: open.path)),
+                        because: "SQLite could not open '\(open.path)' (error \(open.code)). \(kind)",
+                        usedBy: nil)
+                ])
             }
         }
 

@@ -55,6 +55,7 @@ struct SnapshotAttempt {
     mutating func run() {
         files.measureFiles()
         files.learnJournalMode()
+        files.noteLockHolder()
         let index = store.files.flatMap { WriteAheadLogIndex(ofFile: $0.walIndex) }
         var failures: [SnapshotFailure] = []
         for strategy in strategies {

@@ -122,6 +122,15 @@ extension FileSnapshot {
         static let walWriter: UInt64 = 120
     }
 
+    /// Records the process that keeps others from writing, before the copy takes locks of its own.
+    package mutating func noteLockHolder() {
+        guard let files = source.files else { return }
+        snapshot.lockHolder =
+            (journal == .wal ? Self.holder(of: LockByte.walWriter, in: files.walIndex) : nil)
+            ?? Self.holder(of: LockByte.reserved, in: files.database)
+            ?? Self.holder(of: LockByte.firstShared, in: files.database)
+    }
+
     /// Warns of another connection's uncommitted changes, which the copy will lack.
     package mutating func noteOtherWriters() {
         guard let path = source.path, let files = source.files, snapshot.isTransactionOpen != true else {

@@ -41,6 +41,8 @@ package struct Snapshot: Sendable {
     package var isTransactionOpen: Bool?
     /// True if there is a second copy, of the committed state.
     package var hasCommittedCopy = false
+    /// The process that had a lock that keeps others from writing; nil if none had, or if unknown.
+    package var lockHolder: Int32?
     /// True if the store's file had been deleted or replaced by then.
     package var isDeleted = false
     /// True if the copy itself had a journal that was folded into it.
