@@ -33,7 +33,7 @@ import Testing
         "a/b", "a\\b", "a:b", "a*b", "a?b", "a\"b", "a<b>c", "a|b", "a\rb", "a\nb", "a\u{0}b", "a b",
         "a$b",
         "a`b", "a'b", "a;b", "a&b", "a(b)", "a\u{202E}b", "a\u{200B}b", "~a", "-a", ".a", "..", "",
-        "e\u{301}",
+        "e\u{301}", "a" + String(repeating: "\u{301}", count: 200),
         "😀", "नमस्ते", "CON", "nul.txt", "com1", "a.", "!\u{7f}",
     ])
     func nothingInANameTroublesAFileSystem(text: String) throws {

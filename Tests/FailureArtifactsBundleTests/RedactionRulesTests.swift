@@ -134,6 +134,12 @@ import Testing
         journal.setRedactions(nil)
         start(4)
         #expect(rules() == [[]])
+        // The file is replaced, because it may have statements.
+        journal.setRedactions(#"{"tables":["c"]}"#)
+        #expect(rules() == [["c"]])
+        let test = try #require(directory.journals.flatMap(\.tests).first)
+        #expect(test.id == 4 && test.paths.map(\.path) == ["/tmp/x.sqlite"])
+        #expect(directory.journals.allSatisfy(\.isOriginal))
         journal.close()
     }
 }

@@ -30,7 +30,8 @@ import Testing
         ("https://host/a@b", "https://host/a@b"), ("plain a@b", "plain a@b"),
         ("https://me@host?token=t", "https://host"), ("https://host/x#token=t", "https://host/x"),
         ("https://a@b@host:80/", "https://host:80/"), ("ssh://git:p@host/x.git", "ssh://host/x.git"),
-        ("https://me:p?ss@host/x", "https://"), ("https://me:p#ss@host", "https://"), ("://", "://"),
+        ("https://host/x?\u{301}t=t", "https://host/x"), ("https://me:p?ss@host/x", "https://"),
+        ("https://me:p#ss@host", "https://"), ("://", "://"),
         ("https://", "https://"), ("https://@", "https://"),
     ])
     func urlsLoseTheirCredentials(url: String, kept: String) {

@@ -96,8 +96,7 @@ package enum TextWidth {
         return wide.contains { $0.contains(scalar.value) } ? 2 : 1
     }
 
-    /// The maximum number of scalars per column: a character may have any number of marks. It also limits the time, which
-    /// is quadratic for finding the last characters of a text of flags.
+    /// The maximum number of scalars per column, because a character may have any number of marks.
     private static let scalarsPerColumn = 8
 
     /// Returns the first scalars, which fill a number of columns; nil if these are all.

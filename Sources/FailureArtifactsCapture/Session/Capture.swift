@@ -193,6 +193,7 @@ struct Capture: Sendable {
         if all == rules { return }
         rules = all
         staging.removeContent()
+        recorded = nil
         room.giveBack(room.used)
         let reason = "It was copied before redactions were set."
         for store in stores + snapshots.flatMap(\.stores) where store.entry != nil {

@@ -26,6 +26,19 @@ import Testing
         #expect(TextWidth.columns(of: result) <= limit)
     }
 
+    /// A character may have any number of marks, and the last of many flags is found in quadratic time.
+    @Test(arguments: [
+        "a" + String(repeating: "\u{301}", count: 400_000), String(repeating: "🇦🇧", count: 400_000),
+    ])
+    func longTextsAreCut(_ text: String) throws {
+        #expect(TextWidth.shortened(text, to: 100).unicodeScalars.count <= 801)
+        #expect(TextWidth.abridged(text, to: 100).unicodeScalars.count <= 801)
+        let excerpt = try #require(TextExcerpt(of: text, rows: 6))
+        #expect(excerpt.start.utf8.count + excerpt.end.utf8.count < 20_000)
+        let tail = try #require(TextTail(of: Array(text.utf8), lines: 1))
+        #expect(tail.lines[0].unicodeScalars.count == 201)
+    }
+
     @Test func controlCharactersDoNotReachTheTerminal() {
         #expect(SafeText.line("a\u{1B}[2Jb\nc\r\n\td\u{202E}") == "a\\u{1b}[2Jb c d\\u{202e}")
         #expect(SafeText.lines("a\tb\n\u{7}\r\nc") == ["a  b", "\\u{7}", "c"])
@@ -172,6 +185,7 @@ import Testing
     @Test(arguments: [
         "", "a", "a b", "it's", "''", "$HOME", "`id`", "a\nb", "*", "~", "#", "!", "\\", "-n", "a/b.zip",
         "テスト.zip", "é", "{a,b}", "a&b", "\u{2028}x", "(", "=ls", "a=b", "%x",
+        "'\u{301} a", "it'\u{301}s; echo b '",
     ])
     func wordsForAShell(_ text: String) throws {
         let outcome = try Program.run("/bin/sh", ["-c", "printf '%s.' " + ShellWord.quoted(text)])

@@ -215,7 +215,9 @@ import Testing
     }
 
     /// The name of a table can neither hide a part of the source nor end a literal.
-    @Test(arguments: ["a\u{202E}b", "a\r\nb", "a\u{1}b", "a\"\"\"#b", "a\\(b)", "a\\#(b)"])
+    @Test(arguments: [
+        "a\u{202E}b", "a\r\nb", "a\u{1}b", "a\"\"\"#b", "a\"\"\"#\u{301}b", "a\\(b)", "a\\#(b)",
+    ])
     func hostileTables(_ name: String) throws {
         let fixture = try Fixture()
         let quoted = "\"" + name.replacing("\"", with: "\"\"") + "\""
@@ -234,7 +236,10 @@ import Testing
     }
 
     /// Names from a bundle stay inside comments and identifiers.
-    @Test(arguments: ["*/ import Evil", "a\nimport Evil", "1\"; \\(evil)", "", "…"])
+    @Test(arguments: [
+        "*/ import Evil", "a\nimport Evil", "1\"; \\(evil)", "", "…", "\u{345}",
+        String(repeating: "\u{915}\u{93E}", count: 900),
+    ])
     func hostileNames(_ name: String) {
         for framework in ["XCTest", "Swift Testing"] {
             let test = FixtureTest(
@@ -245,6 +250,7 @@ import Testing
             #expect(lines.filter { $0.hasPrefix("import ") }.count == 3)
             #expect(!test.source.contains("\\(evil)\""))
             #expect(!test.fileName.contains("/") && !test.typeName.contains(" "))
+            #expect(test.fileName.utf8.count <= 255 && !test.typeName.hasPrefix("\u{345}"))
             #expect(!test.storeFile.contains("/") && !test.storeFile.contains("\""))
         }
     }

@@ -183,6 +183,7 @@ import Testing
 
     @Test(arguments: [
         ("a", "`a`"), ("a`b", "``a`b``"), ("`a", "`` `a ``"), ("``` a", "```` ``` a ````"), ("", ""),
+        ("`\u{301}a", "`` `\u{301}a ``"), ("a\u{600}`", "`` a\u{600}` ``"),
         ("a\n# b", "`a # b`"), ("<b>\u{1B}", "`<b>\\u{1b}`"),
     ])
     func codeInALine(_ text: String, _ markdown: String) {

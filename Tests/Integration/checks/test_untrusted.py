@@ -107,6 +107,8 @@ class UntrustedBundles(unittest.TestCase):
             for line in found.errors.splitlines():
                 self.assertRegex(line, rb"^(error|warning): ", said)
         self.assertNotRegex(found.errors, CONTROL, said)
+        if arguments[0] == "list" and "--json" not in arguments:
+            self.assertLess(max(map(len, found.output.splitlines()), default=0), 8 << 10, said)
         self.peak = max(self.peak, (found.peak, f"{title}: {arguments[0]}"))
         self.slowest = max(self.slowest, (found.seconds, f"{title}: {arguments[0]}"))
         for path in here.iterdir():
@@ -188,6 +190,32 @@ class UntrustedBundles(unittest.TestCase):
                     self.run_all(
                         title, bundle, untrusted.ALL if fails else (), sound=("list",) if fails is False else (),
                         only=("list", "verify", "report") if fails else untrusted.ALL)
+
+    def test_texts(self):
+        for title, more in untrusted.texts():
+            self.run_all(
+                title, untrusted.packed(untrusted.entries(metadata=untrusted.metadata(**more))),
+                sound=("list", "show", "report"), only=("list", "show", "explain", "report"))
+
+    def test_names_of_bundles(self):
+        """By default, output is in the working directory; only a page is beside its bundle."""
+        here, bundles = self.place / "here", self.place / "bundles"
+        for name in ("...zip", "..zip", ".zip", "....zip", "\u0301x.zip", "-o.zip"):
+            for command in (("extract",), ("extract", "--fixture"), ("report",)):
+                bundles.mkdir()
+                bundle = bundles / name
+                bundle.write_bytes(untrusted.packed(untrusted.entries()))
+                before = set(self.place.rglob("*"))
+                found = start((command[0], bundle, *command[1:], *(BRIEF if len(command) > 1 else ())), self.environment, here)
+                self.assertEqual(found.status, 0, (name, command, found.errors))
+                new = set(self.place.rglob("*")) - before
+                self.assertGreater(len(new), 0, (name, command))
+                for path in new:
+                    self.assertIn(bundles if command[0] == "report" else here, path.parents, (name, command))
+                    self.assertTrue(command[0] == "report" or path.parent != here or path.is_dir(), path)
+                shutil.rmtree(bundles)
+                for path in here.iterdir():
+                    shutil.rmtree(path)
 
     def test_stores(self):
         for title, content, sql in untrusted.stores(str(self.evil)):

@@ -325,6 +325,38 @@ def descriptions():
         described(entry="../../../etc/passwd", committedEntry="/etc/passwd", transactionOpen=True))).encode(), None
 
 
+def texts():
+    """Cases of texts that take long, or that end the quotes around them: a name, and changes to the metadata."""
+    def message(text):
+        return {"failures": [{**metadata()["failures"][0], "message": text}]}
+
+    def compared(left, right):
+        return message(f'XCTAssertEqual failed: ("{left}") is not equal to ("{right}")')
+
+    yield "flags", message("\U0001F1E6\U0001F1E7" * 100_000)
+    yield "flags that are compared", compared("\U0001F1E6" * 99_999, "\U0001F1E6" * 100_000)
+    yield "marks", message("a" + "\u0301" * 500_000)
+    yield "joined people", message("\U0001F468\u200d" * 100_000)
+    yield "conjuncts", message("\u0915" + "\u094d\u0915" * 200_000)
+    yield "line ends", message("\r\n" * 300_000)
+    yield "backticks", message("`" * 300_000)
+    yield "values with quotes", compared('"a", ' * 50_000, '"b", ' * 50_000)
+    yield "brackets", compared("[" * 100_000, "[" * 99_999)
+    yield "optionals", compared("Optional(" * 50_000, "nil")
+    yield "digits", message("9" * 500_000 + " is not equal to " + "8" * 500_000)
+    test = metadata()["test"]
+    yield "long names", {"test": {**test, "suite": "\u0915\u093e" * 100_000, "name": "\u0905\u0902" * 100_000}}
+    yield "names of marks", {"test": {**test, "suite": "a" + "\u0301" * 100_000, "name": "`\u0301'\u0301\"\u0301"}}
+    store = described()
+    yield "1,000 snapshots", {"snapshots": [
+        {"label": f"l{n}", "at": "2026-11-21T07:08:09.120Z", "stores": [store]} for n in range(1000)]}
+    yield "20,000 attachments", {"attachments": [
+        {"name": f"a{n}\x1b]0;x\x07", "bytes": 1} for n in range(20_000)]}
+    yield "addresses of scripts", {"environment": {**ENVIRONMENT, "ci": {"service": "GitHub Actions", "variables": {
+        "GITHUB_SERVER_URL": "javascript:alert(1)//", "GITHUB_REPOSITORY": "a/b", "GITHUB_SHA": "0" * 40,
+        "GITHUB_RUN_ID": "1'); alert(1)"}}}}
+
+
 def fake_schema(*statements):
     """A store whose schema has statements that SQLite itself would refuse."""
     with tempfile.TemporaryDirectory() as name:

@@ -58,7 +58,7 @@ final class ConfiguredRedactionTests: XCTestCase {
 final class SecretStatementTests: XCTestCase {
     private let environment = ProcessInfo.processInfo.environment
 
-    /// The statements, with `#` in place of the secret. The first ones can be parsed.
+    /// The statements, with `#` in place of the secret.
     private static let statements = [
         "CREATE TABLE users(name, token)", "CREATE TABLE sessions(content)",
         "CREATE TEMP TABLE copied AS SELECT '#' AS token",
