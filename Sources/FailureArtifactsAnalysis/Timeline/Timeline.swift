@@ -243,7 +243,9 @@ package final class Timeline {
 
     /// The reason why the test's queries on the store can't be repeated, as a full sentence without its period.
     var missingQuery: String {
-        if let reason = store.statements?.reason { return "The log lacks statements. \(reason.dropLast())" }
+        if let reason = store.statements?.reason {
+            return "The log lacks statements. \(reason.dropLast())"
+        }
         let hasQuery = testStatements.contains { $0.outline.isQuery && $0.record.knownValues == nil }
         return hasQuery
             ? "The log has the test's queries on this store, but not the values of their parameters"

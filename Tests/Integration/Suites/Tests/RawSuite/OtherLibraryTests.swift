@@ -306,7 +306,7 @@ private final class OtherDatabase {
         guard code == 0 else { throw Failure(code: code) }
     }
 
-    /// Runs a statement that is prepared for it, as sqlite-nio does. Returns the number of rows.
+    /// Prepares a statement and runs it, as sqlite-nio does, and returns the number of rows.
     @discardableResult func run(
         _ sql: String, _ value: String? = nil, atFirstRow: () throws -> Void = {}
     ) throws
