@@ -165,7 +165,7 @@ final class OtherLibraryTests: XCTestCase {
             "CREATE TRIGGER noted AFTER INSERT ON fruit BEGIN INSERT INTO word VALUES (new.name); END")
         try database.execute("INSERT INTO fruit VALUES ('apple')")
         // Another one runs while the query pauses at its row.
-        try database.run("SELECT name FROM fruit") {
+        try database.run("SELECT name FROM fruit WHERE name <> ?", "fig") {
             try database.run("INSERT INTO fruit VALUES (?)", "pear")
         }
         try database.execute("UPDATE fruit SET name = name")
