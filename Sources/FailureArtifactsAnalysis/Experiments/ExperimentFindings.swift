@@ -226,7 +226,7 @@ struct ExperimentFindings {
             explanation =
                 "\(question.title) \(question.isMatched ? "has" : "may have") "
                 + "the result that the assertion compared\(question.parameters)."
-            if question.known == nil { explanation += " It can't run outside of the test." }
+            if question.known == nil { explanation += " It \(question.obstacle)." }
         }
         return Finding(
             code: .failingQuery, title: title, confidence: .possible, store: store.name,
@@ -279,10 +279,16 @@ extension Question {
         return (isMatched ? "The failing query" : "The last query") + place
     }
 
+    /// The reason why the result isn't known, as a clause that follows the query.
+    var obstacle: String {
+        record.knownValues == nil
+            ? "can't be repeated without the values of its parameters" : "can't run outside of the test"
+    }
+
     /// The result at the failure as a sentence.
     var statedResult: String {
         guard let known else {
-            return "\(title) can't run outside of the test, so its result is unknown."
+            return "\(title) \(obstacle), so its result is unknown."
         }
         return "\(title) returned \(text(of: known)) at the failure\(parameters)."
     }

@@ -107,7 +107,8 @@ struct LastChanges {
                 "\(store.title(of: step)) changed \(evidence == .named ? "a value that the message names, in " : "")\(object)",
             confidence: .possible, store: store.name, rows: Array(rows.prefix(5)),
             transaction: step.number,
-            explanation: "\(store.missingQuery), so the question of the assertion is unknown.", evidence: evidence)
+            explanation: "\(store.missingQuery), so the question of the assertion is unknown.",
+            evidence: evidence)
         finding.take(step.statements.filter(\.hasChangedRows).map(\.record))
         return finding
     }

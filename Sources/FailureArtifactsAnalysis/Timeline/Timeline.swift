@@ -241,13 +241,10 @@ package final class Timeline {
             ? "The store has no history" : "The history can't be read"
     }
 
-    /// The reason why the test's queries on the store can't be repeated, as a full sentence without its period.
+    /// The reason why the test's queries on the store aren't known, as full sentences without the last period.
     var missingQuery: String {
-        if let reason = store.statements?.reason { return "The log lacks statements. \(reason.dropLast())" }
-        let hasQuery = testStatements.contains { $0.outline.isQuery && $0.record.knownValues == nil }
-        return hasQuery
-            ? "The log has the test's queries on this store, but not the values of their parameters"
-            : "The log has no query of the test on this store"
+        store.statements?.reason.map { "The log lacks statements. \($0.dropLast())" }
+            ?? "The log has no query of the test on this store"
     }
 
     func step(of statement: Statement) -> Int? { stepsOfStatements[statement.order] }

@@ -103,10 +103,10 @@ public struct CaptureConfiguration: Sendable, Equatable {
     /// by default none.
     ///
     /// If a package brings its own SQLite under other names, such as `my_sqlite3_open_v2`, its prefix is `my_`. Its
-    /// stores in memory and its uncommitted changes are then captured, too. The process must export the functions, as
-    /// shared libraries do. On Linux, an executable does so only if it was linked with `-Xlinker --export-dynamic`. The
-    /// copy in sqlite-nio, which Vapor and Fluent use, is always known. Assigning a value only adds prefixes, from the
-    /// next `FailureObserver.install(_:)` on. At most three are used.
+    /// stores in memory, statements and uncommitted changes are then captured, too. The process must export the
+    /// functions, as shared libraries do. On Linux, an executable does so only if it was linked with
+    /// `-Xlinker --export-dynamic`. The copy in sqlite-nio, which Vapor and Fluent use, is always known. Assigning a
+    /// value only adds prefixes, from the next `FailureObserver.install(_:)` on. At most three are used.
     public var sqlitePrefixes: [String] = []
     /// The users that may read the bundles: `FAILURE_ARTIFACTS_READABLE_BY`, by default only their owner.
     ///

@@ -8,10 +8,12 @@ from harness import BUILD, NEEDS, SuiteCase
 
 class OtherCase(SuiteCase):
     suite = "OtherLibraryTests"
+    omitted = frozenset()
 
     @classmethod
     def setUpClass(cls):
-        cls.library = other_sqlite.library("second_", BUILD / "integration" / "second-sqlite")
+        name = "-without-".join(["second-sqlite", *sorted(cls.omitted)])
+        cls.library = other_sqlite.library("second_", BUILD / "integration" / name, cls.omitted)
         if cls.library is None:
             raise unittest.SkipTest(NEEDS + "a static library of SQLite, nm, objcopy and cc")
         cls.needs = (("SECOND_SQLITE", str(cls.library)),)
@@ -106,10 +108,12 @@ class NIO(OtherCase):
             ("CREATE VIRTUAL TABLE word USING fts", 2),
             ("CREATE TRIGGER noted AFTER INSERT O", 3),
             ("INSERT INTO fruit VALUES", 4),
-            ("SELECT name FROM fruit", None),
+            ("SELECT name FROM fruit WHERE name <", None),
             ("INSERT INTO fruit VALUES", 5),
             ("UPDATE fruit SET name = name", None),
         ])
+        finding = bundle.json("explain")["findings"][0]
+        self.assertIn("can't be repeated without the values of its parameters", finding["explanation"])
 
     def test_in_a_transaction(self):
         apples = ["apple"] * 400
@@ -155,3 +159,34 @@ class Configured(OtherCase):
         self.scenario(
             "testSecondRolledBack", "thrown after a rollback", "memory", "beforeRollback", ["apple", "pear"],
             kind="error")
+
+
+class ConfiguredWithoutTraces(OtherCase):
+    """Such a copy without traces. It has shared caches, which don't tell whose statement uses them."""
+
+    omitted = frozenset({"sqlite3_trace", "sqlite3_trace_v2", "sqlite3_profile"})
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.needs += (("FAILURE_ARTIFACTS_SQLITE_PREFIXES", "second_"),)
+
+    def test_statements(self):
+        bundle = self.leaves("RawSuite.OtherLibraryTests/testSecondStatementsInMemory")
+        statements = bundle.described("memory")["statements"]
+        self.assertEqual(statements["count"], 0)
+        self.assertIn("second_sqlite3", statements["reason"])
+        explanations = [finding["explanation"] for finding in bundle.json("explain")["findings"]]
+        self.assertTrue(any(statements["reason"][:-1] in text for text in explanations), explanations)
+
+
+class ConfiguredWithoutSharedCaches(ConfiguredWithoutTraces):
+    """Such a copy with neither."""
+
+    omitted = ConfiguredWithoutTraces.omitted | {"sqlite3_enable_shared_cache"}
+
+    def test_statements(self):
+        for test, store in ("testSecondStatementsInMemory", "memory"), ("testSecondStatementsWithAWAL", "nio"):
+            with self.subTest(test):
+                values, _ = self.statements(test, store)
+                self.assertFalse(any(values))

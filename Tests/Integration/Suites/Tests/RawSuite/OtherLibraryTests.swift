@@ -165,7 +165,7 @@ final class OtherLibraryTests: XCTestCase {
             "CREATE TRIGGER noted AFTER INSERT ON fruit BEGIN INSERT INTO word VALUES (new.name); END")
         try database.execute("INSERT INTO fruit VALUES ('apple')")
         // Another one runs while the query pauses at its row.
-        try database.run("SELECT name FROM fruit") {
+        try database.run("SELECT name FROM fruit WHERE name <> ?", "fig") {
             try database.run("INSERT INTO fruit VALUES (?)", "pear")
         }
         try database.execute("UPDATE fruit SET name = name")
@@ -306,7 +306,7 @@ private final class OtherDatabase {
         guard code == 0 else { throw Failure(code: code) }
     }
 
-    /// Runs a statement that is prepared for it, as sqlite-nio does. Returns the number of rows.
+    /// Prepares a statement and runs it, as sqlite-nio does, and returns the number of rows.
     @discardableResult func run(
         _ sql: String, _ value: String? = nil, atFirstRow: () throws -> Void = {}
     ) throws
