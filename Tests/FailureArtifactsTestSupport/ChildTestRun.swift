@@ -63,7 +63,7 @@ package final class ChildTestRun {
     /// Runs tests in a child process and waits for its end.
     ///
     /// Its environment has the variables and otherwise only the search paths. Bundles are in `failure-artifacts` in its
-    /// directory, unless a variable names another directory. Its directory is that of an earlier run, or a new one.
+    /// directory, unless a variable names another directory. It uses the directory of an earlier run if there is one.
     package static func run(
         _ selection: Selection, _ variables: [String: String] = [:], after earlier: ChildTestRun? = nil
     ) throws -> ChildTestRun {

@@ -171,8 +171,7 @@ class Story {
     const focused = this.tabs.contains(document.activeElement) ? document.activeElement.dataset.table : null;
     const tab = (table) => {
       const [inserted, updated, deleted] = table.counts(step);
-      const element = button("tab", "", () => this.go(this.position, table.index));
-      element.append(...breakable(table.name));
+      const element = button("tab", table.name, () => this.go(this.position, table.index));
       element.dataset.table = table.index;
       element.ariaPressed = String(table === this.table);
       for (const [sign, count, name] of [["+", inserted, "inserted"], ["±", updated, "updated"], ["−", deleted, "deleted"]]) {

@@ -404,9 +404,15 @@ class SuiteCase(unittest.TestCase):
         self.assertEqual(
             sum(len(bundle.metadata["warnings"]) for bundle in with_capture.bundles), warnings)
         for bundle in with_capture.bundles:
+            test, has_passed = bundle.metadata["test"], bundle.metadata["outcome"] == "passed"
             # The tool, the directory, and the end of the bundle's name.
-            end = f"failure-artifacts{'' if bundle.metadata['outcome'] == 'passed' else ' explain'} .*{bundle.path.stem[-8:]}'?"
-            self.assertEqual(sum(bool(re.search(end + "$", line)) for line in with_capture.said), 1, with_capture.said)
+            end = f"failure-artifacts{'' if has_passed else ' explain'} .*{bundle.path.stem[-8:]}'?$"
+            if bundle.metadata["stores"] or has_passed:
+                self.assertEqual(sum(bool(re.search(end, line)) for line in with_capture.said), 1, with_capture.said)
+            else:
+                start, end = f"{OURS}{test['suite']}.{test['name']}", " failed. It used no store."
+                self.assertTrue(
+                    any(line.startswith(start) and line.endswith(end) for line in with_capture.said), with_capture.said)
             self.check(bundle)
         found = with_capture.bundles[0] if count == 1 else with_capture.bundles
         if not options:

@@ -108,6 +108,28 @@ class ManySteps(SuiteCase):
         self.page.run("[...document.querySelectorAll('.steps .step')].find(b => b.textContent.startsWith('100 ')).click()")
         self.page.wait("document.querySelector('.panel h3').textContent.startsWith('Transaction 100 ')")
 
+    def test_nothing_is_cut_or_empty(self):
+        """The timeline shows whole rows at any place of its scrollbar. Nothing is empty beside the findings."""
+        cut = """(() => {
+            const list = document.querySelector('.steps'), box = list.getBoundingClientRect();
+            return [...list.querySelectorAll('.step, summary')].filter(e => e.offsetParent).map(e => e.getBoundingClientRect())
+              .filter(r => [box.top, box.bottom].some(edge => r.top < edge - 1 && r.bottom > edge + 1)).length; })()"""
+        empty = """(() => {
+            const top = document.querySelector('.top'), box = top.getBoundingClientRect();
+            return Math.max(0, ...[...top.children].map(e => e.getBoundingClientRect())
+              .filter(r => r.width < box.width).map(r => box.height - r.height)); })()"""
+        for width in (390, 1280):
+            self.page.show(width, 900, "light")
+            self.page.run("document.querySelector('.steps details').open = true")
+            self.page.wait("document.querySelector('.steps').scrollHeight > 300")
+            for place in (0, 10, 50, 155, 100_000):
+                self.page.run(f"document.querySelector('.steps').scrollTop = {place}")
+                self.page.next_frame()
+                self.assertEqual(self.page.run(cut), 0, (width, place))
+            self.go(FIRST + CULPRIT)
+            self.assertEqual(self.page.run(cut), 0, width)
+            self.assertLess(self.page.run(empty), 40)
+
     def test_blame_of_a_cell(self):
         self.go(FIRST + CULPRIT)
         self.page.run("g.querySelector('tbody tr.updated td.changed').click()")
