@@ -3,11 +3,13 @@
 /// Its name contains the process's identity, so that the directories of dead processes can be removed.
 package struct PrivateDirectory: ~Copyable {
     package let path: String
+    private let lock: OwnerLock?
 
     private static let prefix = "failure-artifacts-private-"
 
     private init(path: String) {
         self.path = path
+        lock = OwnerLock(of: path)
     }
 
     /// Creates a private directory, and removes those of dead processes.
@@ -15,9 +17,8 @@ package struct PrivateDirectory: ~Copyable {
         in parent: String = FileSystem.temporaryDirectory
     ) throws(SystemError) -> PrivateDirectory {
         removeLeftovers(in: parent)
-        let me = ProcessIdentity.current
         let path = try FileSystem.createUniqueDirectory(
-            in: parent, prefix: "\(prefix)\(me.number)-\(me.start)-")
+            in: parent, prefix: "\(prefix)\(ProcessIdentity.current.text)-")
         return PrivateDirectory(path: path)
     }
 
@@ -28,11 +29,12 @@ package struct PrivateDirectory: ~Copyable {
     private static func removeLeftovers(in parent: String) {
         for name in (try? FileSystem.contents(ofDirectory: parent)) ?? [] where name.hasPrefix(prefix) {
             let parts = name.dropFirst(prefix.count).split(separator: "-")
-            guard parts.count == 3, let number = Int32(parts[0]), let start = UInt64(parts[1]),
-                !ProcessIdentity(number: number, start: start).isAlive
+            let path = Path.join(parent, name)
+            guard parts.count == 3, let process = ProcessIdentity(parts[0], parts[1]),
+                process.hasDied(leaving: path)
             else { continue }
             // Another user's directory can't be removed.
-            try? FileSystem.remove(Path.join(parent, name))
+            try? FileSystem.remove(path)
         }
     }
 }

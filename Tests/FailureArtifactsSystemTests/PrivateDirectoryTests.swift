@@ -39,4 +39,26 @@ import Testing
             #expect(Set(left) == Set([alive] + others))
         }
     }
+
+    /// What another container has left is its own until its lock is free, and another machine's for an hour.
+    @Test func directoriesOfOtherNamespaces() throws {
+        try withParent { parent in
+            let me = ProcessIdentity.current
+            let boot = me.space.prefix { $0 != "." }
+            let container = ProcessIdentity(number: me.number, start: me.start, space: "\(boot).1")
+            let machine = ProcessIdentity(number: me.number, start: me.start + 1, space: "x.1")
+            let paths = [container, machine].map {
+                "\(parent)/failure-artifacts-private-\($0.text)-abcdef"
+            }
+            for path in paths { try FileSystem.createDirectory(path) }
+            #expect(container.isAlive && machine.isAlive)
+            var lock = OwnerLock(of: paths[0])
+            #expect(lock != nil && OwnerLock(of: paths[0]) == nil)
+            _ = try PrivateDirectory.create(in: parent)
+            #expect(try FileSystem.contents(ofDirectory: parent).count == 2)
+            lock = nil
+            _ = try PrivateDirectory.create(in: parent)
+            #expect(try FileSystem.contents(ofDirectory: parent) == [Path.name(of: paths[1])])
+        }
+    }
 }

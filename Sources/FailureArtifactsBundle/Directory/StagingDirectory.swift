@@ -7,12 +7,14 @@ package import FailureArtifactsSystem
 package struct StagingDirectory: Sendable {
     package let path: String
     private let name: HiddenName
+    /// Held by the process that owns the directory.
+    private let lock: OwnerLock?
 
     /// Creates a staging directory; if the test is another process's, this one finishes the capture.
     init(in directory: String, of process: ProcessIdentity) throws(SystemError) {
         let name = HiddenName(Self.kind, of: process, taker: process == .current ? nil : .current)
-        try self.init(
-            path: FileSystem.createUniqueDirectory(in: directory, prefix: name.prefix + "-"), name)
+        let path = try FileSystem.createUniqueDirectory(in: directory, prefix: name.prefix + "-")
+        self.init(path: path, name, OwnerLock(of: path))
     }
 
     /// Parses the path of a staging directory; nil if it is anything else.
@@ -21,9 +23,10 @@ package struct StagingDirectory: Sendable {
         self.init(path: path, name)
     }
 
-    private init(path: String, _ name: HiddenName) {
+    private init(path: String, _ name: HiddenName, _ lock: OwnerLock? = nil) {
         self.path = path
         self.name = name
+        self.lock = lock
     }
 
     private static let kind = "staging"
@@ -31,7 +34,10 @@ package struct StagingDirectory: Sendable {
     package var process: ProcessIdentity { name.process }
 
     /// True if the process that owns the directory has died.
-    var isAbandoned: Bool { name.isAbandoned }
+    var isAbandoned: Bool { name.isAbandoned(at: path) }
+
+    /// True if the process of the test has died.
+    var isOfDeadProcess: Bool { name.taker != nil || isAbandoned }
 
     // MARK: Content
 
@@ -132,8 +138,9 @@ package struct StagingDirectory: Sendable {
     /// A staging directory that can't be read keeps its name, for a sweep by its owner.
     func taken() throws(SystemError) -> StagingDirectory? {
         guard isAbandoned else { return nil }
-        return try name.take(path) { () throws(SystemError) in _ = try read() }
-            .flatMap { StagingDirectory(at: $0) }
+        guard let (path, name, lock) = try name.take(path, { () throws(SystemError) in _ = try read() })
+        else { return nil }
+        return StagingDirectory(path: path, name, lock)
     }
 
     /// Removes the staging directory, as far as that is possible.
@@ -171,8 +178,8 @@ package struct StagingDirectory: Sendable {
 /// The name of a staging directory or a journal in the hidden directory.
 ///
 /// It names the process of the tests and, if that has died, the process that took over. Its form is
-/// `<kind>-<process>-<its start>`, then `-<taker>-<its start>` after a takeover. The names of staging directories end
-/// in `-<random>`.
+/// `<kind>-<process>`, then `-<taker>` after a takeover, each as ``ProcessIdentity/text``. The names of staging
+/// directories end in `-<random>`.
 struct HiddenName {
     let kind: String
     /// The process of the tests.
@@ -197,10 +204,7 @@ struct HiddenName {
         guard parts.popFirst() == kind[...] else { return nil }
         let random = hasRandom ? parts.popLast().map(String.init) : nil
         func nextProcess() -> ProcessIdentity? {
-            guard parts.count >= 2, let number = Int32(parts.removeFirst()),
-                let start = UInt64(parts.removeFirst())
-            else { return nil }
-            return ProcessIdentity(number: number, start: start)
+            parts.count < 2 ? nil : ProcessIdentity(parts.removeFirst(), parts.removeFirst())
         }
         guard let process = nextProcess() else { return nil }
         let taker = parts.isEmpty ? nil : nextProcess()
@@ -209,15 +213,17 @@ struct HiddenName {
     }
 
     /// True if the process that owns the file or directory has died.
-    var isAbandoned: Bool { !(taker ?? process).isAlive }
+    func isAbandoned(at path: String) -> Bool { (taker ?? process).hasDied(leaving: path) }
 
-    /// Renames the file or directory with this name, so that this process owns it, and returns the new path.
+    /// Renames the file or directory with this name, so that this process owns it, and returns the new path and name, and
+    /// the lock.
     ///
     /// If several processes try, only one succeeds. The others get nil, because the path doesn't exist any more. First,
     /// `check` reads the content.
     func take(
         _ path: String, _ check: () throws(SystemError) -> Void
-    ) throws(SystemError) -> String? {
+    ) throws(SystemError) -> (path: String, name: HiddenName, lock: OwnerLock?)? {
+        let lock = OwnerLock(of: path)
         let name = HiddenName(kind, of: process, taker: .current, random: random)
         let target = Path.join(Path.directory(of: path), name.description)
         do throws(SystemError) {
@@ -227,13 +233,13 @@ struct HiddenName {
             guard error.isNotFound else { throw error }
             return nil
         }
-        return target
+        return (target, name, lock)
     }
 
     /// The name without the random part.
     var prefix: String {
         let processes = [process] + (taker.map { [$0] } ?? [])
-        return processes.reduce(kind) { "\($0)-\($1.number)-\($1.start)" }
+        return processes.reduce(kind) { "\($0)-\($1.text)" }
     }
 
     var description: String { random.map { "\(prefix)-\($0)" } ?? prefix }

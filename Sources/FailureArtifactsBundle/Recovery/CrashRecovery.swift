@@ -70,20 +70,22 @@ package struct CrashRecovery: Sendable {
 
     /// The living processes that are in the middle of a test, according to their journals.
     package var processesInTests: Set<ProcessIdentity> {
-        Set(directory.journals.filter { $0.process.isAlive && !$0.tests.isEmpty }.map(\.process))
+        Set(directory.journals.filter { !$0.isOfDeadProcess && !$0.tests.isEmpty }.map(\.process))
     }
 
     /// The dead processes that left an unfinished test in a journal or in a staging directory.
     package var deadProcesses: Set<ProcessIdentity> {
-        let journals = directory.journals.filter { !$0.tests.isEmpty }.map(\.process)
-        let stagingDirectories = directory.stagingDirectories.filter { !$0.isEnded }.map(\.process)
-        return Set(journals + stagingDirectories).filter { !$0.isAlive }
+        let journals = directory.journals.filter { $0.isOfDeadProcess && !$0.tests.isEmpty }
+        let stagingDirectories = directory.stagingDirectories.filter {
+            $0.isOfDeadProcess && !$0.isEnded
+        }
+        return Set(journals.map(\.process) + stagingDirectories.map(\.process))
     }
 
     /// The unfinished tests of the dead processes, as far as their journals tell them.
     package var testsOfDeadProcesses: [ProcessIdentity: [BundleMetadata.Test]] {
         var tests: [ProcessIdentity: [BundleMetadata.Test]] = [:]
-        for journal in directory.journals where !journal.process.isAlive {
+        for journal in directory.journals where journal.isOfDeadProcess {
             tests[journal.process] = journal.tests.map(\.identity)
         }
         return tests

@@ -4,7 +4,7 @@ package import FailureArtifactsSystem
 /// The record that a process keeps of its running tests, for crash recovery.
 ///
 /// If the process dies, another process can tell which test was running and which stores it had open. The journal is
-/// part of the process's flight recorder, the file `recorder-<process>-<its start>` in the hidden directory. The file is
+/// part of the process's flight recorder, the file `recorder-<process>` in the hidden directory. The file is
 /// mapped into memory: what is written there survives the death of the process at any point in time, and takes no system
 /// call.
 ///

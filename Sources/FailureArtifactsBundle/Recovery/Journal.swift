@@ -5,12 +5,19 @@ package import FailureArtifactsSystem
 struct Journal {
     let path: String
     private let name: HiddenName
+    /// Held by the process that has taken over the journal.
+    private let lock: OwnerLock?
 
     /// Parses the path of a journal; nil if it is anything else.
     init?(at path: String) {
         guard let name = HiddenName(Self.kind, at: path, hasRandom: false) else { return nil }
+        self.init(path: path, name, nil)
+    }
+
+    private init(path: String, _ name: HiddenName, _ lock: OwnerLock?) {
         self.path = path
         self.name = name
+        self.lock = lock
     }
 
     private static let kind = "recorder"
@@ -42,7 +49,10 @@ struct Journal {
     }
 
     /// True if the process has died, and so has the one that took over.
-    var isAbandoned: Bool { name.isAbandoned }
+    var isAbandoned: Bool { name.isAbandoned(at: path) }
+
+    /// True if the process that wrote it has died.
+    var isOfDeadProcess: Bool { name.taker != nil || isAbandoned }
 
     /// Reads the last statements of the process's connections.
     func readStatements() throws(SystemError) -> RecordedStatements {
@@ -62,8 +72,8 @@ struct Journal {
     /// A journal that can't be read keeps its name, for a sweep by its owner.
     func taken() throws(SystemError) -> Journal? {
         guard isAbandoned else { return nil }
-        return try name.take(path) { () throws(SystemError) in _ = try RecorderFile(at: path) }
-            .flatMap { Journal(at: $0) }
+        let taken = try name.take(path) { () throws(SystemError) in _ = try RecorderFile(at: path) }
+        return taken.map { Journal(path: $0.path, $0.name, $0.lock) }
     }
 
     func remove() throws(SystemError) { try FileSystem.remove(path) }
@@ -85,7 +95,10 @@ extension ArtifactsDirectory {
             let path = Path.join(inFlight, Journal.name(of: process))
             // This process may have left a journal with an earlier configuration.
             try FileSystem.remove(path)
-            return try File(creating: path)
+            let file = try File(creating: path)
+            // The recorder's descriptor and its memory keep the lock. See ``OwnerLock``.
+            _ = try? file.tryLock()
+            return file
         }
     }
 

@@ -335,8 +335,11 @@ import Testing
 
     @Test func namesAreReadAsTheyAreWritten() throws {
         let (process, taker) = (
-            ProcessIdentity(number: 12, start: 34), ProcessIdentity(number: 5, start: 6)
+            ProcessIdentity(number: 12, start: 34, space: "1a2b3c4d.4026531836"),
+            ProcessIdentity(number: 5, start: 6)
         )
+        // Earlier versions wrote no space.
+        #expect(HiddenName("a", at: "a-5-6", hasRandom: false)?.process == taker)
         for name in [
             HiddenName("a", of: process), HiddenName("a", of: process, taker: taker),
             HiddenName("a", of: process, random: "x0"),

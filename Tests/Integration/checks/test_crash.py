@@ -333,6 +333,60 @@ class Commands(CrashCase):
         self.untouched(place, place.artifacts, user=user, at="/")
 
 
+    @unittest.skipUnless(os.geteuid() == 0, "Only root can leave files that the directory's user can't read.")
+    def test_a_crash_of_root_in_a_users_directory(self):
+        place = self.place()
+        place.artifacts.mkdir(mode=0o700)
+        os.chown(place.artifacts, 65534, 65534)
+        place.run("RawSuite.CrashTests/testIsKilled")
+        # Root doesn't keep the hidden directory to itself.
+        hidden = place.artifacts / ".in-flight"
+        self.assertEqual((hidden.stat().st_uid, hidden.stat().st_gid), (65534, 65534))
+        (roots,) = place.in_flight
+        place.run("RawSuite.CrashTests/testIsKilled")
+        (users,) = set(place.in_flight) - {roots}
+        os.chown(hidden / users, 65534, 65534)
+        subprocess.run(["chmod", "-R", "a+rwX", place.directory / "tmp"], check=True)
+        place.directory.chmod(0o755)
+        user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+        process = self.tool(place, "sweep", place.artifacts, user=user, at="/")
+        self.assertEqual(len(process.stdout.splitlines()), 1, process.stderr)
+        self.assertIn("Permission denied", process.stderr)
+        self.assertIn("belongs to the user with the ID 0. As that user or as root, sweep it or remove it.", process.stderr)
+        # Reading commands don't repeat it.
+        process = self.tool(place, "list", place.artifacts, user=user, at="/")
+        self.assertEqual(process.stderr, "")
+        self.assertEqual(place.in_flight, [roots])
+        self.assertEqual(len(place.sweep()), 1)
+        self.assertEqual(place.in_flight, [])
+
+
+@unittest.skipUnless(sys.platform == "linux", "Only Linux has PID namespaces.")
+class OtherNamespaces(CrashCase):
+    """Tests in a container that shares the directory. Outside, their process IDs mean nothing."""
+
+    def test_a_living_and_a_dead_test(self):
+        for options in ([], ["--mount-proc"], ["--map-root-user"]):
+            with self.subTest(options):
+                prefix = ["unshare", "--pid", "--fork", "--kill-child", *options]
+                if subprocess.run([*prefix, "true"], capture_output=True).returncode != 0:
+                    self.skipTest("No namespace can be created here.")
+                place = self.place()
+                process = place.start(
+                    *prefix[1:], str(harness.EXECUTABLE), "RawSuite.CrashTests/testFailsAndHangs", executable=prefix[0])
+                try:
+                    harness.lines_until(process, b"hanging")
+                    before = place.in_flight
+                    self.assertEqual(len(before), 2)
+                    self.assertEqual(place.sweep(), [])
+                    self.assertEqual(place.in_flight, before)
+                finally:
+                    process.kill()
+                    process.communicate()
+                (bundle,) = self.swept(place)
+                self.assertEqual(bundle.metadata["outcome"], "crashed")
+
+
 class CrashOfSwiftTesting(CrashCase):
     framework = "Swift Testing"
 

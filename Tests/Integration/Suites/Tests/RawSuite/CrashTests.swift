@@ -120,7 +120,16 @@ final class CrashTests: XCTestCase {
 
     /// Hangs until the checks end the process, if they do.
     func testHangs() throws {
+        try hang(with: openStore())
+    }
+
+    func testFailsAndHangs() throws {
         let database = try openStore()
+        XCTFail("failed before it hangs")
+        try hang(with: database)
+    }
+
+    private func hang(with database: Database) throws {
         say("hanging")
         while try database.integer("SELECT 1") == 1 { pause() }
     }
