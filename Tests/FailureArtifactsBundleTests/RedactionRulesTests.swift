@@ -139,7 +139,7 @@ import Testing
         #expect(rules() == [["c"]])
         let test = try #require(directory.journals.flatMap(\.tests).first)
         #expect(test.id == 4 && test.paths.map(\.path) == ["/tmp/x.sqlite"])
-        #expect(directory.journals.allSatisfy(\.isOriginal))
+        #expect(directory.journals.allSatisfy { $0.isOriginal })
         journal.close()
     }
 }
