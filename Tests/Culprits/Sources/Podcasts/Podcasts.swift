@@ -100,16 +100,6 @@ struct Podcasts: Sendable {
         }
     }
 
-    /// Reads the list again and again, on a thread of its own.
-    func refreshForever() {
-        Thread.detachNewThread {
-            while true {
-                _ = try? newEpisodes()
-                Thread.sleep(forTimeInterval: 0.001)
-            }
-        }
-    }
-
     func downloads() throws -> [Int] {
         try database.read { db in try Int.fetchAll(db, sql: "SELECT bytes FROM download ORDER BY id") }
     }

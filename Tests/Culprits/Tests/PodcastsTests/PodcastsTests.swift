@@ -6,9 +6,8 @@ import XCTest
 @testable import Podcasts
 
 class PodcastsTestCase: StoreTestCase {
-    func podcasts(_ path: String? = nil) throws -> Podcasts {
-        let path = try path ?? self.path("podcasts.sqlite")
-        let podcasts = try Podcasts(StoreKind.current.writer(path))
+    func podcasts() throws -> Podcasts {
+        let podcasts = try Podcasts(StoreKind.current.writer(path("podcasts.sqlite")))
         for title in ["Birds", "Trains", "Trains of Japan"] { try podcasts.follow(title) }
         let episodes = [
             ("Dippers", 1, 35), ("Wrens", 1, 28), ("Narrow gauge", 2, 51), ("Kiha 40", 3, 44),
@@ -18,14 +17,6 @@ class PodcastsTestCase: StoreTestCase {
             try podcasts.add(title, to: podcast, minutes: minutes)
         }
         return podcasts
-    }
-}
-
-/// It runs first.
-final class APlayerTests: PodcastsTestCase {
-    func testAPlayerIsLeft() throws {
-        let file = try StoreKind.freshDirectory().appendingPathComponent("left.sqlite")
-        try podcasts(file.path).refreshForever()
     }
 }
 
