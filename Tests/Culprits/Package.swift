@@ -50,6 +50,10 @@ let package = Package(
             name: "Upgrades",
             dependencies: ["Ledger", .product(name: "GRDB", package: "GRDB.swift")],
             swiftSettings: settings),
+        .target(
+            name: "Podcasts",
+            dependencies: [.product(name: "GRDB", package: "GRDB.swift")],
+            swiftSettings: settings),
         .target(name: "Catalog", dependencies: ["CCulpritsSQLite"], swiftSettings: settings),
         .testTarget(
             name: "MessagingTests",
@@ -63,6 +67,14 @@ let package = Package(
             name: "UpgradesTests",
             dependencies: [
                 "Upgrades", "Stores",
+                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "FailureArtifacts", package: "failure-artifacts"),
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "PodcastsTests",
+            dependencies: [
+                "Podcasts", "Stores",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "FailureArtifacts", package: "failure-artifacts"),
             ],

@@ -24,8 +24,11 @@ package struct FailureMessage: Sendable {
 
         /// True if finding the value in a store says little, because many values are the same.
         var isCommon: Bool {
-            if let number { return abs(number) < 4 || text == "true" || text == "false" }
-            return text.count < 2
+            if let number {
+                return abs(number) < 10 && number == number.rounded()
+                    || ["true", "false"].contains(text)
+            }
+            return text.count < 2 || text == "nil"
         }
     }
 

@@ -60,6 +60,8 @@ package struct Finding: Equatable, Sendable {
         case noEffect
         /// Rows that the query leaves out were changed.
         case exclusion
+        /// A change of another test, which has one of the effects above.
+        case otherTest
         case query
         /// Undoing a change takes the result further away from the expected one.
         case recession
@@ -119,6 +121,10 @@ package struct Finding: Equatable, Sendable {
         package struct KeyValue: Equatable, Sendable {
             package var column: String
             package var value: StoredValue
+
+            var valueText: String { StoredText.text(of: value, width: 40) }
+            /// The value after the name of its column, such as `id 31`.
+            var text: String { "\(SafeText.line(column)) \(valueText)" }
         }
 
         package var table: String
@@ -164,6 +170,8 @@ package struct Finding: Equatable, Sendable {
     package var evidence = Evidence.other
     /// True for the effect of the test's preparation.
     var isArranged = false
+    /// True for the effect of a transaction of another test.
+    var isOfOtherTest = false
     package var undone: Undone?
 
     package var source: StatementRecord.Source? { statement?.source }
@@ -245,7 +253,7 @@ struct JSONCell: Encodable {
 extension Finding.Row {
     /// A description such as `posting id = 31`.
     package var title: String {
-        let key = key.map { "\($0.column) = \(StoredText.text(of: $0.value, width: 40))" }
+        let key = key.map { "\($0.column) = \($0.valueText)" }
         return SafeText.line(table) + (key.isEmpty ? "" : " " + key.joined(separator: ", "))
     }
 

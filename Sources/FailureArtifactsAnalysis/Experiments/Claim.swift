@@ -1,4 +1,6 @@
 internal import FailureArtifactsBundle
+internal import FailureArtifactsReading
+internal import FailureArtifactsSQLite
 
 /// The statement of an assertion about a value, as far as the failure's message tells it.
 struct Claim {
@@ -21,14 +23,17 @@ struct Claim {
         if case .equals(let operand) = condition { operand } else { nil }
     }
 
-    /// True if many queries have the expected value as their result: a small number, a truth value, or no row.
+    /// True if many queries have the expected value as their result.
     var isCommon: Bool {
         if case .contains(let element) = condition { return element.values.allSatisfy(\.isCommon) }
-        guard let expected, expected.values.count < 2 else { return expected == nil }
-        return expected.values.allSatisfy { value in
-            guard let number = value.number else { return value.isCommon || value.text == "nil" }
-            return abs(number) < 10 && number == number.rounded()
-        }
+        return expected?.isCommon ?? true
+    }
+
+    /// True if the operands have the same elements, so that only their order is wrong.
+    var isAboutOrder: Bool {
+        guard let tested, let expected else { return false }
+        return tested.values.count > 1
+            && tested.values.map(\.text).sorted() == expected.values.map(\.text).sorted()
     }
 
     /// True if the expected value is what a query of an empty table returns.
@@ -179,8 +184,19 @@ extension FailureMessage {
             values = FailureMessage.values(of: self.text)
         }
 
-        /// The values that say much where they are found again: those that are neither common nor nil.
-        var telling: [Value] { values.filter { !$0.isCommon && $0.text != "nil" } }
+        /// The values that say much where they are found again.
+        var telling: [Value] { values.filter { !$0.isCommon } }
+
+        /// True if many queries have the operand as their result: a small number, a truth value, or no row.
+        var isCommon: Bool { values.count < 2 && telling.isEmpty }
+
+        /// True if the operand has a column's value, which is rare and no number in a key: numbers of rows are the same.
+        func names(_ value: StoredValue, in column: String, isKey: Bool) -> Bool {
+            telling.contains { own in
+                let isNumber = own.number != nil && (isKey || Reference.isName(column))
+                return own.matches(value) && (!isNumber || own.label.map(folded) == folded(column))
+            }
+        }
 
         var isList: Bool { text.hasPrefix("[") && text.hasSuffix("]") }
 

@@ -19,8 +19,10 @@ struct Experiment {
     struct Trial {
         let step: Timeline.Step
         var effect: Effect
-        /// The result without the transaction; nil if it wasn't undone.
+        /// The result without the transaction, or without the part of it that matters; nil if it wasn't undone.
         var result: QueryResult?
+        /// The reason why it can't be undone alone, as a clause; nil without one.
+        var obstacle: String?
         /// The rows that matter, with the columns that matter; the first ones are the most important.
         var rows: [Finding.Row]
         var changes: [ScratchStore.Change]
@@ -80,19 +82,23 @@ struct Experiment {
         }
         let related = store.steps(before: question.statement).reversed().filter { step in
             step.tables.contains { question.reads[folded($0.table.name)] != nil }
-                || step.changes.schema.contains { question.reads[folded($0.name)] != nil }
+                || step.changes.schema.contains {
+                    $0.change != .created && question.reads[folded($0.name)] != nil
+                }
         }
         // Of older transactions, those that wrote a value that the assertion compared.
-        let compared = question.claim.tested?.telling ?? []
-        let older = compared.isEmpty ? [] : related.dropFirst(effort.transactions)
-        let earlier = older.filter { step in
-            step.tables.filter { question.reads[folded($0.table.name)] != nil }.flatMap(\.rows)
-                .flatMap(\.cells).compactMap(\.new)
-                .contains { new in compared.contains { $0.matches(new) } }
+        let earlier = related.indices.dropFirst(effort.transactions).filter { index in
+            related[index].tables.filter { question.reads[folded($0.table.name)] != nil }
+                .contains { table in table.rows.contains { has(question.claim.tested, $0, in: table) } }
         }
-        for step in related.prefix(effort.transactions) + earlier.prefix(effort.transactions / 2) {
+        var later = LaterChanges(of: store, reading: Set(question.reads.keys))
+        var left = effort.transactions + min(earlier.count, effort.transactions / 2)
+        for (index, step) in related.enumerated() where left > 0 {
             guard !budget.isUsedUp else { break }
-            var trial = trial(of: step, canAsk ? relaxed : nil, in: scratch)
+            defer { later.add(step) }
+            guard index < effort.transactions || earlier.contains(index) else { continue }
+            left -= 1
+            var trial = trial(of: step, canAsk ? relaxed : nil, later, in: scratch)
             // A change of the schema can't be undone, but the states before and after it can be compared.
             if trial.effect > .migrates, !migrated(in: step).isEmpty {
                 trial.effect = .migrates
@@ -109,20 +115,24 @@ struct Experiment {
     // MARK: - Undoing
 
     private mutating func trial(
-        of step: Timeline.Step, _ relaxed: [Relaxed]?,
+        of step: Timeline.Step, _ relaxed: [Relaxed]?, _ later: LaterChanges,
         in scratch: ScratchStore
     ) -> Trial {
-        let changes = step.tables.filter { !$0.table.isShadow }.flatMap { table in
+        let all = step.tables.filter { !$0.table.isShadow }.flatMap { table in
             table.rows.map { ScratchStore.Change(table: table, row: $0) }
         }
-        let read = changes.filter { question.reads[folded($0.table.table.name)] != nil }
+        let read = all.filter { question.reads[folded($0.table.table.name)] != nil }
         var trial = Trial(step: step, effect: .touches, rows: read.prefix(5).map(row), changes: read)
         guard let relaxed, step.isComplete else {
             if read.contains(where: isNamed) { trial.effect = .named }
             return trial
         }
+        let rests = all.map(later.rest)
+        let changes = rests.compactMap(\.change)
+        var isComplete = true
         var relaxedResults: [QueryResult?] = []
         let result = try? scratch.undoing(changes) { () -> QueryResult? in
+            isComplete = scratch.hasUndoneAll
             let result = question.ask(scratch.connection)
             if result == question.result {
                 relaxedResults = relaxed.map { question.ask(scratch.connection, $0.sql) }
@@ -130,9 +140,14 @@ struct Experiment {
             return result
         }
         trial.result = result ?? nil
+        trial.obstacle =
+            rests.lazy.compactMap(\.obstacle).first
+            ?? (isComplete ? nil : "not all of its changes can be restored")
         if let result = trial.result, result != question.result {
             trial.effect = effect(of: result)
-            refine(&trial, in: scratch)
+            refine(
+                &trial, changes.filter { question.reads[folded($0.table.table.name)] != nil },
+                in: scratch)
             // Without a new row, a query returns nothing.
             if trial.effect == .fixes, question.claim.expectsNothing,
                 read.allSatisfy({ $0.row.kind == .inserted })
@@ -140,7 +155,15 @@ struct Experiment {
                 trial.effect = .changes
             }
             if result.rows.isEmpty, isOnlyFound(by: read) { trial.effect = .named }
-        } else if let index = firstAffected(relaxed, relaxedResults),
+            return trial
+        }
+        if trial.obstacle == nil {
+            trial.obstacle =
+                step.changes.schema.isEmpty
+                ? later.dependents(on: Set(read.map { folded($0.table.table.name) }))
+                : "it changed the schema"
+        }
+        if let index = firstAffected(relaxed, relaxedResults),
             !relaxed[index].isIdentity || !read.contains(where: isNamed)
         {
             trial.effect = relaxed[index].isIdentity ? .excludesOther : .excludes
@@ -183,9 +206,11 @@ struct Experiment {
     }
 
     /// Undoes single rows and columns of a transaction.
-    private mutating func refine(_ trial: inout Trial, in scratch: ScratchStore) {
-        var found: [(effect: Effect, change: ScratchStore.Change)] = []
-        for change in trial.changes.prefix(40) where rowsLeft > 0 {
+    private mutating func refine(
+        _ trial: inout Trial, _ changes: [ScratchStore.Change], in scratch: ScratchStore
+    ) {
+        var found: [(effect: Effect, change: ScratchStore.Change, result: QueryResult)] = []
+        for change in changes.prefix(40) where rowsLeft > 0 {
             rowsLeft -= 1
             let known = trial.changes.count == 1 ? trial.result : nil
             guard
@@ -193,7 +218,7 @@ struct Experiment {
                     ?? (try? scratch.undoing([change]) { question.ask(scratch.connection) }) ?? nil,
                 result != question.result
             else { continue }
-            var best = (effect: effect(of: result), change: change)
+            var best = (effect: effect(of: result), change: change, result: result)
             if change.row.kind == .updated, change.row.cells.count > 1 {
                 for cell in change.row.cells.prefix(12) where rowsLeft > 0 {
                     rowsLeft -= 1
@@ -206,15 +231,15 @@ struct Experiment {
                     else { continue }
                     let effect = effect(of: result)
                     if effect < best.effect || effect == best.effect && best.change.columns == nil {
-                        best = (effect, part)
+                        best = (effect, part, result)
                     }
                 }
             }
             found.append(best)
         }
-        guard let best = found.map(\.effect).min() else { return }
-        if best < trial.effect {
-            trial.effect = best
+        guard let best = found.min(by: { $0.effect < $1.effect }) else { return }
+        if best.effect < trial.effect {
+            (trial.effect, trial.result) = (best.effect, best.result)
             trial.isPart = true
         }
         trial.rows = found.sorted { $0.effect < $1.effect }.prefix(5).map { row($0.change) }
@@ -223,13 +248,15 @@ struct Experiment {
     /// Returns the statements of a transaction that changed existing rows of a table that the query reads, as parts of a
     /// change of the schema.
     func migrated(in step: Timeline.Step) -> [StatementRecord] {
-        guard !step.changes.schema.isEmpty else { return [] }
+        guard !step.changes.schema.isEmpty, let first = step.statements.first else { return [] }
         let renamed = Set(step.statements.map(\.outline).filter(\.alters).compactMap(\.table))
-        return step.statements.filter { statement in
-            guard statement.hasChangedRows, let table = statement.outline.table,
+        return store.statements(ofTransactionWith: first).filter { statement in
+            guard let table = statement.outline.table, statement.record.error == nil,
                 question.reads[table] != nil || renamed.contains(table), !LibraryTables.contains(table)
             else { return false }
-            return statement.outline.kind != .insert || statement.outline.words.contains("select")
+            // A copy of no rows may have lost all.
+            return statement.outline.isCopy
+                || statement.hasChangedRows && statement.outline.kind != .insert
         }.map(\.record)
     }
 
@@ -239,9 +266,20 @@ struct Experiment {
 
     /// True if a changed row has a value that the query or the assertion names.
     private func isNamed(_ change: ScratchStore.Change) -> Bool {
-        if isNamedByQuery(change) { return true }
-        let expected = question.claim.expected?.telling ?? []
-        return Self.values(of: change.row).contains { value in expected.contains { $0.matches(value) } }
+        isNamedByQuery(change) || has(question.claim.expected, change.row, in: change.table)
+    }
+
+    /// True if a changed row had or got a value of an operand.
+    private func has(
+        _ operand: FailureMessage.Operand?, _ row: RowChange, in table: ChangedTable
+    ) -> Bool {
+        guard let operand, !operand.telling.isEmpty else { return false }
+        let keys = Set(store.keyColumns(of: table.table.name).map(folded))
+        return row.cells.contains { cell in
+            [cell.old, cell.new].compactMap(\.self).contains {
+                operand.names($0, in: cell.column, isKey: keys.contains(folded(cell.column)))
+            }
+        }
     }
 
     /// True if a changed row has a value that is bound to a parameter of the query.
@@ -298,6 +336,9 @@ final class ScratchStore {
         self.budget = budget
     }
 
+    /// False if a part of the changes couldn't be undone last.
+    private(set) var hasUndoneAll = true
+
     /// Runs `body` while changes are undone, without triggers and foreign keys.
     ///
     /// A column that has got another value since stays, because that write would be undone as well.
@@ -307,20 +348,25 @@ final class ScratchStore {
         try connection.execute("SAVEPOINT undoing")
         defer { try? connection.execute("ROLLBACK TO undoing; RELEASE undoing") }
         // Rows that a transaction inserted make room for those that it deleted.
+        hasUndoneAll = true
         for change in changes where change.row.kind == .inserted { try undo(change) }
         for change in changes where change.row.kind != .inserted { try undo(change) }
         return try body()
     }
 
     private func undo(_ change: Change) throws {
-        guard let shape = schema.tables[folded(change.table.table.name)], shape.kind != .virtual else {
-            return
-        }
+        let isUndone = try undo(change, in: schema.tables[folded(change.table.table.name)])
+        if !isUndone { hasUndoneAll = false }
+    }
+
+    /// Undoes a change, and returns true if nothing of it is left.
+    private func undo(_ change: Change, in shape: TableShape?) throws -> Bool {
+        guard let shape, shape.kind != .virtual else { return false }
         let key =
             change.table.table.keyColumns.isEmpty
             ? [shape.integerKey ?? shape.rowidName].compactMap(\.self) : change.table.table.keyColumns
         let keyValues = change.row.key.compactMap(\.bindable)
-        guard !key.isEmpty, keyValues.count == key.count else { return }
+        guard !key.isEmpty, keyValues.count == key.count else { return false }
         let table = quotedIdentifier(shape.name)
         let condition = key.map { "\(quotedIdentifier($0)) IS ?" }.joined(separator: " AND ")
         let writable = Set(shape.writableColumns.map { folded($0.name) })
@@ -329,37 +375,40 @@ final class ScratchStore {
         }
         switch change.row.kind {
         case .inserted:
-            // Of an inserted row, single columns can't be undone.
-            guard change.columns == nil else { return }
-            try run("DELETE FROM \(table) WHERE \(condition)", keyValues)
+            // Of an inserted row, single columns can't be undone. A later transaction may have deleted it.
+            guard change.columns == nil else { return false }
+            _ = try run("DELETE FROM \(table) WHERE \(condition)", keyValues)
+            return true
         case .updated:
-            for cell in cells {
-                guard let old = cell.old?.bindable, let new = cell.new?.bindable else { continue }
+            return try cells.reduce(true) { isUndone, cell in
+                guard let old = cell.old?.bindable, let new = cell.new?.bindable else { return false }
                 let name = quotedIdentifier(cell.column)
-                try run(
+                return try run(
                     "UPDATE OR IGNORE \(table) SET \(name) = ? WHERE \(condition) AND \(name) IS ?",
-                    [old] + keyValues + [new])
+                    [old] + keyValues + [new]) && isUndone
             }
         case .deleted:
-            guard change.columns == nil else { return }
+            guard change.columns == nil else { return false }
             var names = cells.map(\.column)
             var values = cells.compactMap { $0.old?.bindable }
-            guard values.count == names.count else { return }
+            guard values.count == names.count else { return false }
             if change.table.table.keyColumns.isEmpty, let rowid = shape.integerKey ?? shape.rowidName,
                 !names.contains(where: { folded($0) == folded(rowid) })
             {
                 names.append(rowid)
                 values += keyValues
             }
-            try run(
+            return try run(
                 "INSERT OR IGNORE INTO \(table) (\(names.map(quotedIdentifier).joined(separator: ", "))) VALUES "
                     + "(\(names.map { _ in "?" }.joined(separator: ", ")))", values)
         }
     }
 
-    private func run(_ sql: String, _ values: [Value]) throws(SQLiteError) {
+    /// Runs a statement, and returns true if it changed a row.
+    private func run(_ sql: String, _ values: [Value]) throws(SQLiteError) -> Bool {
         let statement = try connection.prepare(sql)
         try statement.bind(values)
         while try statement.step() {}
+        return try connection.integer(of: "SELECT changes()") > 0
     }
 }

@@ -21,10 +21,8 @@ struct ExperimentFindings {
     private func finding(_ trial: Experiment.Trial) -> Finding {
         let name = store.title(of: trial.step)
         let after = trial.result.map(question.text)
-        let subject =
-            trial.step.number.map { "transaction \($0)" } ?? name.prefix(1).lowercased()
-            + name.dropFirst()
-        let part = trial.isPart ? "one change of " : ""
+        let subject = store.subject(of: trial.step)
+        let part = trial.isPart ? "one change of " : trial.obstacle == nil ? "" : "a part of "
         let isOtherResult = trial.result != nil && trial.result != question.result
         let title: String
         var explanation = question.statedResult
@@ -32,7 +30,7 @@ struct ExperimentFindings {
         switch trial.effect {
         case .fixes:
             title =
-                "Without \(part)\(subject), the query returns \(expectedText(trial.result ?? question.result))"
+                "Without \(part)\(subject), the query returns \(question.expectedText(of: trial.result ?? question.result))"
             evidence = .fix
         case .approaches, .changes, .recedes, .named:
             if !isOtherResult, trial.effect == .changes {
@@ -44,12 +42,12 @@ struct ExperimentFindings {
                 let isOfQuery = trial.changes.contains(where: experiment.isNamedByQuery)
                 title =
                     "\(name) changed a row \(isOfQuery ? "that the query names" : "with the expected value")"
-                explanation += " Its result is the same without the transaction."
+                explanation += sameResult(trial)
                 evidence = .named
                 break
             }
             title =
-                "Without \(part)\(subject), the query returns \(trial.isPart ? "another result" : after ?? "another result")"
+                "Without \(part)\(subject), the query returns \(after ?? "another result")"
             evidence =
                 switch trial.effect {
                 case .approaches: .approach
@@ -72,16 +70,16 @@ struct ExperimentFindings {
                 question.expectsRows && question.result.rows.isEmpty
                 && trial.rows.contains { $0.change == .deleted }
             title = "\(name) \(isLoss ? "deleted rows of" : "changed") a table that the query reads"
-            if trial.result != nil {
-                explanation += " Its result is the same without the transaction."
-            } else if !trial.step.isComplete {
-                explanation += " The transaction has too many changes to be undone."
-            }
+            explanation += sameResult(trial)
             evidence = isLoss ? .exclusion : .touched
+        }
+        if isOtherResult, !trial.isPart, let obstacle = trial.obstacle {
+            explanation += " The rest of it can't be undone alone: \(obstacle)."
         }
         let kinds = Set(trial.rows.map(\.change))
         var finding = Finding(
-            code: kinds == [.deleted] ? .unexpectedDelete : .resultChanged, title: title,
+            code: kinds == [.deleted] && trial.step.changes.schema.isEmpty
+                ? .unexpectedDelete : .resultChanged, title: title,
             confidence: evidence == .fix && trial.isPart && kinds != [.inserted] && isSignificant
                 ? .likely : .possible, store: store.name, rows: trial.rows,
             transaction: trial.step.number, explanation: explanation)
@@ -90,8 +88,7 @@ struct ExperimentFindings {
             finding.undone = Finding.Undone(
                 transactions: trial.step.number.map { [$0] } ?? [],
                 rows: trial.isPart ? Array(trial.rows.prefix(1)) : [],
-                result: trial.isPart && trial.effect == .fixes
-                    ? question.claim.shown ?? question.text(of: result) : question.text(of: result),
+                result: question.text(of: result),
                 isExpected: trial.effect == .fixes)
         }
         if trial.effect == .fixes { finding.query = check }
@@ -101,6 +98,13 @@ struct ExperimentFindings {
         }
         finding.take(writers(in: trial.step))
         return finding
+    }
+
+    /// A sentence about undoing a transaction without an effect on the result, or about the reason why it wasn't undone.
+    private func sameResult(_ trial: Experiment.Trial) -> String {
+        if let obstacle = trial.obstacle { return " It can't be undone alone: \(obstacle)." }
+        if !trial.step.isComplete { return " The transaction has too many changes to be undone." }
+        return trial.result == nil ? "" : " Its result is the same without the transaction."
     }
 
     /// A query that returns a row as long as the question has another value than the expected one; nil if it can't be stated.
@@ -132,19 +136,13 @@ struct ExperimentFindings {
         !question.isCommon && !question.parts.allSatisfy(\.isEmbedded)
     }
 
-    private var expected: String? { question.claim.shown.map { "the expected \($0)" } }
-
-    /// An expected result as the end of a sentence.
-    private func expectedText(_ result: QueryResult) -> String {
-        expected ?? "\(question.text(of: result)), as expected"
-    }
-
     private func finding(_ variant: QueryVariants.Variant, _ result: QueryResult) -> Finding {
         let isStrong = variant.family == .nulls || !question.isCommon && variant.family == .form
         let isFixed = experiment.trials.contains { $0.effect == .fixes }
         return Finding(
             code: .wrongQuery,
-            title: "The query returns \(expected ?? question.text(of: result)) "
+            title:
+                "The query returns \(question.claim.shown != nil && question.isExpected(result) ? question.expectedText(of: result) : question.text(of: result)) "
                 + SafeText.line(TextWidth.shortened(variant.text, to: 120)),
             confidence: isStrong && question.claim.shown != nil && !isFixed ? .likely : .possible,
             store: store.name, statement: question.record,
@@ -161,14 +159,15 @@ struct ExperimentFindings {
         for (index, statement) in statements.enumerated().reversed() where findings.count < 3 {
             guard statement.writes, statement.record.error == nil, statement.record.changes == 0,
                 let table = statement.outline.table, question.reads[table] != nil,
-                statement.order < question.statement.order || !question.isMatched
+                statement.order < question.statement.order || !question.isFailing
             else { continue }
             let next = statements[(index + 1)...].prefix(4).first(where: \.writes)
             let isUpsert =
                 next?.outline.kind == .insert && next?.outline.table == table
                 && statement.outline.kind == .update
-            guard !isUpsert,
-                seen.insert(statement.record.textAndPlace).inserted
+            guard !isUpsert, seen.insert(statement.record.textAndPlace).inserted,
+                !store.isMigration(statement),
+                statement.outline.kind == .insert || store.hadRows(table, before: statement)
             else { continue }
             let name = store.tableName(of: statement)
             let verb =
@@ -180,12 +179,10 @@ struct ExperimentFindings {
             let isRoutine = statements.contains {
                 $0.record.sql == statement.record.sql && $0.record.changes ?? 0 > 0
             }
-            let isMigration =
-                store.step(of: statement).map { !store.steps[$0].changes.schema.isEmpty } ?? false
             let isNamed = (statement.record.values ?? []).contains {
                 $0.value != .null && question.values.contains($0.value)
             }
-            let isUpdate = statement.outline.kind == .update && isNamed && !isRoutine && !isMigration
+            let isUpdate = statement.outline.kind == .update && isNamed && !isRoutine
             findings.append(
                 Finding(
                     code: .noEffect, title: verb, confidence: .possible, store: store.name,
@@ -215,7 +212,7 @@ struct ExperimentFindings {
         let title: String
         var explanation: String
         if isRight {
-            title = "The query returns \(expectedText(question.result))"
+            title = "The query returns \(question.expectedText(of: question.result))"
             explanation =
                 "The store has the expected value, so the code that reads it, "
                 + "or what it does with the result, is wrong."
@@ -224,8 +221,11 @@ struct ExperimentFindings {
                 question.known.map { "The query returned \(question.text(of: $0))" }
                 ?? "The query's result is unknown"
             explanation =
-                "\(question.title) \(question.isMatched ? "has" : "may have") "
-                + "the result that the assertion compared\(question.parameters)."
+                "\(question.title) \(question.isFailing ? "has" : "may have") "
+                + (question.parts[0] == question.parts[0].ordered
+                    ? "the result that the assertion compared"
+                    : "the elements that the assertion compared in another order")
+                + "\(question.parameters)."
             if question.known == nil { explanation += " It \(question.obstacle)." }
         }
         return Finding(
@@ -276,7 +276,7 @@ extension Question {
     /// The query as the beginning of a sentence.
     var title: String {
         let place = record.source.map { " at \(SafeText.line($0.place))" } ?? ""
-        return (isMatched ? "The failing query" : "The last query") + place
+        return (isFailing ? "The failing query" : "The last query") + place
     }
 
     /// The reason why the result isn't known, as a clause that follows the query.

@@ -41,7 +41,7 @@ struct Investigation {
         if questions.isEmpty {
             let claims = Claim.all(in: failure.message)
             // The store that the test used last comes first.
-            findings = failure.stores.sorted { $0.lastOrder > $1.lastOrder }
+            findings = failure.usedStores.sorted { $0.lastOrder > $1.lastOrder }
                 .flatMap { LastChanges(store: $0, claims: claims).findings }
         }
         for question in questions {
@@ -57,16 +57,30 @@ struct Investigation {
 struct LastChanges {
     let store: Timeline
     let claims: [Claim]
+    /// The numbers of rows of the tables, and those that statements changed: other values are the same by chance.
+    private let counts: Set<Double?>
 
     private static let limit = 3
 
+    init(store: Timeline, claims: [Claim]) {
+        self.store = store
+        self.claims = claims
+        let sizes = store.tables.compactMap {
+            try? store.count("SELECT count(*) FROM \(quotedIdentifier($0.name))")
+        }
+        counts = Set(
+            (sizes + store.testStatements.compactMap { $0.record.changedRows.map(Int64.init) }).map(
+                Double.init))
+    }
+
     var findings: [Finding] {
-        let steps = store.steps.reversed().filter { !$0.isEarlier }
+        let steps = store.steps.reversed().filter { !$0.isOfOtherTest }
         var found: [Finding] = []
         for step in steps where found.count < Self.limit {
             let rows = step.tables.flatMap { table in
                 table.rows.compactMap { row -> Finding.Row? in
-                    let columns = row.cells.filter(isNamed).map { folded($0.column) }
+                    let columns = row.cells.filter { isNamed($0, of: table) }
+                        .map { folded($0.column) }
                     return columns.isEmpty
                         ? nil : Timeline.row(row, in: table, columns: Set(columns))
                 }
@@ -85,11 +99,14 @@ struct LastChanges {
     }
 
     /// True if a column got the value that the assertion got, or lost the expected one.
-    private func isNamed(_ cell: RowChange.Cell) -> Bool {
-        claims.contains { claim in
+    private func isNamed(_ cell: RowChange.Cell, of table: ChangedTable) -> Bool {
+        let isKey = store.keyColumns(of: table.table.name).contains { folded($0) == folded(cell.column) }
+        return claims.contains { claim in
             func has(_ operand: FailureMessage.Operand?, _ value: StoredValue?) -> Bool {
-                guard let value, let operand else { return false }
-                return operand.telling.contains { $0.matches(value) }
+                guard let value, let operand, !counts.contains(operand.values.first?.number) else {
+                    return false
+                }
+                return operand.names(value, in: cell.column, isKey: isKey)
             }
             return has(claim.tested, cell.new) && !has(claim.tested, cell.old)
                 || has(claim.expected, cell.old) && !has(claim.expected, cell.new)

@@ -24,6 +24,9 @@ struct QueryResult: Equatable {
         }
         return result
     }
+
+    /// True if the result is one value.
+    var isValue: Bool { columns.count == 1 && rows.count == 1 }
 }
 
 /// A way to get an assertion's value from a query's result.
@@ -53,22 +56,41 @@ enum ResultPart: Equatable {
             let found = ordered.filter { $0.gives(operand, in: result) }
             return found.isEmpty ? unordered.filter { $0.gives(operand, in: result) } : found
         }
-        // A truth value is a number, as most columns have one; only a column of its own is likely to be it.
-        let isTruth = ["true", "false"].contains(operand.text)
-        var parts =
-            isTruth && columns.count > 1
-            ? [] : columns.map { ResultPart.cell($0, prefix: "", suffix: "") }
-        if let value = operand.values.first, value.number == nil, let row = result.rows.first {
-            for column in columns {
-                if let (prefix, suffix) = embedded(row[column], in: value.text),
-                    other.map({ !$0.hasPart(prefix: prefix, suffix: suffix, of: value.text) }) ?? true
-                {
-                    parts.append(.cell(column, prefix: prefix, suffix: suffix))
+        let cells = columns.map { ResultPart.cell($0, prefix: "", suffix: "") }
+        guard let value = operand.values.first, value.number != nil else {
+            var parts = cells
+            if let value = operand.values.first, let row = result.rows.first {
+                for column in columns {
+                    if let (prefix, suffix) = embedded(row[column], in: value.text),
+                        other.map({ !$0.hasPart(prefix: prefix, suffix: suffix, of: value.text) })
+                            ?? true
+                    {
+                        parts.append(.cell(column, prefix: prefix, suffix: suffix))
+                    }
                 }
             }
+            return parts.filter { $0.gives(operand, in: result) }
         }
-        parts += [.rowCount] + columns.map { .sum($0) } + [.existence]
-        return parts.filter { $0.gives(operand, in: result) }
+        // A number is first of all the whole result, or the number of rows. Most columns have small numbers, and keys are
+        // numbers like those of rows. A truth value is a number in a column of its own, or the existence of a row.
+        let isTruth = ["true", "false"].contains(operand.text)
+        let others = columns.filter { !isTruth && !Reference.isName(result.columns[$0]) }
+        let isTelling = !value.isCommon || result.rows.count == 1
+        let ways: [[ResultPart]] = [
+            columns.count == 1 && result.rows.count < 2 ? cells : [], [.rowCount],
+            others.map { .sum($0) }, isTelling ? others.map { cells[$0] } : [], [.existence],
+            result.rows.count == 1 && !value.isCommon ? cells : [],
+        ]
+        return ways.lazy.map { $0.filter { $0.gives(operand, in: result) } }.first { !$0.isEmpty } ?? []
+    }
+
+    /// The same way, in which the order of a list matters.
+    var ordered: ResultPart {
+        switch self {
+        case .list(let column, _): .list(column, isOrdered: true)
+        case .properties: .properties(isOrdered: true)
+        case .cell, .rowCount, .sum, .existence, .all: self
+        }
     }
 
     /// Returns the texts before and after a value of at least three characters in a longer text; nil without it.
@@ -219,6 +241,26 @@ enum ResultPart: Equatable {
         return isOrdered ? texts : texts.sorted()
     }
 
+    /// Returns a text about values with their place in a result of several values.
+    func description(of text: String, in result: QueryResult) -> String {
+        switch self {
+        case .cell(let column, _, _) where !result.isValue && !result.rows.isEmpty:
+            let count = result.rows.count
+            return text + Self.place(of: column, in: result)
+                + (count > 1 ? " of the first of \(count) rows" : "")
+        case .list(let column, _) where result.columns.count > 1:
+            return text + Self.place(of: column, in: result)
+        case .sum(let column):
+            return
+                "rows whose \(result.columns[safe: column].map(SafeText.line) ?? "values") add up to \(text)"
+        default: return text
+        }
+    }
+
+    private static func place(of column: Int, in result: QueryResult) -> String {
+        result.columns[safe: column].map { " in column \(SafeText.line($0))" } ?? ""
+    }
+
     func number(in result: QueryResult) -> Double? {
         switch self {
         case .cell(let column, "", ""): result.rows.first?[safe: column]?.number
@@ -231,7 +273,6 @@ enum ResultPart: Equatable {
     func meets(_ condition: Claim.Condition, in result: QueryResult) -> Bool {
         switch condition {
         case .equals(let operand): return gives(operand, in: result)
-        case .differs(let operand): return !gives(operand, in: result)
         case .exists:
             guard case .cell(let column, _, _) = self else { return !result.rows.isEmpty }
             return result.rows.first?[safe: column].map { !$0.isNull } ?? false
@@ -242,7 +283,8 @@ enum ResultPart: Equatable {
             return has(operand, in: result) ?? false
         case .lacks(let operand):
             return has(operand, in: result).map { !$0 } ?? false
-        case .unknown: return false
+        // Any other value would do, so that none is the expected one.
+        case .differs, .unknown: return false
         }
     }
 

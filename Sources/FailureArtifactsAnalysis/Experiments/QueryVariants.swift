@@ -48,7 +48,7 @@ struct QueryVariants {
     }
 
     private mutating func change(_ condition: SQLText.Condition) {
-        for term in condition.terms {
+        for term in condition.terms where !query.relatesTables(term) {
             let text = query.text(term)
             append(
                 query.replacing(term, with: "(1 OR (\(text)))"), "without the term \(text)", .lessTerms)

@@ -14,6 +14,8 @@ struct Question {
     /// The ways to get the assertion's value from the result; ``ResultPart/all`` alone if that is unknown.
     let parts: [ResultPart]
     let claim: Claim
+    /// True if the result is certainly the assertion's: the assertion's line ran the query, or the value is rare.
+    let isFailing: Bool
     /// True if the query found a value of another question's parameters.
     let isSource: Bool
     /// The name of the column with that value; nil if it is unknown.
@@ -36,11 +38,7 @@ struct Question {
         }
     }
 
-    /// True if the result at the failure has the value that the assertion got.
-    var isMatched: Bool { parts != [.all] && claim.tested != nil }
-
-    /// True if the expected result may be a coincidence: many queries have a small number, a truth value, or a few rows as
-    /// their result.
+    /// True if the expected result may be a coincidence.
     var isCommon: Bool { claim.isCommon || parts == [.rowCount] }
 
     /// True if the compared part of a result is no row or NULL.
@@ -60,16 +58,40 @@ struct Question {
         }
     }
 
-    func isExpected(_ result: QueryResult) -> Bool {
+    func isExpected(_ result: QueryResult) -> Bool { expectedPart(of: result) != nil }
+
+    /// Returns the part of a result that is the expected value; nil without one.
+    private func expectedPart(of result: QueryResult) -> ResultPart? {
         let parts = parts == [.all] ? ResultPart.all(for: claim, in: result) : parts
-        return parts.contains { $0.meets(claim.condition, in: result) }
+        return parts.map { claim.isAboutOrder ? $0.ordered : $0 }
+            .first { $0.meets(claim.condition, in: result) }
     }
 
     func text(of result: QueryResult) -> String {
         let texts = texts(of: result)
         if texts.isEmpty { return "no row" }
         let rest = texts.count - 4
-        return texts.prefix(4).joined(separator: ", ") + (rest > 0 ? " and \(rest) more" : "")
+        return parts[0].description(
+            of: texts.prefix(4).joined(separator: ", ") + (rest > 0 ? " and \(rest) more" : ""),
+            in: result)
+    }
+
+    /// Returns the text of an expected result.
+    func expectedText(of result: QueryResult) -> String {
+        guard let expected = claim.shown, let part = expectedPart(of: result) else {
+            return text(of: result) + ", as expected"
+        }
+        switch part {
+        case .rowCount: return "the expected " + part.texts(of: result)[0]
+        case .existence: return text(of: result) + ", as expected"
+        case .cell where part.isEmbedded: return text(of: result) + ", as expected"
+        case .list, .properties:
+            let isOrdered = claim.element != nil || part.ordered.meets(claim.condition, in: result)
+            return part.description(
+                of: isOrdered ? "the expected \(expected)" : "the elements of the expected \(expected)",
+                in: result) + (isOrdered ? "" : ", in another order")
+        case .cell, .sum, .all: return part.description(of: "the expected \(expected)", in: result)
+        }
     }
 
     /// Returns the texts of a result's rows or values; of rows that differ from those at the failure, only the cells that
@@ -118,6 +140,8 @@ struct Question {
         let result: QueryResult?
         /// The number of lines from the call to the assertion in the test's file; nil if unknown.
         let distance: Int?
+        /// True if the assertion's line is among the callers.
+        let isOnLine: Bool
     }
 
     /// Finds the questions of a failure, the likeliest one first; two if both operands may be results of queries.
@@ -206,6 +230,8 @@ struct Question {
         known = candidate.result
         self.parts = parts
         self.claim = claim
+        isFailing =
+            parts != [.all] && claim.tested.map { candidate.isOnLine || !$0.isCommon } ?? false
     }
 
     /// Makes a question on which another one depends, so that no result of its own is expected.
@@ -269,7 +295,8 @@ struct Question {
                 Candidate(
                     store: store, statement: statement, path: path, values: values ?? [], reads: reads,
                     result: result,
-                    distance: distance))
+                    distance: distance, isOnLine: frames.contains { $0.file == file && $0.line == line })
+            )
         }
         return found
     }
@@ -295,7 +322,13 @@ extension ResultPart {
     /// Returns the ways in which a result can meet a claim whose tested value isn't in the message.
     fileprivate static func all(for claim: Claim, in result: QueryResult) -> [ResultPart] {
         guard claim.tested == nil, let expected = claim.expected, !claim.isCommon else { return [] }
-        return all(giving: expected, in: result).filter { !$0.isEmbedded }
+        return all(giving: expected, in: result).filter {
+            switch $0 {
+            case .list(_, let isOrdered), .properties(let isOrdered): isOrdered
+            case .cell: result.isValue && !$0.isEmbedded
+            case .rowCount, .sum, .existence, .all: true
+            }
+        }
     }
 }
 
@@ -314,7 +347,7 @@ package struct QuestionDocument: JSONDocument, Sendable {
     package let store: String
     package let query: StatementRecord
     /// True if the query's result is the value that the assertion got; false if it is only the last query.
-    package let isMatched: Bool
+    package let isFailing: Bool
     package let results: [Period]
 
     /// The maximum number of results in ``sentence``.
@@ -323,11 +356,11 @@ package struct QuestionDocument: JSONDocument, Sendable {
     init(_ question: Question, _ results: [Period]) {
         store = question.store.name
         query = question.record
-        isMatched = question.isMatched
+        isFailing = question.isFailing
         self.results = results
     }
 
-    package var title: String { isMatched ? "failing query" : "last query" }
+    package var title: String { isFailing ? "failing query" : "last query" }
 
     /// The results as a sentence, such as `It returned 5 before transaction 1, 8 after transaction 4`.
     package var sentence: String? {

@@ -22,7 +22,7 @@ enum BrokenReference: FindingRule {
         guard matching < total else { return [] }
         return try breaks(of: reference, in: store).compactMap { broken in
             var finding = broken.finding(in: store)
-            let isOfTest = broken.step.map { !store.steps[$0].isEarlier } ?? false
+            let isOfTest = broken.step.map { !store.steps[$0].isOfOtherTest } ?? false
             let reads = [reference.table, reference.parent].map {
                 store.asked.tables.contains(folded($0))
             }

@@ -187,5 +187,5 @@ struct DifferenceFromPass: FindingRule {
 
 extension Timeline {
     /// The state in which the test began, or the first one, as the number of the history's transactions before it.
-    var stateBeforeTest: Int { (steps.lastIndex(where: \.isEarlier) ?? -1) + 1 }
+    package var stateBeforeTest: Int { (steps.lastIndex(where: \.isEarlier) ?? -1) + 1 }
 }

@@ -90,14 +90,14 @@ package struct Explanation: JSONDocument {
         notes = evidence.notes
         let investigation = Investigation(evidence)
         var found = investigation.findings
-        for store in evidence.stores {
+        for store in evidence.usedStores {
             for rule in Self.rules {
                 // A query that fails, for example because a collation is missing, finds nothing.
                 found += (try? rule.findings(in: store, of: evidence)) ?? []
             }
         }
         let function = metadata.test.name.prefix { $0 != "(" }.filter { $0 != "`" }
-        for store in evidence.stores {
+        for store in evidence.usedStores {
             store.addStatements(to: &found, StepBudget(steps: evidence.effort.steps))
         }
         for index in found.indices {
@@ -107,6 +107,7 @@ package struct Explanation: JSONDocument {
             }
             found[index].isOneOfSeveralStores = metadata.stores.count > 1
             found[index].countRows(in: store)
+            found[index].findOtherTest(in: store)
             found[index].weaken()
         }
         findings = Self.ordered(found)
@@ -154,6 +155,7 @@ package struct Explanation: JSONDocument {
         let sorted = findings.sorted { a, b in
             if a.confidence != b.confidence { return a.confidence > b.confidence }
             if a.isArranged != b.isArranged, !a.isAboutQuery, !b.isAboutQuery { return b.isArranged }
+            if a.rank != b.rank { return a.rank < b.rank }
             if a.evidence != b.evidence { return a.evidence < b.evidence }
             let (x, y) = (a.transaction ?? .max, b.transaction ?? .max)
             return x > y
@@ -186,6 +188,19 @@ extension Finding {
 
     /// True if the finding is about the effect of a transaction on the question.
     var isExperiment: Bool { [.resultChanged, .unexpectedDelete].contains(code) }
+
+    /// The evidence; the effects of other tests come after those of the test itself.
+    fileprivate var rank: Evidence { isOfOtherTest ? max(evidence, .otherTest) : evidence }
+
+    /// Notes whether the finding is about a transaction of another test, which it names then.
+    fileprivate mutating func findOtherTest(in store: Timeline) {
+        guard isExperiment, let transaction,
+            let other = store.step(ofTransaction: transaction).flatMap(store.otherTest)
+        else { return }
+        isOfOtherTest = true
+        if confidence == .likely { confidence = .possible }
+        explanation += " " + other
+    }
 
     /// True if another finding would say the same again.
     fileprivate func says(_ other: Finding) -> Bool {

@@ -34,7 +34,7 @@ enum Outlier: FindingRule {
                         change.key == rowKey && change.cell(column)?.new == values[place]
                     },
                     of: shape.name)
-                guard let last, !store.steps[last.index].isEarlier else { continue }
+                guard let last, !store.steps[last.index].isOfOtherTest else { continue }
                 findings.append(
                     finding(shape.name, key, rowKey, last.row, column, text, in: store, last.index))
             }

@@ -68,10 +68,12 @@ enum StatementFailed: FindingRule {
                 && other.testStatements.contains { $0.record.error.map(failure.message.names) == true }
         }
         guard !isElsewhere else { return nil }
-        if let missing = MissingName(in: text),
-            let finding = try finding(missing, nil, .named, in: store)
-        {
-            return finding
+        if let missing = MissingName(in: text) {
+            // The statement, and so its store, is unknown.
+            let hasTable = failure.stores.contains { $0.schema.tables[folded(missing.name)] != nil }
+            if let finding = try finding(missing, nil, hasTable ? .none : .named, in: store, failure) {
+                return finding
+            }
         }
         let kinds = ["UNIQUE", "FOREIGN KEY", "CHECK", "NOT NULL", "PRIMARY KEY"].map {
             Failure(code: 19, message: "\($0) constraint failed")
@@ -88,7 +90,7 @@ enum StatementFailed: FindingRule {
         in store: Timeline, _ failure: FailureEvidence
     ) throws -> Finding {
         let missing = error.code & 0xff == 1 ? MissingName(in: error.message) : nil
-        if let missing, let finding = try finding(missing, statement, evidence, in: store) {
+        if let missing, let finding = try finding(missing, statement, evidence, in: store, failure) {
             return finding
         }
         let isConstraint = error.code & 0xff == 19
@@ -158,8 +160,20 @@ enum StatementFailed: FindingRule {
     /// Returns the finding about a table or a column that a statement names; nil if the store has it.
     private static func finding(
         _ missing: MissingName, _ statement: Timeline.Statement?, _ evidence: Evidence,
-        in store: Timeline
+        in store: Timeline, _ failure: FailureEvidence
     ) throws -> Finding? {
+        let other = failure.stores.first {
+            $0 !== store && missing.kind == .table && $0.schema.tables[folded(missing.name)] != nil
+        }.map { "Store '\(SafeText.line($0.name))' has a table of this name. " }
+        if let database = missing.database {
+            return Finding(
+                code: .schemaError,
+                title:
+                    "SQLite found no \(missing.kind.rawValue) \(SafeText.line("\(database).\(missing.name)"))",
+                confidence: evidence.confidence, store: store.name, statement: statement?.record,
+                explanation: (other ?? "") + "The statement names an attached database.",
+                evidence: evidence == .none ? .loss : .error)
+        }
         let names: [String]
         switch missing.kind {
         case .table:
@@ -176,7 +190,8 @@ enum StatementFailed: FindingRule {
             code: .schemaError,
             title: "The store has no \(missing.kind.rawValue) \(SafeText.line(missing.name))",
             confidence: evidence.confidence, store: store.name, statement: statement?.record,
-            explanation: (nearest.map { "The nearest name is \(SafeText.line($0)). " } ?? "")
+            explanation: (other ?? "")
+                + (nearest.map { "The nearest name is \(SafeText.line($0)). " } ?? "")
                 + (try appliedMigrations(in: store)),
             // Code that looks whether a table exists asks the schema, as a rule.
             evidence: evidence == .none ? .loss : .error)
@@ -200,6 +215,8 @@ private struct MissingName {
     let kind: Kind
     let name: String
     var table: String?
+    /// The attached database that the message names; nil without one.
+    private(set) var database: String?
 
     init?(in text: String) {
         func word(after start: String) -> String? {
@@ -212,6 +229,9 @@ private struct MissingName {
         }
         if let name = word(after: "no such table: ") {
             (kind, self.name) = (.table, name)
+            let schema = text.firstRange(of: "no such table: ").map { text[$0.upperBound...] } ?? ""
+            let first = schema.prefix { $0.isLetter || $0.isNumber || "_$".contains($0) }
+            if first != name, folded(String(first)) != "main" { database = String(first) }
         } else if let name = word(after: "no such column: ") {
             (kind, self.name) = (.column, name)
         } else if let name = word(after: " has no column named ") {

@@ -38,6 +38,11 @@ package final class FailureEvidence {
                 let store = try Timeline(
                     choice, of: bundle, scratch: scratch, limits: limits, transactions: effort.history)
                 stores.append(store)
+                if store.isOfOtherTest, let opener = store.store.openedBy {
+                    notes.append(
+                        "Store '\(choice.name)' is left out: \(SafeText.line("\(opener.suite).\(opener.name)")) opened it, "
+                            + "and this test isn't known to have used it.")
+                }
                 self.invariants[store.name] = invariants.compactMap {
                     InvariantEvidence($0, in: store, effort, &results)
                 }
@@ -48,6 +53,9 @@ package final class FailureEvidence {
         }
         notes += results.notes
     }
+
+    /// The stores without those of other tests that this test didn't use.
+    var usedStores: [Timeline] { stores.filter { !$0.isOfOtherTest } }
 
     package var packageRoot: PackageRoot { PackageRoot(metadata) }
 }

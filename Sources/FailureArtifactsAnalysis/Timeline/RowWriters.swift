@@ -1,4 +1,4 @@
-internal import FailureArtifactsBundle
+package import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
@@ -27,7 +27,16 @@ extension Timeline {
             guard let writers, !writers.isEmpty else { return }
             found[index] = writers
         }
-        return found.map(Self.distinct)
+        return found.map { Self.distinct($0.map(copying)) }
+    }
+
+    /// Returns the statement that copied the rows of a table before a migration dropped it, and so lost those that it
+    /// didn't copy; other statements stay the same.
+    private func copying(_ statement: Statement) -> Statement {
+        guard statement.outline.drops, let table = statement.outline.table else { return statement }
+        return statements(ofTransactionWith: statement).last {
+            $0.order < statement.order && $0.outline.isCopy && $0.outline.words.contains(table)
+        } ?? statement
     }
 
     var hasForeignKeys: Bool {
@@ -37,11 +46,25 @@ extension Timeline {
         return last.map { ["on", "1", "true", "yes"].contains($0.outline.words[3]) } ?? false
     }
 
-    /// Returns the statements of a step that name the table of a row; without such ones, all that wrote something.
     private static func candidates(for rows: [Finding.Row], in step: Step) -> [Statement] {
-        let tables = Set(rows.map { folded($0.table) })
-        let kinds = Set(rows.map(\.change))
-        let writing = step.statements.filter { $0.record.error == nil && !$0.outline.isQuery }
+        step.writers(of: Set(rows.map { folded($0.table) }), Set(rows.map(\.change)))
+    }
+
+    /// Returns the statements, of those with the same text and line the last one.
+    package static func distinct(_ statements: [Statement]) -> [StatementRecord] {
+        var seen: Set<String> = []
+        return statements.map(\.record).reversed().filter { seen.insert($0.textAndPlace).inserted }
+            .reversed()
+    }
+}
+
+extension Timeline.Step {
+    /// Returns the statements that can have changed rows of some tables in some ways: those that name a table; without
+    /// such ones, all that wrote something.
+    package func writers(
+        of tables: Set<String>, _ kinds: Set<Finding.Row.Change>
+    ) -> [Timeline.Statement] {
+        let writing = statements.filter { $0.record.error == nil && !$0.outline.isQuery }
         let changing = writing.filter(\.hasChangedRows)
         let own = changing.filter { $0.outline.table.map(tables.contains) ?? false }
         let deleting = own.filter { $0.outline.kind == .delete }
@@ -49,13 +72,6 @@ extension Timeline {
         let setting = own.filter { $0.outline.kind != .delete }
         if !kinds.contains(.deleted), !setting.isEmpty { return setting }
         return [own, changing].first { !$0.isEmpty } ?? writing
-    }
-
-    /// Returns the statements, of those with the same text and line the last one.
-    static func distinct(_ statements: [Statement]) -> [StatementRecord] {
-        var seen: Set<String> = []
-        return statements.map(\.record).reversed().filter { seen.insert($0.textAndPlace).inserted }
-            .reversed()
     }
 }
 

@@ -99,10 +99,28 @@ struct SQLText {
         }
     }
 
+    /// True if a term relates the rows of several tables: without it, the query has all pairs of their rows.
+    func relatesTables(_ term: Range<Int>) -> Bool {
+        let qualifiers = Set(
+            term.dropLast().filter { tokens[$0].kind == .name && tokens[$0 + 1].text == "." }
+                .map { tokens[$0].text })
+        func isColumn(_ index: Int) -> Bool {
+            term.contains(index) && tokens[index].kind == .name && tokens[safe: index + 1]?.text != "("
+                && !tokens[index].isWord(in: ["true", "false", "null"])
+        }
+        return qualifiers.count > 1
+            || tables.count > 1
+                && term.contains { index in
+                    ["=", "=="].contains(tokens[index].text) && isColumn(index - 1)
+                        && isColumn(index + 1)
+                        && qualifiers.isEmpty
+                }
+    }
+
     /// The query with one term of a condition always true, for each term, and with each inner join as an outer one.
     ///
-    /// The parameters stay the same. Terms that name a row by its key stay: all other rows would count as left out. An
-    /// identity compares a column with a parameter.
+    /// The parameters stay the same. Terms that name a row by its key stay: all other rows would count as left out. So do
+    /// those that relate tables. An identity compares a column with a parameter.
     func relaxed(keys: Set<String>) -> [(term: String, sql: String, isIdentity: Bool)] {
         let joins = tokens.indices.compactMap { index -> (String, String, Bool)? in
             guard tokens[index].isWord("join") else { return nil }
@@ -116,8 +134,9 @@ struct SQLText {
             }
             return ("JOIN " + (table ?? ""), replacing(start..<(index + 1), with: "LEFT JOIN"), false)
         }
-        return conditions.flatMap { condition in
+        return conditions.filter { !tokens[$0.start].isWord("on") }.flatMap { condition in
             condition.terms.compactMap { term in
+                if relatesTables(term) { return nil }
                 let (text, words) = (text(term), tokens[term])
                 let isIdentity =
                     words.contains { $0.kind == .sign && ["=", "=="].contains($0.text) }

@@ -42,6 +42,8 @@ struct StatementOutline: Equatable {
         word(0) == "select"
             || word(0) == "with" && Set(words).isDisjoint(with: ["insert", "update", "delete"])
     }
+    /// True if the statement inserts the rows of a query.
+    var isCopy: Bool { kind == .insert && words.contains("select") }
     var isWrite: Bool { [.insert, .update, .delete].contains(kind) }
 
     init(_ sql: String) {

@@ -1,5 +1,5 @@
 internal import FailureArtifactsBundle
-internal import FailureArtifactsReading
+package import FailureArtifactsReading
 package import FailureArtifactsSQLite
 
 extension Timeline {
@@ -36,7 +36,7 @@ extension Timeline {
 }
 
 extension Finding.Row.Change {
-    init(_ kind: RowChange.Kind) {
+    package init(_ kind: RowChange.Kind) {
         self =
             switch kind {
             case .inserted: .inserted
@@ -95,7 +95,7 @@ extension Timeline {
     package func rolledBackTransactions() -> [RolledBackTransaction] {
         var found: [RolledBackTransaction] = []
         for transaction in transactions {
-            let own = transaction.statements.map { statements[$0] }.filter { $0.record.phase == .test }
+            let own = transaction.statements.map { statements[$0] }.filter(\.isOfTest)
             for (index, statement) in own.enumerated() {
                 let isLast = transaction.end == .rolledBack && index == own.count - 1
                 guard statement.outline.kind == .rollbackTo || isLast else { continue }

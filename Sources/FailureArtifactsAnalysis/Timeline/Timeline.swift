@@ -19,9 +19,13 @@ package final class Timeline {
         /// The statements that changed something or may have; empty if they are unknown.
         package fileprivate(set) var statements: [Statement] = []
 
-        var isEarlier: Bool {
+        /// True if it ended before the test began.
+        package var isEarlier: Bool {
             !statements.isEmpty && statements.allSatisfy { $0.record.phase == .earlier }
         }
+
+        /// True if it is a transaction of another test.
+        var isOfOtherTest: Bool { !statements.isEmpty && !statements.contains(where: \.isOfTest) }
 
         /// True if ``tables`` has all rows that it changed.
         var isComplete: Bool {
@@ -44,10 +48,13 @@ package final class Timeline {
     package struct Statement {
         package internal(set) var record: StatementRecord
         let outline: StatementOutline
+        /// True if the failing test ran it, as far as known.
+        let isOfTest: Bool
 
-        init(_ record: StatementRecord) {
+        init(_ record: StatementRecord, isOfTest: Bool = true) {
             self.record = record
             outline = StatementOutline(record.sql)
+            self.isOfTest = isOfTest
         }
 
         var order: UInt64 { record.order }
@@ -96,7 +103,10 @@ package final class Timeline {
     private let rowLimit: Int64
     package static let rowLimit: Int64 = 2000
 
-    private(set) lazy var testStatements = statements.filter { $0.record.phase == .test }
+    private(set) lazy var testStatements = statements.filter(\.isOfTest)
+    /// True if another test opened the store, and the failing test ran no statement on it.
+    private(set) lazy var isOfOtherTest =
+        store.openedBy != nil && !statements.isEmpty && testStatements.isEmpty
     /// The transactions of all connections, as indices of ``statements``.
     private(set) lazy var transactions = LoggedTransaction.all(in: statements)
     private lazy var transactionsOfStatements = Dictionary(
@@ -134,7 +144,8 @@ package final class Timeline {
         hasLog = log != nil && choice.store.statements != nil
         var records = StatementLines.applied(to: log ?? [])
         QueryPlan.add(to: &records, from: connection)
-        statements = records.map { Statement($0) }
+        let own = TestStatements(in: records, of: choice.store, bundle.metadata)
+        statements = records.map { Statement($0, isOfTest: own.contains($0)) }
         do throws(BundleError) {
             history = SharedHistory(
                 try bundle.extractHistory(of: committed ?? choice, below: scratch))
@@ -228,6 +239,12 @@ package final class Timeline {
 
     func title(of step: Step) -> String { title(ofTransaction: step.number) }
 
+    /// Returns the name of a transaction inside a sentence.
+    func subject(of step: Step) -> String {
+        let title = title(of: step)
+        return title.prefix(1).lowercased() + title.dropFirst()
+    }
+
     /// Returns the name of a transaction, for the start of a sentence; the one whose changes only the copy has has no
     /// number.
     func title(ofTransaction number: Int?) -> String {
@@ -251,6 +268,43 @@ package final class Timeline {
 
     func transaction(of statement: Statement) -> LoggedTransaction? {
         transactionsOfStatements[statement.order].map { transactions[$0] }
+    }
+
+    /// True if a statement is a part of a migration: its transaction changes the schema or notes a version.
+    func isMigration(_ statement: Statement) -> Bool {
+        statements(ofTransactionWith: statement).contains { other in
+            [.definition, .setting].contains(other.outline.kind)
+                || other.writes && other.outline.table.map(LibraryTables.contains) ?? false
+        }
+    }
+
+    /// Returns the statements of a statement's transaction, or only itself outside of one.
+    func statements(ofTransactionWith statement: Statement) -> [Statement] {
+        transaction(of: statement)?.statements.map { statements[$0] } ?? [statement]
+    }
+
+    /// True if a table had rows when a statement ran, as far as known.
+    func hadRows(_ table: String, before statement: Statement) -> Bool {
+        let isFilled = statements(ofTransactionWith: statement).contains {
+            $0.order < statement.order && $0.hasChangedRows && $0.outline.table == table
+        }
+        guard !isFilled, let connection = try? Connection.untrusted(path(at: statement), limits: limits)
+        else { return true }
+        let count = try? connection.integer(
+            of: "SELECT EXISTS (SELECT 1 FROM \(quotedIdentifier(table)))")
+        return count != 0
+    }
+
+    /// Returns a sentence about the other test that ran a transaction; nil if the failing test ran it.
+    func otherTest(of step: Step) -> String? {
+        guard step.isOfOtherTest else { return nil }
+        let test = bundle.metadata.tests?.first { test in
+            step.statements.contains { $0.record.test == test.id }
+        }
+        let name = test.map { SafeText.line("\($0.suite).\($0.name)") }
+        return name.map { "It is a transaction of another test, \($0)." }
+            ?? (step.isEarlier
+                ? "It ended before the test began." : "It is a transaction of another test.")
     }
 
     func isRolledBack(_ statement: Statement) -> Bool {

@@ -116,7 +116,8 @@ struct BundleText {
     /// The sections of the stores that the test used last, and one with a line for each other store.
     private var stores: [[String]] {
         func lastUse(_ store: BundleMetadata.Store) -> UInt64 {
-            report.statements[store.name]?.last { $0.phase == .test }?.order ?? 0
+            let log = report.statements[store.name] ?? []
+            return log.last(where: TestStatements(in: log, of: store, metadata).contains)?.order ?? 0
         }
         let stores = metadata.stores.enumerated().sorted {
             let (a, b) = (lastUse($0.element), lastUse($1.element))

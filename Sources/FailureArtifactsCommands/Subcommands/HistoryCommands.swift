@@ -10,7 +10,7 @@ struct HistoryCommand: Command {
         command: "history", summary: "List the transactions before the failure, oldest first",
         positionals: [.bundle],
         options: [
-            .store,
+            Syntax.Option("--all", help: "List the transactions from before the test, too."), .store,
             .json(
                 "Print a JSON object: store, reason, and transactions, each with number, pages, size, changes and, if "
                     + "they are known, statements."),
@@ -45,12 +45,16 @@ struct HistoryCommand: Command {
                         isForeign: known?.foreign?.contains(number) == true ? true : nil,
                         statements: step.statements.isEmpty ? nil : step.statements.map(\.record))
                 })
+            let before = store.stateBeforeTest
+            let earlier = arguments.has("--all") || before == steps.count ? 0 : before
             try write(report, console) {
                 let text = HistoryText(output: console.output)
+                let rest = "1 to \(earlier) are from before the test (listed with --all)"
                 let isMissing = report.transactions.contains { $0.statements == nil }
                 let note = isMissing ? store.store.olderStatements : nil
                 return text.heading(store: report.store, count: steps.count, reason: report.reason)
-                    + report.transactions.flatMap(text.lines)
+                    + (earlier > 0 ? [console.output.styled(rest, .dim)] : [])
+                    + report.transactions.dropFirst(earlier).flatMap(text.lines)
                     + [note.map { console.output.styled($0, .yellow) }].compactMap(\.self)
             }
             return .done

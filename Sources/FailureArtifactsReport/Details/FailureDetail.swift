@@ -103,6 +103,8 @@ struct StepDetail: Sendable {
         var keyColumns: [String] = []
         var counts = RowCounts()
         var rows: [RowChange] = []
+        /// The statements that can have made a kind of change, as indices of ``StoreDetail/statements``.
+        var writers: [RowChange.Kind: [Int]] = [:]
         var problem: String?
     }
 

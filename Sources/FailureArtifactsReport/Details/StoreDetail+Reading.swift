@@ -281,7 +281,12 @@ extension StoreDetail {
                     source: changed.table.name,
                     keyColumns: changes?.keyColumns(of: changed.table) ?? changed.table.keyColumns,
                     counts: changed.counts,
-                    rows: changed.rows.map { changes?.change($0, in: changed.table) ?? $0 })
+                    rows: changed.rows.map { changes?.change($0, in: changed.table) ?? $0 },
+                    writers: Dictionary(
+                        uniqueKeysWithValues: Set(changed.rows.map(\.kind)).map { kind in
+                            let found = step.writers(of: [folded(changed.table.name)], [.init(kind)])
+                            return (kind, Timeline.distinct(found).compactMap { indices[$0.order] })
+                        }))
             }
             let problems = step.changes.tables.filter { $0.problem != nil }.map {
                 StepDetail.Table(name: $0.name, source: $0.name, problem: $0.problem)

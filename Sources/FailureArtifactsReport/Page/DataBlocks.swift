@@ -166,7 +166,18 @@ struct StoreData {
                 ]
             }
         }
+        // By table: the statements that can have made a kind of change.
+        let writers = step.tables.compactMap { table in
+            layout.index(of: table).map { index in
+                (
+                    String(index),
+                    Dictionary(
+                        uniqueKeysWithValues: table.writers.map { (String($0.rawValue.prefix(1)), $1) })
+                )
+            }
+        }
         return [
+            "writers": Dictionary(writers, uniquingKeysWith: { first, _ in first }),
             "kind": step.kind.rawValue, "n": step.number,
             "at": last.map { MetadataTime.timeOfDay($0.at) },
             "connection": last?.connection, "counts": counts, "statements": step.statements,

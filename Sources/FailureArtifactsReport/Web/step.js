@@ -171,10 +171,10 @@ class StepPanel {
         ));
       }
     }
-    const statements =
-      step.statements.map((i) => this.store.statements[i]).filter((statement) => statement.place && statement.rows > 0);
-    const named = statements.filter((statement) => statement.sql.toLowerCase().includes(table.name.toLowerCase()));
-    const places = new Map((named.length ? named : statements).map((statement) => [statement.place, statement]));
+    const writers = (step.writers[table.index]?.[kind] ?? []).map((i) => this.store.statements[i]);
+    const places = new Map(
+      writers.filter((statement) => statement.place).map((statement) => [statement.place, statement])
+    );
     for (const statement of [...places.values()].slice(0, 3)) item.append(make("div", "facts", placeOf(statement)));
     return item;
   }

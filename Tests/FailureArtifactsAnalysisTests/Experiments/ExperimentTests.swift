@@ -25,6 +25,8 @@ import Testing
         var isTransaction = true
         /// False for a transaction whose statements are logged one by one.
         var isLogged = true
+        /// True for a statement from before the test.
+        var isEarlier = false
     }
 
     @Test(arguments: [1, 3]) func wideRowsAreBounded(count: Int) throws {
@@ -74,6 +76,7 @@ import Testing
                 commits += 1
                 fact += ",\"commits\":\(commits)"
             }
+            if step.isEarlier { fact += ",\"phase\":\"earlier\"" }
             facts[index] = fact
         }
         let path = try fixture.walBundle(
@@ -123,7 +126,7 @@ import Testing
         // It may be the expectation that is out of date.
         #expect(first.confidence == .possible)
         // Without the new row, the sum is even smaller.
-        #expect(found.map(\.evidence) == [.fix, .query, .recession, .recession, .touched])
+        #expect(found.map(\.evidence) == [.fix, .query, .recession, .recession])
         #expect(found[2].title == "Without transaction 4, the query returns 145")
     }
 
@@ -135,7 +138,46 @@ import Testing
                 Step(sql: "UPDATE task SET minutes = minutes + 10 WHERE id = 2"), query(Self.sum),
             ], equal("175", "160"))
         #expect(found.first?.title == "Without transaction 4, the query returns 165")
-        #expect(found.contains { $0.transaction == 3 && $0.undone == nil })
+        let other = try #require(found.first { $0.transaction == 3 })
+        #expect(other.undone == nil)
+        #expect(
+            other.explanation.hasSuffix("It can't be undone alone: transaction 4 changed minutes again.")
+        )
+    }
+
+    /// Undoing the first transaction would say nothing, or would undo the second one.
+    @Test(arguments: [
+        (
+            "DELETE FROM task WHERE id = 4", "INSERT INTO task VALUES (4, 'dan', 'Read', 60, 0)",
+            "reused id 4"
+        ),
+        ("UPDATE task SET done = 1 WHERE id = 4", "DELETE FROM task WHERE done = 1", "deleted id 4"),
+        (
+            "INSERT INTO task VALUES (5, 'dan', 'Read', 0, 2)",
+            "UPDATE task SET minutes = minutes - (SELECT sum(done) FROM task) WHERE id = 1", "read task"
+        ),
+    ])
+    func aTransactionThatCannotBeUndoneAlone(first: String, second: String, obstacle: String) throws {
+        let found = try findings(
+            [Step(sql: first), Step(sql: second), query(Self.sum)], equal("100", "999"))
+        let finding = try #require(found.first { $0.transaction == 3 })
+        #expect(finding.undone == nil)
+        #expect(
+            finding.explanation.hasSuffix("It can't be undone alone: transaction 4 \(obstacle)."),
+            "\(finding.explanation)")
+    }
+
+    @Test func theRestOfATransactionThatIsUndoneInPart() throws {
+        let found = try findings(
+            [
+                Step(sql: "UPDATE task SET minutes = minutes + 1", changes: 4),
+                Step(sql: "UPDATE task SET minutes = 50 WHERE id = 3"), query(Self.sum),
+            ], equal("168", "999"))
+        let finding = try #require(found.first { $0.transaction == 3 })
+        #expect(finding.title == "Without a part of transaction 3, the query returns 165")
+        #expect(
+            finding.explanation.hasSuffix(
+                "The rest of it can't be undone alone: transaction 4 changed minutes again."))
     }
 
     @Test func oneOfTheRowsOfATransactionIsTheWrongOne() throws {
@@ -242,7 +284,133 @@ import Testing
                 && first.evidence == .exclusion)
     }
 
+    /// The copy lost the rows, not the statement that drops the table.
+    @Test(arguments: [1, 0])
+    func rowsThatAMigrationDidNotCopy(copied: Int) throws {
+        let parts = [
+            "CREATE TABLE newTask(id INTEGER PRIMARY KEY, title TEXT)",
+            "INSERT INTO newTask SELECT id, title FROM task WHERE minutes > \(copied == 1 ? 50 : 90)",
+            "DROP TABLE task", "ALTER TABLE newTask RENAME TO task",
+        ]
+        let logged = (["BEGIN"] + parts + ["COMMIT"]).map {
+            Step(sql: $0, changes: $0 == parts[1] ? copied : 0, isTransaction: false)
+        }
+        let found = try findings(
+            [Step(sql: parts.joined(separator: "; "), isLogged: false)] + logged
+                + [query("SELECT title FROM task ORDER BY id")],
+            equal(copied == 1 ? #"["Call"]"# : "[]", #"["Sweep", "Pay rent", "Book dentist", "Call"]"#))
+        let finding = try #require(found.first { $0.transaction == 3 })
+        #expect(finding.code == .resultChanged && finding.statement?.sql == parts[1])
+        // The statement that creates the table has no effect on its rows.
+        #expect(!found.contains { $0.transaction == 1 })
+    }
+
+    /// Code that brings old stores up to date has nothing to do in a new one.
+    @Test func aStatementBeforeTheFirstRowOrOfAMigrationIsNotWithoutEffect() throws {
+        let (delete, update) = (
+            "DELETE FROM tag WHERE name = 'x'", "UPDATE tag SET name = 'y' WHERE name = ''"
+        )
+        func part(_ sql: String) -> Step { Step(sql: sql, changes: 0, isTransaction: false) }
+        func found(_ statements: [Step]) throws -> [String?] {
+            try findings(
+                [
+                    Step(sql: "CREATE TABLE tag(name TEXT)", changes: 0), part(delete),
+                    Step(sql: "INSERT INTO tag VALUES ('a')"),
+                ] + statements + [query("SELECT name FROM tag")], equal("a", "b")
+            ).filter { $0.code == .noEffect }.map(\.statement?.sql)
+        }
+        let migration = [part("BEGIN"), part(update), part("PRAGMA user_version = 2"), part("COMMIT")]
+        #expect(try found([Step(sql: "PRAGMA user_version = 2", isLogged: false)] + migration).isEmpty)
+        #expect(try found([part(update)]) == [update])
+    }
+
+    // MARK: - Other tests
+
+    @Test func transactionsOfOtherTestsComeAfterThoseOfTheTest() throws {
+        let found = try findings(
+            [
+                Step(sql: "UPDATE task SET minutes = 5 WHERE id = 2", isEarlier: true),
+                Step(sql: "UPDATE task SET minutes = 44 WHERE id = 3"), query(Self.sum),
+            ], equal("144", "159"))
+        #expect(found.first?.transaction == 4)
+        let earlier = try #require(found.first { $0.transaction == 3 })
+        #expect(earlier.undone?.isExpected == true && earlier.confidence == .possible)
+        #expect(earlier.explanation.hasSuffix("It ended before the test began."))
+    }
+
     // MARK: - The question
+
+    /// A cell is no result, and neither is a sum.
+    @Test func theResultOfAQueryIsNotACell() throws {
+        let update = Step(sql: "UPDATE task SET owner = 'zoe' WHERE id = 1")
+        func titles(_ sql: String, _ message: String) throws -> [String] {
+            try findings([update, query(sql)], message).filter {
+                $0.transaction == 3 || $0.code == .failingQuery
+            }.map(\.title)
+        }
+        #expect(
+            try titles("SELECT * FROM task ORDER BY id", equal("zoe", "ann")) == [
+                "Without transaction 3, the query returns the expected ann in column owner of the first of 4 rows",
+                "The query returned 'zoe' in column owner of the first of 4 rows",
+            ])
+        let sums = try titles("SELECT owner, minutes FROM task", equal("160", "161"))
+        #expect(sums.contains("The query returned rows whose minutes add up to 160"))
+    }
+
+    /// A small number is the result of many queries; only the assertion's line tells which one it compared.
+    @Test func aQueryWithASmallNumberIsNotCertainlyTheFailingOne() throws {
+        let count = query("SELECT count(*) FROM task WHERE owner = 'ben'")
+        let found = try findings([count], equal("2", "3"))
+        #expect(found.first?.title == "The query returned 2")
+        #expect(
+            found.first?.explanation
+                == "The last query at Sources/Tasks.swift:90 may have the result that the assertion compared."
+        )
+        #expect(
+            try findings([query(Self.sum)], equal("160", "3")).first?.explanation.hasPrefix(
+                "The failing") == true)
+    }
+
+    @Test func elementsInAnotherOrderAreNotTheExpectedResult() throws {
+        let list = query("SELECT title FROM task WHERE owner = 'ben' ORDER BY title")
+        let (right, wrong) = (#"["Book dentist", "Pay rent"]"#, #"["Pay rent", "Book dentist"]"#)
+        func first(_ message: String) throws -> Finding? {
+            try findings([list], message).first { $0.code == .failingQuery }
+        }
+        // The query has neither the order of the test nor another one that is expected.
+        let reversed = try #require(try first(equal(right, wrong)))
+        #expect(reversed.title == "The query returned 'Book dentist', 'Pay rent'")
+        let unknown = try #require(try first("Expectation failed: try tasks.titles() == \(wrong)"))
+        #expect(unknown.title.hasPrefix("The query returned"))
+        // The test sorts what it reads.
+        let sorted = try #require(try first(equal(wrong, #"["Pay rent", "Swim"]"#)))
+        #expect(
+            sorted.explanation.contains("has the elements that the assertion compared in another order"))
+        #expect(try first(equal(wrong, right))?.title == "The query returns the expected \(right)")
+    }
+
+    @Test func anyOtherValueIsNotAnExpectedOne() throws {
+        let found = try findings(
+            [
+                Step(sql: "INSERT INTO task VALUES (5, 'zoe', 'Swim', 70, 0)"),
+                query("SELECT title FROM task WHERE owner = 'zoe'"),
+            ], #"XCTAssertNotEqual failed: ("Swim") is equal to ("Swim")"#)
+        #expect(found.allSatisfy { $0.evidence != .fix && !$0.title.contains("expected") })
+        #expect(found.contains { $0.title == "Without transaction 3, the query returns no row" })
+    }
+
+    /// Without the condition, the query would return all pairs of rows.
+    @Test(arguments: ["JOIN star ON star.task = task.id WHERE", ", star WHERE star.task = task.id AND"])
+    func theConditionOfAJoinLeavesOutNoRows(join: String) throws {
+        let found = try findings(
+            [
+                Step(sql: "CREATE TABLE star(task INTEGER, day TEXT)", changes: 0),
+                Step(sql: "INSERT INTO star VALUES (1, 'mon')"),
+                Step(sql: "INSERT INTO task VALUES (5, 'dan', 'Read', 30, 0)"),
+                query("SELECT title FROM task \(join) star.day = 'mon'"),
+            ], equal(#"["Sweep"]"#, #"["Sweep", "Read"]"#))
+        #expect(!found.contains { $0.explanation.contains("task.id.") || $0.title.contains("task.id") })
+    }
 
     @Test func aListWithoutAnElement() throws {
         let update = "UPDATE task SET owner = 'cleo' WHERE id = 2"
@@ -391,7 +559,10 @@ import Testing
                     "SELECT title FROM task WHERE owner NOT IN (SELECT owner FROM task WHERE done = 1)"),
             ], #"XCTUnwrap failed: expected non-nil value of type "Task""#)
         let variant = try #require(found.first { $0.code == .wrongQuery })
-        #expect(variant.title == "The query returns 'Sweep' without NULL in the list of NOT IN")
+        #expect(
+            variant.title
+                == "The query returns 'Sweep' in column title of the first of 5 rows without NULL in the list of NOT IN"
+        )
         #expect(variant.evidence == .variant && variant.confidence == .possible)
     }
 

@@ -49,6 +49,21 @@ import Testing
         #expect(found.first?.statement?.sql == Self.transactions[transaction - 1])
     }
 
+    /// A number is that of rows, and a key by chance.
+    @Test(arguments: [("37", "36"), ("3", "2"), ("1", "30")])
+    func aNumberThatIsTheSameByChance(tested: String, expected: String) throws {
+        let fixture = try Fixture()
+        let rows = (3...37).map { "(\($0), 'r', 30)" }.joined(separator: ", ")
+        let transactions = [
+            "INSERT INTO account VALUES \(rows)", "DELETE FROM account WHERE id IN (36, 37)",
+            "UPDATE account SET balance = 1 WHERE id = 5; DELETE FROM account WHERE id BETWEEN 6 AND 10",
+        ]
+        let path = try fixture.walBundle(
+            transactions, log: transactions.map { ($0, 30) },
+            message: "XCTAssertEqual failed: (\"\(tested)\") is not equal to (\"\(expected)\")")
+        #expect(try findings(in: path, fixture).allSatisfy { !$0.title.contains("names") })
+    }
+
     @Test func transactionsOfEarlierTestsAreLeftOut() throws {
         let fixture = try Fixture()
         let path = try fixture.walBundle(

@@ -26,9 +26,23 @@ import Testing
         #expect(parts(#""Ann""#, found) == [.cell(1, prefix: "", suffix: "")])
         #expect(parts(#""Ben""#, found).isEmpty)
         #expect(parts("2", found) == [.rowCount])
-        #expect(parts("7", found) == [.sum(0)])
+        #expect(parts("7", result(["minutes", "name"], [[3, "Ann"], [4, "Ben"]])) == [.sum(0)])
         #expect(parts("nil", result(["id"], [])) == [.cell(0, prefix: "", suffix: "")])
         #expect(parts("nil", result(["id"], [[nil]])) == [.cell(0, prefix: "", suffix: "")])
+    }
+
+    /// Keys are numbers like those of rows, and small numbers are in most columns.
+    @Test func aNumberIsAResultBeforeItIsACell() {
+        let cell = { ResultPart.cell($0, prefix: "", suffix: "") }
+        let rows = result(["id", "stars"], [[3, 2], [5, 3], [7, 3]])
+        #expect(
+            parts("3", rows) == [.rowCount] && parts("15", rows).isEmpty && parts("8", rows) == [.sum(1)]
+        )
+        #expect(parts("2", rows).isEmpty)
+        #expect(parts("3", result(["id", "stars"], [[3, 5]])).isEmpty)
+        #expect(parts("5", result(["id", "stars"], [[3, 5]])) == [cell(1)])
+        #expect(parts("31", result(["id", "stars"], [[31, 5]])) == [cell(0)])
+        #expect(parts("1", result(["count(*)"], [[1]])) == [cell(0)])
     }
 
     @Test func aListInItsOrderOrInAnother() {
@@ -142,7 +156,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ("3", true), ("9", true), ("10", false), ("0.5", false), ("abc", false), ("a", true),
+        ("3", true), ("9", true), ("10", false), ("4.0", true), ("0.5", false), ("abc", false),
+        ("a", true),
         ("nil", true), ("[1, 2]", false),
     ])
     func aCommonValueSaysLittle(expected: String, isCommon: Bool) {

@@ -157,6 +157,18 @@ import Testing
         #expect(other.map { $0.rows.isEmpty } == [true])
     }
 
+    /// The store isn't where the table is looked for.
+    @Test func aTableOfAnAttachedDatabase() throws {
+        let text = "no such table: archive.tests"
+        let found = try findings(
+            [("SELECT name FROM archive.tests", 0)], [0: try error(1, text)], message: text)
+        #expect(found.map(\.title) == ["SQLite found no table archive.tests"])
+        #expect(found.map(\.explanation) == ["The statement names an attached database."])
+        // Of a statement that isn't known, the store isn't known either.
+        let others = try findings([], [:], message: "no such table: main.tests")
+        #expect(others.map(\.title) == ["The store has no table tests"])
+    }
+
     // MARK: - Errors that the log lacks
 
     /// An application may have an error log of its own.

@@ -107,6 +107,17 @@ import Testing
         #expect(facts == "[2, 3, 2]\n")
     }
 
+    /// Other tests of the process may have used the store before.
+    @Test func historyBeginsWithTheTestsOwnTransactions() throws {
+        let fixture = try Fixture()
+        let facts = Dictionary(uniqueKeysWithValues: (0...4).map { ($0, "\"phase\":\"earlier\"") })
+        let lines = run("history", try fixture.walBundle(log: Self.log, facts: facts)).output
+            .split(separator: "\n")
+        #expect(lines[1] == "1 to 1 are from before the test (listed with --all)")
+        #expect(lines[2].hasPrefix("2  2 pages written"))
+        #expect(run("history", fixture.directory, "--all").output.contains("\n1  1 page written"))
+    }
+
     @Test func whereStatementsAreMissingNoneIsATransactions() throws {
         let fixture = try Fixture()
         let path = try fixture.walBundle(log: Self.log, missing: true)

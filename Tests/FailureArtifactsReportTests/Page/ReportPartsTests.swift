@@ -13,6 +13,26 @@ import Testing
 struct ReportPartsTests {
     // MARK: - Limits
 
+    /// As `blame` says; the text of a statement on another table may have the table's name, too.
+    @Test func `A changed row has the statements on its table`() throws {
+        let fixture = try Fixture()
+        let statements = ["DELETE FROM entry WHERE account = 1", "DELETE FROM account WHERE id = 1"]
+        let path = try fixture.walBundle(
+            [
+                "CREATE TABLE entry(account, amount); INSERT INTO entry VALUES (1, 5)",
+                statements.joined(separator: "; "),
+            ], log: [("BEGIN", 0), (statements[0], 1), (statements[1], 1), ("COMMIT", 0)])
+        let detail = try FailureDetail(
+            reading: BundleLocation(path: path), scratch: fixture.directory, ReportLimits(causes: 1),
+            archive: .standard)
+        let store = try #require(detail.stores.first)
+        let account = try #require(store.steps.last?.tables.first { $0.name == "account" })
+        #expect(
+            account.writers.mapValues { $0.map { store.statements[$0].sql } } == [
+                .deleted: [statements[1]]
+            ])
+    }
+
     @Test func `A large copy is described, with its statements`() throws {
         let fixture = try Fixture()
         var limits = ReportLimits(causes: 1)
