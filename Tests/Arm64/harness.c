@@ -64,7 +64,7 @@ static failure_artifacts_recorder *open_recorder(const char *name) {
 static void set_up(void) {
     failure_artifacts_log_configure(1000, false, true);
     failure_artifacts_discovery_install(
-        (failure_artifacts_discovery_events){opened, used, ignored, ignored, ignored, kept});
+        (failure_artifacts_discovery_events){opened, NULL, used, ignored, ignored, ignored, kept});
     recorder = open_recorder("recorder");
 }
 
