@@ -313,8 +313,6 @@ static void visit_cache(
     sought.position = -1;
 }
 
-static void set_cache(void *context, page_cache *cache) { *(page_cache **)context = cache; }
-
 uint64_t failure_artifacts_birth_of(const char *path) {
 #ifdef __APPLE__
     struct stat status;
@@ -352,17 +350,28 @@ static failure_artifacts_history *new_history(
         failure_artifacts_birth_of(path), failure_artifacts_size_of_journal(path, "-wal") > 0);
 }
 
+typedef struct recorded_database {
+    failure_artifacts_connection *connection;
+    const char *schema;
+    bool is_main;
+} recorded_database;
+
+// Another thread may be opening a connection that shares the cache, and waits meanwhile.
+static void record_history(void *context, page_cache *cache) {
+    const recorded_database *database = context;
+    const failure_artifacts_connection *connection = database->connection;
+    cache->sightings = failure_artifacts_sightings_begin(database->connection);
+    cache->is_main = database->is_main;
+    if (!cache->history) cache->history = new_history(connection, database->schema, cache, &cache->file);
+    if (cache->history) failure_artifacts_history_add_connection(cache->history, connection->serial, database->schema);
+}
+
 void failure_artifacts_record_histories(failure_artifacts_connection *connection) {
     const char *schema;
     for (int i = 0; (schema = failure_artifacts_schema_name(connection, i)); i++) {
+        recorded_database database = {connection, schema, i == 0};
         // A connection's temporary database is not a store of the application.
-        page_cache *cache = NULL;
-        if (i != 1) visit_cache(connection, schema, &cache, set_cache);
-        if (!cache) continue;
-        cache->sightings = failure_artifacts_sightings_begin(connection);
-        cache->is_main = i == 0;
-        if (!cache->history) cache->history = new_history(connection, schema, cache, &cache->file);
-        if (cache->history) failure_artifacts_history_add_connection(cache->history, connection->serial, schema);
+        if (i != 1) visit_cache(connection, schema, &database, record_history);
     }
 }
 
