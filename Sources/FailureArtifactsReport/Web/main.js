@@ -94,6 +94,7 @@ addEventListener("keydown", (event) => {
   action();
 });
 
-for (const name of document.querySelectorAll("h2, #list b, .place code")) name.replaceChildren(...breakable(name.textContent));
+for (const name of document.querySelectorAll("h2, #list b, .place code"))
+  name.replaceChildren(...breakable(name.textContent));
 document.documentElement.classList.add("with-script");
 if (articles.length) follow(location.href);

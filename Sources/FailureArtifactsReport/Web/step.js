@@ -172,9 +172,8 @@ class StepPanel {
       }
     }
     const writers = (step.writers[table.index]?.[kind] ?? []).map((i) => this.store.statements[i]);
-    const places = new Map(
-      writers.filter((statement) => statement.place).map((statement) => [statement.place, statement])
-    );
+    const places =
+      new Map(writers.filter((statement) => statement.place).map((statement) => [statement.place, statement]));
     for (const statement of [...places.values()].slice(0, 3)) item.append(make("div", "facts", placeOf(statement)));
     return item;
   }
