@@ -351,7 +351,7 @@ extension File {
 package final class OwnerLock: Sendable {
     private let file: File
 
-    /// Takes the lock; nil if another process holds it, or there is none.
+    /// Takes the lock; nil if another process holds it, or if the volume has no locks.
     package init?(of path: String) {
         guard let file = try? File(reading: path), (try? file.tryLock()) == true else { return nil }
         self.file = file

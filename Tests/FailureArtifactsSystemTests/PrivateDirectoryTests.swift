@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    /// What another container has left is its own until its lock is free, and another machine's for an hour.
+    /// The directory of another container stays until its lock is free, and that of another machine for an hour.
     @Test func directoriesOfOtherNamespaces() throws {
         try withParent { parent in
             let me = ProcessIdentity.current

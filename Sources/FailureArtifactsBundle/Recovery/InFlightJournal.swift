@@ -113,7 +113,7 @@ package final class InFlightJournal: Sendable {
         }
     }
 
-    /// Replaces the file by one with the same tests in flight; returns false if there is none.
+    /// Replaces the file by one with the same tests in flight; returns false if no file exists.
     ///
     /// Connections that are in use keep the memory of the old file, which has no name any more.
     private func replaceFile(_ state: inout State) -> Bool {

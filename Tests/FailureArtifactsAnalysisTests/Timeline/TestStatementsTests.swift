@@ -22,7 +22,7 @@ import Testing
         return Explanation(FailureEvidence(bundle, scratch: fixture.directory), bundle: "b.zip")
     }
 
-    /// The recorder takes the only running test for that of all statements.
+    /// The recorder attributes all statements to the only running test.
     @Test func aReaderThatAnEarlierTestLeftBehindIsNotTheTests() throws {
         let line = #""source": {"file": "Sources/A.swift", "line": 1}"#
         let facts = [0: #""phase": "earlier", "thread": "9a", "# + line, 1: #""thread": "9a", "# + line]
