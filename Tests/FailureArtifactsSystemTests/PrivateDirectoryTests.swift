@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    /// The directory of another container stays until its lock is free, and that of another machine for an hour.
+    /// Directories of another container stay until their locks are free, and those of another machine for an hour.
     @Test func directoriesOfOtherNamespaces() throws {
         try withParent { parent in
             let me = ProcessIdentity.current
