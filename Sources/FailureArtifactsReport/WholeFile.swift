@@ -1,11 +1,5 @@
 internal import FailureArtifactsAnalysis
-internal import FailureArtifactsBundle
 package import FailureArtifactsSystem
-
-/// Text that is written piece by piece, and never held in memory as a whole.
-package protocol WrittenText {
-    func write(_ write: (String) throws -> Void) throws
-}
 
 extension String: WrittenText {
     package func write(_ write: (String) throws -> Void) throws { try write(self) }

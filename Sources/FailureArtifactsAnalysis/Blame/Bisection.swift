@@ -1,6 +1,5 @@
 package import FailureArtifactsReading
 internal import FailureArtifactsSQLite
-internal import FailureArtifactsSystem
 
 /// The states of a store in which a query returns a row, or in which its result differs from that in the first state.
 package struct Bisection: Sendable {
@@ -100,25 +99,6 @@ extension Timeline {
         }
         if original == nil, let missing { throw missing }
         return bisection
-    }
-}
-
-/// The processor time that remains for work on all states of a store.
-struct TimeBudget {
-    private let limits: UntrustedLimits
-    private let end: Instant?
-
-    init(_ limits: UntrustedLimits) {
-        self.limits = limits
-        end = limits.seconds.map { Instant.processorTime.advanced(bySeconds: $0) }
-    }
-
-    var isUsedUp: Bool { end.map { Instant.processorTime > $0 } ?? false }
-
-    func remaining() -> UntrustedLimits {
-        var limits = limits
-        limits.seconds = end.map { Instant.processorTime.seconds(until: $0) }
-        return limits
     }
 }
 

@@ -1,16 +1,6 @@
 package import FailureArtifactsBundle
 internal import FailureArtifactsReading
-internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
-
-/// A kind of finding: one fact or one likely cause that is looked for in a store.
-protocol FindingRule {
-    static var code: Finding.Code { get }
-
-    static func findings(
-        in store: Timeline, of failure: FailureEvidence
-    ) throws -> [Finding]
-}
 
 /// The findings about a failure, best first.
 package struct Explanation: JSONDocument {

@@ -101,62 +101,6 @@ package struct ReportedBundle: Sendable {
     }
 }
 
-/// Bundles of one failure, which have the same fingerprint.
-package struct ReportedFailure: Sendable {
-    /// The bundles, in the order given; never empty.
-    package let bundles: [ReportedBundle]
-
-    package var first: ReportedBundle { bundles[0] }
-
-    /// The arguments of a parameterised test that failed with several ones, as readable texts; otherwise empty.
-    package var arguments: [String] { bundles.map(\.arguments).argumentTexts }
-
-    /// The displayed name of the test: with its arguments, unless it failed with several ones.
-    package var title: String { arguments.isEmpty ? first.title : first.testTitle }
-
-    package var finding: Finding? {
-        bundles.compactMap(\.finding).min { $0.confidence > $1.confidence }
-    }
-
-    /// Groups the bundles of tests that didn't pass, in the order of each failure's first bundle.
-    package static func all(of bundles: [ReportedBundle]) -> [ReportedFailure] {
-        // A bundle without a fingerprint is a separate failure.
-        bundles.filter { $0.outcome != .passed }
-            .grouped { $0.fingerprint.isEmpty ? nil : $0.fingerprint }.map(ReportedFailure.init)
-    }
-
-    /// Groups the bundles of tests that didn't pass, the most frequent failure first.
-    package static func mostFrequentFirst(of bundles: [ReportedBundle]) -> [ReportedFailure] {
-        all(of: bundles).sorted { $0.bundles.count > $1.bundles.count }
-    }
-
-    /// True if it comes before another one: crashes and hangs, which end other tests, and then the best findings.
-    fileprivate func comes(before other: ReportedFailure) -> Bool {
-        if first.rank != other.first.rank { return first.rank < other.first.rank }
-        guard let confidence = finding?.confidence else { return false }
-        return other.finding.map { confidence > $0.confidence } ?? true
-    }
-}
-
-package struct BundleCause: Sendable {
-    /// The failures, the one with the best finding first; never empty.
-    package let failures: [ReportedFailure]
-
-    package var first: ReportedBundle { failures[0].first }
-    package var finding: Finding? { failures[0].finding }
-    package var bundles: [ReportedBundle] { failures.flatMap(\.bundles) }
-
-    /// Groups bundles by cause: crashes and hangs first, and then the causes with the best findings.
-    package static func causes(of bundles: [ReportedBundle]) -> [BundleCause] {
-        let causes = ReportedFailure.all(of: bundles).grouped { failure in
-            CauseReason(
-                failure.finding, place: failure.first.place, message: failure.first.headline)?.key
-        }
-        return causes.map { BundleCause(failures: $0.sorted { $0.comes(before: $1) }) }
-            .sorted { $0.failures[0].comes(before: $1.failures[0]) }
-    }
-}
-
 /// The reason that failures of one cause have in common.
 package struct CauseReason {
     /// Equal for failures with one cause.

@@ -74,18 +74,6 @@ package enum StoredText {
     }
 }
 
-package enum ValueText {
-    /// Returns a number as in SQLite's shell; infinities are `Inf` or `-Inf`.
-    package static func real(_ number: Double) -> String {
-        number.isFinite ? number.description : (number < 0 ? "-Inf" : "Inf")
-    }
-
-    package static func plain(_ number: Double) -> String {
-        let text = real(number)
-        return text.hasSuffix(".0") ? String(text.dropLast(2)) : text
-    }
-}
-
 extension StatementRecord {
     /// The text with the values in place of the parameters, as far as they are known; long values are shortened.
     package var sqlWithValues: String {

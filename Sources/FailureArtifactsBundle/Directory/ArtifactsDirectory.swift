@@ -1,4 +1,3 @@
-internal import FailureArtifactsSQLite
 package import FailureArtifactsSystem
 
 /// The directory for bundles, shared by all processes of a run.
@@ -277,41 +276,6 @@ extension ArtifactsDirectory {
         if readers != .owner { try FileSystem.setPermissions(readers.filePermissions, of: partial) }
         try FileSystem.rename(partial, to: passesFile)
         lock.close()
-    }
-}
-
-/// The users who may read bundles, besides root.
-package enum BundleReaders: String, Sendable, CaseIterable {
-    /// The owner of the file: the user of the test process.
-    case owner
-    /// The owner and the members of the file's group.
-    case group
-    case everyone
-
-    package static let variable = "FAILURE_ARTIFACTS_READABLE_BY"
-
-    /// The value of the environment variable, or the default.
-    package init(_ reader: inout EnvironmentReader) {
-        self = reader.value(
-            of: Self.variable, default: .owner, or: "one of owner, group, everyone",
-            described: \.rawValue
-        ) { BundleReaders(rawValue: $0) }
-    }
-
-    package var filePermissions: UInt16 {
-        switch self {
-        case .owner: 0o600
-        case .group: 0o640
-        case .everyone: 0o644
-        }
-    }
-
-    var directoryPermissions: UInt16 {
-        switch self {
-        case .owner: FileSystem.directoryPermissions
-        case .group: 0o750
-        case .everyone: 0o755
-        }
     }
 }
 

@@ -287,50 +287,6 @@ extension BundleMetadata {
     }
 }
 
-/// The home directory's paths, to be replaced with `~`.
-package struct HomePaths: Sendable {
-    /// The resolved path and the given one, without a trailing slash.
-    private let homes: [String]
-
-    /// Shortens no paths if the home directory's path is nil, empty or the root.
-    package init(home: String?) {
-        let given = (home ?? "").hasSuffix("/") ? String((home ?? "").dropLast()) : home ?? ""
-        guard given.hasPrefix("/") else {
-            homes = []
-            return
-        }
-        let real = FileSystem.realPath(of: given)
-        homes = real == given || real == nil || real == "/" ? [given] : [real ?? given, given]
-    }
-
-    /// The home directory of the process's environment.
-    package static var current: HomePaths { HomePaths(home: ProcessEnvironment.variables["HOME"]) }
-
-    /// Shortens every path below the home directory.
-    package func shortened(_ text: String) -> String {
-        homes.reduce(text) { Self.shortened($0, $1) }
-    }
-
-    private static func shortened(_ text: String, _ home: String) -> String {
-        var result = ""
-        var position = text.startIndex
-        while let range = text[position...].firstRange(of: home) {
-            // Matches /home/me, but neither /home/meg nor /mnt/home/me.
-            let isEnd = range.upperBound == text.endIndex || !isName(text[range.upperBound])
-            let isStart =
-                range.lowerBound == text.startIndex
-                || !isName(text[text.index(before: range.lowerBound)])
-            result += text[position..<range.lowerBound] + (isStart && isEnd ? "~" : home)
-            position = range.upperBound
-        }
-        return result + text[position...]
-    }
-
-    private static func isName(_ character: Character) -> Bool {
-        character.isLetter || character.isNumber || character == "_" || character == "-"
-    }
-}
-
 extension BundleMetadata {
     /// Shortens all paths below the home directory.
     package mutating func shortenHomePaths(_ paths: HomePaths) {
@@ -364,61 +320,5 @@ extension BundleMetadata.Store {
         result.statements?.reason = statements?.reason.map(paths.shortened)
         result.history?.reason = history?.reason.map(paths.shortened)
         return result
-    }
-}
-
-/// The version of the bundle format.
-///
-/// A minor version adds to the format; a major version breaks compatibility.
-package struct FormatVersion: Equatable, Sendable, CustomStringConvertible {
-    package let major: Int
-    package let minor: Int
-
-    /// The version that this code writes.
-    package static let current = FormatVersion(major: 1, minor: 2)
-
-    package init(major: Int, minor: Int) {
-        self.major = major
-        self.minor = minor
-    }
-
-    /// Parses a version such as `1.0`, or `1` with the same meaning; nil for anything else.
-    package init?(_ text: String) {
-        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
-        guard (1...2).contains(parts.count), let major = Int(parts[0]), major >= 0,
-            let minor = parts.count == 2 ? Int(parts[1]) : 0, minor >= 0
-        else { return nil }
-        self.init(major: major, minor: minor)
-    }
-
-    /// True if this code can read bundles of this version; unknown keys are ignored.
-    package var isReadable: Bool { major <= Self.current.major }
-
-    package var description: String { "\(major).\(minor)" }
-}
-
-extension FormatVersion: Codable {
-    /// Decodes a string or a number: the version must be readable even in an unknown format.
-    package init(from decoder: any Decoder) throws {
-        let container = try decoder.singleValueContainer()
-        let text: String
-        if let string = try? container.decode(String.self) {
-            text = string
-        } else if let integer = try? container.decode(Int.self) {
-            text = String(integer)
-        } else {
-            text = try container.decode(Double.self).description
-        }
-        guard let version = FormatVersion(text) else {
-            throw DecodingError.dataCorruptedError(
-                in: container,
-                debugDescription: "'\(text)' is not a version such as \(FormatVersion.current)")
-        }
-        self = version
-    }
-
-    package func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        try container.encode(description)
     }
 }

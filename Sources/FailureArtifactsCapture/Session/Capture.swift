@@ -2,13 +2,6 @@ internal import FailureArtifactsBundle
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
-/// A failure to make a bundle, described by a full sentence.
-struct CaptureError: Error, CustomStringConvertible {
-    let description: String
-    /// True if a limit of the artifacts directory caused this.
-    var isLimit = false
-}
-
 /// The bundle of one test in the making.
 ///
 /// The test either fails or is captured although it passes.

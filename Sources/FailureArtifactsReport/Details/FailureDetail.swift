@@ -1,7 +1,6 @@
 internal import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
-internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 /// A failure with its stores: plain values, read from a bundle.
@@ -34,176 +33,6 @@ enum AttachmentPreview: Sendable {
     case text(String, earlierLines: Int)
     /// A picture, as a `data:` address.
     case picture(String)
-}
-
-struct StoreDetail: Sendable {
-    let store: BundleMetadata.Store
-    var tables: [TableDetail] = []
-    var omittedTables = 0
-    /// The transactions, oldest first, and the changes that were not committed.
-    var steps: [StepDetail] = []
-    var transactionCount = 0
-    /// The statements on the store's connections, oldest first.
-    var statements: [StatementRecord] = []
-    var notes: [String] = []
-    /// Nil if the store was not created by Core Data.
-    var coreData: CoreDataStore?
-    /// The version of the SQLite that last wrote the store; nil if it isn't known.
-    var sqlite: String?
-
-    init(_ store: BundleMetadata.Store) {
-        self.store = store
-    }
-
-    func statements(of step: StepDetail) -> [StatementRecord] { step.statements.map { statements[$0] } }
-}
-
-/// A table with rows as they were at the failure.
-struct TableDetail: Sendable {
-    struct Column: Sendable, Equatable {
-        let name: String
-        let type: String
-        let isKey: Bool
-        /// The table and the column that a foreign key of this column refers to; without a column, its primary key.
-        var reference: Reference?
-    }
-
-    struct Reference: Sendable, Equatable {
-        let table: String
-        var column: String?
-    }
-
-    let name: String
-    /// The name of the table behind a view; nil for a table.
-    var source: String?
-    /// True if the application doesn't use the table directly.
-    var isQuiet = false
-    var columns: [Column] = []
-    /// The columns that identify a row, as indices of ``columns``; nil for the rowid.
-    var keys: [Int]?
-    /// The number of rows in the store; a lower bound if `isExact` is false.
-    var count: Int64 = 0
-    var isExact = true
-    /// The rows as JSON arrays of ``CellJSON``; they begin with the rowid if ``keys`` is nil.
-    var rows: [String] = []
-    var shownColumns = 0
-    /// The reason why the rows could not be read, as a clause.
-    var problem: String?
-}
-
-struct StepDetail: Sendable {
-    enum Kind: String {
-        case transaction, uncommitted, rolledBack
-    }
-
-    struct Table: Sendable {
-        let name: String
-        var source: String
-        /// The columns of the key; empty for the rowid.
-        var keyColumns: [String] = []
-        var counts = RowCounts()
-        var rows: [RowChange] = []
-        /// The statements that can have made a kind of change, as indices of ``StoreDetail/statements``.
-        var writers: [RowChange.Kind: [Int]] = [:]
-        var problem: String?
-    }
-
-    let kind: Kind
-    /// The transaction's number in the history; nil for a step of another kind.
-    var number: Int?
-    var pages = 0
-    /// The changes of the schema, such as `table posting added`.
-    var schema: [String] = []
-    var tables: [Table] = []
-    /// The statements, as indices of ``StoreDetail/statements``; empty if they are unknown.
-    var statements: [Int] = []
-}
-
-/// Values of a store as JSON.
-///
-/// | value | JSON |
-/// | --- | --- |
-/// | NULL | `null` |
-/// | integer up to ±2⁵³ | a number |
-/// | other integer | `{"i":"9223372036854775807"}` |
-/// | real | `{"r":"0.5"}` |
-/// | text | a string |
-/// | text that is cut | `{"t":"the beginning","n":12345}`, `n` its bytes |
-/// | text that is not UTF-8 | `{"x":"FF00","n":2}` |
-/// | blob | `{"b":"CAFE","n":2}`, `b` at least its beginning |
-enum CellJSON {
-    static func text(of value: StoredValue) -> String {
-        switch value.content {
-        case .null: return "null"
-        case .integer(let number):
-            return number.magnitude <= 1 << 53 ? String(number) : "{\"i\":\"\(number)\"}"
-        case .real(let number): return "{\"r\":\"\(ValueText.real(number))\"}"
-        case .blob(let bytes):
-            return "{\"b\":\"\(hexadecimalText(bytes))\",\"n\":\(value.byteCount)}"
-        case .text(let bytes):
-            guard let text = StoredText.valid(bytes, isCut: value.isCut) else {
-                return "{\"x\":\"\(hexadecimalText(bytes))\",\"n\":\(value.byteCount)}"
-            }
-            return value.isCut
-                ? "{\"t\":\(JSONText.string(text)),\"n\":\(value.byteCount)}" : JSONText.string(text)
-        }
-    }
-}
-
-/// Limits that keep a report's size and time bounded, whatever the bundles contain.
-package struct ReportLimits: Sendable {
-    /// The default maximum number of bytes that the data of all stores takes on the page.
-    package static let standardBytes: UInt64 = 10 << 20
-    /// The maximum number of causes described with their stores; further causes are in the overview only.
-    static let describedCauses = 200
-    static let reportedBundles = 100
-    /// The maximum number of arguments listed for a cause, and the width of one, in columns.
-    static let (arguments, argumentColumns) = (20, 80)
-    static let messageBytes = 8000
-    /// The size of the page without the data of stores, in bytes, from which on causes are described without their
-    /// stores.
-    static let pageBytes = 6 << 20
-    /// The seconds that all causes share, over all cores, unless there are so many that each one needs more.
-    private static let allSeconds = 8.0
-
-    /// The bytes on the page for the data of one cause's stores, compressed and in Base64.
-    let dataBytes: Int
-    /// The bytes of values for the tables of one cause, before compression.
-    var rowBytes: Int
-    var seconds: Double
-
-    var rowsPerTable = 20_000
-    var columns = 256
-    var textBytes = 600
-    var blobBytes = 48
-    /// The maximum number of stores of one cause, and of tables of one store.
-    var stores = 12
-    var tables = 200
-    /// The maximum size, in bytes, of a copy that is read; a larger copy is described by its metadata only.
-    var storeBytes: UInt64
-    /// The maximum number of bytes shown of all attachments of one cause, and of one attachment.
-    var attachmentBytes: Int
-    let oneAttachment = 32 << 10
-
-    /// Creates the limits of one page.
-    ///
-    /// - `maximumBytes`: the maximum number of bytes that the data of all stores takes on the page. One cause
-    ///   has at most a fifth of it.
-    package init(causes: Int, maximumBytes: UInt64 = Self.standardBytes) {
-        let share = max(1, min(causes, Self.describedCauses))
-        dataBytes = Int(clamping: maximumBytes) / max(5, share)
-        // Rows take about a fifth of their size on the page.
-        rowBytes = min(16 << 20, dataBytes * 5)
-        attachmentBytes = min(80 << 10, (1 << 20) / share)
-        // A page with more data may take longer.
-        let scale = min(60, max(1, Double(maximumBytes) / Double(Self.standardBytes)))
-        seconds = min(4, max(1, Self.allSeconds / Double(share))) * scale
-        storeBytes = max(1 << 20, min(32 << 20, (512 << 20) / UInt64(share)))
-        if share > 40 {
-            stores = 4
-            tables = 40
-        }
-    }
 }
 
 /// The bytes and the time that are left for the tables of one cause.
@@ -339,21 +168,6 @@ extension FailureDetail {
                 continue
             }
             left -= bytes.count
-        }
-    }
-}
-
-extension StoreDetail {
-    /// Reads the steps and the tables of a store.
-    fileprivate mutating func read(_ store: Timeline, _ budget: ReadingBudget) {
-        do {
-            // SQLite stores a database without tables as an empty file.
-            let isEmpty = FileSystem.regularFile(store.path)?.size == 0
-            if !isEmpty { coreData = try CoreDataStore.read(try Connection.untrusted(store.path)) }
-            addSteps(of: store)
-            if !isEmpty { try readTables(of: store.path, budget) }
-        } catch {
-            notes.append("The tables cannot be read. \(CommandError(error).description)")
         }
     }
 }

@@ -1,5 +1,4 @@
 internal import CFailureArtifactsSQLite
-internal import FailureArtifactsSystem
 
 /// A compiled statement; it must not outlive its connection.
 package struct Statement: ~Copyable {
@@ -100,16 +99,6 @@ package struct Statement: ~Copyable {
         let count = Int(sqlite3_column_bytes(handle, column))
         return Array(UnsafeRawBufferPointer(start: pointer, count: pointer == nil ? 0 : count))
     }
-}
-
-/// A value as SQLite stores it (<https://www.sqlite.org/datatype3.html>).
-package enum Value: Hashable, Sendable {
-    case null
-    case integer(Int64)
-    case real(Double)
-    /// Text, in which U+FFFD replaces bytes that are not valid UTF-8.
-    case text(String)
-    case blob([UInt8])
 }
 
 /// Returns a name as a quoted SQL identifier, whatever characters it contains.

@@ -1,7 +1,5 @@
-internal import FailureArtifactsBundle
 internal import FailureArtifactsCapture
 internal import FailureArtifactsReading
-internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 internal import Foundation
 
@@ -138,20 +136,6 @@ final class IsolatedStores<Store: TestStore>: IsolatedResources {
     }
 }
 
-/// Names of files and directories, made from names of tests and stores.
-package enum SafeFileName {
-    /// Returns a name that every file system accepts.
-    package static func make(from text: String) -> String {
-        SafeName.make(from: text, maximumBytes: 100)
-    }
-
-    /// The start of the name of a directory for the running test; `test` if none is known to run.
-    package static var ofCurrentTest: String {
-        guard let test = CaptureSession.shared.currentTest?.identity else { return "test" }
-        return make(from: "\(test.suite).\(test.name)")
-    }
-}
-
 extension IsolatedStores {
     /// Calls a closure with two stores as files to compare.
     func withFiles<Result>(
@@ -190,22 +174,5 @@ extension TestStore {
     /// Copies the content that the store's connection sees to a new file.
     func copy(to file: String) throws {
         try withConnection { try DatabaseCopy.copy(connection: $0, toNewFile: file) }
-    }
-}
-
-/// Actions for the orderly exit of the process.
-package enum ProcessExit {
-    private static let actions = Lock<[@Sendable () -> Void]>([])
-    private static let isInstalled: Bool = {
-        atexit {
-            for action in ProcessExit.actions.withLock(\.self).reversed() { action() }
-        } == 0
-    }()
-
-    /// Adds an action; later ones run first.
-    package static func run(_ action: @escaping @Sendable () -> Void) {
-        let process = getpid()
-        actions.withLock { $0.append({ if getpid() == process { action() } }) }
-        _ = isInstalled
     }
 }

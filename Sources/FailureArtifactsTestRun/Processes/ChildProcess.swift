@@ -81,27 +81,6 @@ package enum ChildProcess {
     }
 }
 
-package enum ExitStatus: Equatable, Sendable {
-    /// The process ended by itself, with a status from 0 to 255.
-    case exited(Int32)
-    /// A signal ended the process.
-    case signalled(Int32)
-
-    init(waited status: CInt) {
-        // The macros WIFEXITED and so on are the same everywhere. 0x80 means that a core file was written.
-        let signal = status & 0x7F
-        self = signal == 0 ? .exited((status >> 8) & 0xFF) : .signalled(signal)
-    }
-
-    /// The status; for a process that a signal ended, 128 plus the signal's number, as in shells.
-    package var code: Int32 {
-        switch self {
-        case .exited(let status): status
-        case .signalled(let signal): 128 + signal
-        }
-    }
-}
-
 /// A file descriptor of this process, closed when the value is destroyed.
 struct Descriptor: ~Copyable, Sendable {
     let number: CInt
@@ -146,37 +125,6 @@ struct PipeEnds: ~Copyable, Sendable {
         }
         return (moved[0], moved[1])
     }
-}
-
-/// A signal that this process received.
-struct ReceivedSignal: Equatable, Sendable {
-    let number: CInt
-    /// True if a key such as Ctrl-C caused it; then all processes in the terminal's foreground received it.
-    let isFromTerminal: Bool
-
-    /// Waits for a signal; nil if the wait was interrupted.
-    static func next(of signals: sigset_t) -> ReceivedSignal? {
-        var signals = signals
-        var isFromTerminal: CInt = 0
-        let number = failure_artifacts_wait_for_signal(&signals, &isFromTerminal)
-        return number == 0 ? nil : ReceivedSignal(number: number, isFromTerminal: isFromTerminal != 0)
-    }
-}
-
-/// The signal mask and dispositions of a process, to be passed on unchanged to the programs that it starts.
-struct InheritedSignals: Sendable {
-    let mask: sigset_t
-    let ignoresBrokenPipes: Bool
-
-    /// The current values of this thread.
-    static var current: InheritedSignals {
-        var mask = sigset_t()
-        pthread_sigmask(SIG_BLOCK, nil, &mask)
-        return InheritedSignals(mask: mask, ignoresBrokenPipes: isIgnored(SIGPIPE))
-    }
-
-    /// True if the process was told to ignore a signal, as by `nohup`.
-    static func isIgnored(_ signal: CInt) -> Bool { failure_artifacts_ignores(signal) != 0 }
 }
 
 package enum SignalName {

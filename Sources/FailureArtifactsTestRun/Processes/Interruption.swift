@@ -1,3 +1,4 @@
+internal import CFailureArtifactsZlib
 package import FailureArtifactsAnalysis
 internal import FailureArtifactsSystem
 

@@ -2,7 +2,7 @@ internal import FailureArtifactsAnalysis
 package import FailureArtifactsBundle
 internal import FailureArtifactsReading
 package import FailureArtifactsSQLite
-package import FailureArtifactsSystem
+internal import FailureArtifactsSystem
 
 /// Makes bundles for the tests of a run that left none themselves.
 package final class RunRecovery {
@@ -157,12 +157,6 @@ package struct CrashSources: Sendable {
             (cause.file, cause.line) = (place?.file, place?.line)
         }
     }
-}
-
-/// A process whose end `run` has seen.
-package struct EndedProcess: Equatable, Sendable {
-    package let identity: ProcessIdentity
-    package let status: ExitStatus
 }
 
 package struct RunReport: Sendable {

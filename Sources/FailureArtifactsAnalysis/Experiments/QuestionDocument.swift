@@ -1,0 +1,55 @@
+package import FailureArtifactsBundle
+internal import FailureArtifactsSystem
+
+/// The failing query and its results up to the failure.
+package struct QuestionDocument: JSONDocument, Sendable {
+    /// A result, from one transaction to the next one that changed it.
+    package struct Period: Equatable, Encodable, Sendable {
+        /// The number of the first transaction in the history after which the query returned it: 0 for the first state,
+        /// absent for the transaction that was open at the failure.
+        package let transaction: Int?
+        package let result: String
+        /// True if it is the value that the assertion expected; otherwise absent.
+        package let isExpected: Bool?
+    }
+
+    package let store: String
+    package let query: StatementRecord
+    /// True if the query's result is the value that the assertion got; false if it is only the last query.
+    package let isFailing: Bool
+    package let results: [Period]
+
+    /// The maximum number of results in ``sentence``.
+    private static let maximumPeriods = 4
+
+    init(_ question: Question, _ results: [Period]) {
+        store = question.store.name
+        query = question.record
+        isFailing = question.isFailing
+        self.results = results
+    }
+
+    package var title: String { isFailing ? "failing query" : "last query" }
+
+    /// The results as a sentence, such as `It returned 5 before transaction 1, 8 after transaction 4`.
+    package var sentence: String? {
+        guard !results.isEmpty else { return nil }
+        let shown = results.suffix(Self.maximumPeriods)
+        let texts = shown.map { period in
+            switch period.transaction {
+            case nil: "\(period.result) in the open transaction"
+            case 0: "\(period.result) before transaction 1"
+            case let number?: "\(period.result) after transaction \(number)"
+            }
+        }
+        return "It returned " + (results.count > shown.count ? "…, " : "")
+            + texts.joined(separator: ", ") + "."
+    }
+
+    package var json: JSONObject {
+        [
+            "store": store, "sql": query.sql, "values": query.values, "source": query.source,
+            "results": results.nonEmpty,
+        ]
+    }
+}

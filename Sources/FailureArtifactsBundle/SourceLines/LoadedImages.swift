@@ -1,0 +1,74 @@
+internal import CFailureArtifactsShared
+internal import FailureArtifactsSystem
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// The images through which the stacks of a process can be followed.
+///
+/// The walk of a stack goes from frame pointer to frame pointer. Where a function doesn't keep one, what follows may be
+/// wrong. The images listed here keep them; other libraries are left out.
+package struct LoadedImages: Codable, Equatable, Sendable {
+    /// The executable, the libraries beside it, and those of the toolchain.
+    package var images: [LoadedImage]
+    package var workingDirectory: String
+
+    /// The images of this process.
+    ///
+    /// It takes the dynamic linker's lock, so a callback of SQLite must not use it.
+    package static var current: LoadedImages {
+        var all: [LoadedImage] = []
+        withUnsafeMutablePointer(to: &all) { pointer in
+            failure_artifacts_each_image(pointer) { context, image in
+                guard let image, let path = image.pointee.path else { return }
+                context?.assumingMemoryBound(to: [LoadedImage].self).pointee.append(
+                    LoadedImage(
+                        path: String(cString: path), base: image.pointee.base,
+                        start: image.pointee.start, end: image.pointee.end))
+            }
+        }
+        let products = Path.directory(of: all.first?.path ?? "") + "/"
+        all.removeAll { !$0.path.hasPrefix(products) && !$0.isOfToolchain }
+        for index in all.indices {
+            all[index].modified = FileSystem.regularFile(all[index].path)?.modified
+        }
+        return LoadedImages(images: all, workingDirectory: Path.currentDirectory)
+    }
+
+    /// The images of this process as a line of JSON.
+    ///
+    /// They are listed again only after a library was loaded. May be used from any thread.
+    package static var currentJSON: String {
+        let count = failure_artifacts_loaded_images()
+        if let (known, json) = latest.withLock({ $0 }), known == count { return json }
+        let json = current.json
+        latest.withLock { $0 = (count, json) }
+        return json
+    }
+
+    private static let latest = Lock<(UInt64, String)?>(nil)
+
+    /// The images as a line of JSON.
+    package var json: String {
+        // Strings and numbers can always be encoded.
+        (try? JSONEncoder().encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
+    }
+
+    /// Returns the image with the call that returns to an address.
+    func image(ofCallBefore address: UInt64) -> LoadedImage? {
+        images.first { $0.start < address && address <= $0.end }
+    }
+}
+
+extension LoadedImages {
+    /// Parses JSON; nil if it describes no images.
+    init?(json: [UInt8]) {
+        guard let images = try? JSONDecoder().decode(LoadedImages.self, from: Data(json)) else {
+            return nil
+        }
+        self = images
+    }
+}
