@@ -1,4 +1,4 @@
-"""Reads the stand-ins for Apple's modules, and compares them with the sources and with the article's table."""
+"""Reads the stand-ins for Apple's modules, and compares them with the sources and with the table in Calls.md."""
 
 import re
 
@@ -107,30 +107,30 @@ def uses(declaration, text):
         pattern is None and declaration.owner.split(".")[-1] + "(" in text)
 
 
-def table(article):
-    """Returns the names in the first column of the article's tables."""
-    cells = [line.split("|")[1] for line in article.splitlines() if line.startswith("| ")]
+def table(text):
+    """Returns the names in the first column of the table."""
+    cells = [line.split("|")[1] for line in text.splitlines() if line.startswith("| ")]
     return {name for cell in cells for name in re.findall(r"`([^`]+)`", cell)}
 
 
-def steps(article):
-    """Returns the tests that the last column of the article's table names."""
-    cells = [line.rsplit("|", 2)[1] for line in article.splitlines() if line.startswith("| ") and "*" in line]
+def steps(text):
+    """Returns the tests that the last column of the table names."""
+    cells = [line.rsplit("|", 2)[1] for line in text.splitlines() if line.startswith("| ") and "*" in line]
     return {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
 
 
-def missing(declarations, article):
-    """Returns the declarations that the article's table doesn't list; a type is listed with any of its members."""
-    names = table(article)
+def missing(declarations, text):
+    """Returns the declarations that the table doesn't list; a type is listed with any of its members."""
+    names = table(text)
     types = {name.rsplit(".", 1)[0] for name in names if "." in name.split("(")[0]}
     return [one.key for one in declarations
             if one.key not in names and not (one.kind == "type" and one.key in types)]
 
 
-def unknown(declarations, article):
+def unknown(declarations, text):
     """Returns the Apple names in the table that no declaration has."""
     keys = {one.key for one in declarations}
-    return sorted(name for name in table(article) if re.match(r"(NS|XCT)\w", name) and name not in keys)
+    return sorted(name for name in table(text) if re.match(r"(NS|XCT)\w", name) and name not in keys)
 
 
 def selectors(text):

@@ -1,4 +1,4 @@
-"""Makes stores as Core Data lays them out; see CoreDataStores.md for where that layout is known from.
+"""Makes stores as Core Data lays them out; see ReadingBundles.md for where that layout is known from.
 
     store.py PATH [history] [after]
 """

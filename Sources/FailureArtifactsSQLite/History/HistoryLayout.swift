@@ -1,4 +1,4 @@
-/// The layout of a history file; see the article on the history format.
+/// The layout of a history file; see the article on the bundle format.
 ///
 /// All numbers are little-endian and have 32 or 64 bits.
 ///

@@ -293,7 +293,7 @@ package struct RecordedStates {
                 + "want of space."
         }
         guard summary.transactions > 0 else { return summary }
-        // The pages of the first state whose images the file needs; see the article on the format.
+        // The pages of the first state whose images the file needs; see the article on the bundle format.
         var initial = Set(transactions.flatMap(\.pages)).filter { $0 <= size }
         if size > lastSize { initial.formUnion((lastSize + 1)...size) }
         initial.formUnion(freeAtEnd.filter { $0 <= size && $0 <= self.size && isKnown($0) })

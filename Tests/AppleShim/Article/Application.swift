@@ -1,4 +1,4 @@
-// The application that the tests of the article "Tests with Core Data and with SQLite" are about.
+// The application that the tests of the article "Test kit" are about.
 //
 // Without bodies, as these types are only checked.
 

@@ -1,5 +1,5 @@
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
-// The declarations of Core Data that only the adapter's tests and the article CoreDataTests.md use, and the sources don't.
+// The declarations of Core Data that only the adapter's tests and the article's use, and the sources don't.
 // The comment before each declaration names its source; see XCTest.swift.
 
 // not read: https://developer.apple.com/documentation/coredata/nssqlitestoretype

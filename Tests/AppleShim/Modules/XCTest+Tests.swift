@@ -1,5 +1,5 @@
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
-// The declarations of XCTest that only the article CoreDataTests.md uses, and the sources don't. The comment before each
+// The declarations of XCTest that only the article's tests use, and the sources don't. The comment before each
 // declaration names its source; see XCTest.swift.
 
 // not read: https://developer.apple.com/documentation/xctest/xctasserttrue(_:_:file:line:)

@@ -1,6 +1,6 @@
 """A reader of WAL files and history files that shares no code with the Swift reader.
 
-The first follows https://www.sqlite.org/fileformat2.html#the_write_ahead_log, the second the article on the history
+The first follows https://www.sqlite.org/fileformat2.html#the_write_ahead_log, the second the article on the bundle
 format in the documentation catalogue.
 """
 

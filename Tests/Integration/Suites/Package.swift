@@ -18,7 +18,7 @@ let copy = Context.environment["SUITE_SQLITE_NIO"].map { archive in
 
 // Tests that fail on purpose, as a user of the product would write them. `../run` starts them one by one and reads
 // their outputs. RawSuite and GRDBSuite only list the product and never import it. TestingSuite has tests of Swift
-// Testing. KitSuite has the code of an article about the test kit, and tests that fail with stores of the kit. CISuite
+// Testing. KitSuite has the code of the article about the test kit, and tests that fail with stores of the kit. CISuite
 // has one test for each result that a CI service distinguishes, of both frameworks. StatesSuite has one test, which
 // fails with a connection in a given state.
 let package = Package(

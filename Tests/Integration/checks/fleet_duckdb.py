@@ -1,4 +1,4 @@
-"""Runs statements in DuckDB. Reads `{"directory", "statements": [[sql, parameters]]}`, prints a list of results."""
+"""Runs statements in DuckDB. Reads `{"directory", "statements": [sql]}`, prints a list of results."""
 
 import json
 import pathlib
@@ -19,9 +19,9 @@ shutil.copy(next(packages.rglob("httpfs.duckdb_extension")), place)
 database.execute(f"SET extension_directory = '{task['directory']}'")
 
 results = []
-for sql, parameters in task["statements"]:
+for sql in task["statements"]:
     for statement in database.extract_statements(sql):
-        found = database.execute(statement, parameters or None)
+        found = database.execute(statement)
         columns = [column[0] for column in found.description or []]
         rows = found.fetchall()
     results.append([dict(zip(columns, row)) for row in rows])

@@ -51,10 +51,12 @@ def needs(is_there, what):
 
 
 def write_article():
-    """Writes the code for SQLite in the article about tests as a part of KitSuite, unless it is there."""
-    text = (ROOT / "Sources/FailureArtifacts/Documentation.docc/CoreDataTests.md").read_text()
-    code = "\n".join(re.findall(r"^SQLite:\n\n```swift\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
-    file = SUITES / "Tests/KitSuite/CoreDataArticleTests.swift"
+    """Writes the code in the article about the test kit as a part of KitSuite, unless it is there."""
+    text = (ROOT / "Sources/FailureArtifacts/Documentation.docc/TestKit.md").read_text()
+    code = "\n".join(re.findall(r"^(?:SQLite|GRDB):\n\n```swift\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
+    # KitSuite has a longer class of this name.
+    code = code.replace("class GRDBStore:", "class ShortGRDBStore:")
+    file = SUITES / "Tests/KitSuite/ArticleTests.swift"
     if not file.is_file() or file.read_text() != code:
         file.write_text(code)
 

@@ -508,7 +508,7 @@ class GitHub(CICase):
         self.assertEqual(len(action.uploads[0]["files"]), 2)
 
     def test_the_article_gives_what_the_action_takes(self):
-        text = section("GitHub Actions", "yaml")
+        text = recipe_of("GitHub Actions")
         steps = yaml.safe_load(text)["jobs"]["test"]["steps"]
         place = self.place()
         for script in (step["run"] for step in steps if "run" in step):
@@ -519,7 +519,7 @@ class GitHub(CICase):
         self.assertLessEqual(set(step["with"]), set(yaml.safe_load(ACTION.read_text())["inputs"]))
 
     def test_actions_are_pinned(self):
-        files = [ACTION, TEMPLATE, ROOT / "README.md", *ARTICLE.parent.glob("*.md")]
+        files = [ACTION, TEMPLATE, ROOT / "README.md", *ARTICLE.parent.glob("*.md"), *(ROOT / "Scripts/ci").iterdir()]
         self.assertEqual(
             {str(file.relative_to(ROOT)): workflow.pin_problems(file.read_text()) for file in files},
             {str(file.relative_to(ROOT)): [] for file in files})
@@ -536,12 +536,17 @@ class GitHub(CICase):
         self.assertEqual(len(set(ids)), len(ids))
 
 
-def section(name, language):
-    """The code in a section of the article."""
-    article = ARTICLE.read_text()
-    found = re.search(rf"^## {name}\n(.*?)(?=^## |\Z)", article, re.DOTALL | re.MULTILINE)
-    (code,) = re.findall(rf"```{language}\n(.*?)```", found[1], re.DOTALL)
-    return code
+def recipe_of(service):
+    """The recipe for a service: the action's in the article, the template's in its head, others in files."""
+    if service == "GitHub Actions":
+        (code,) = re.findall(r"```yaml\n(.*?)```", ARTICLE.read_text(), re.DOTALL)
+        return code
+    (cell,) = re.findall(rf"^\| {service} \| (.+?) \|", ARTICLE.read_text(), re.MULTILINE)
+    text = (ROOT / re.search(r"`(.+?)`", cell)[1]).read_text()
+    if service == "GitLab":
+        header = re.match(r"(?:#.*\n)+", text)[0]
+        return "\n".join(line[5:] for line in header.splitlines() if line.startswith("#     "))
+    return text
 
 
 class GitLab(CICase):
@@ -590,23 +595,18 @@ class GitLab(CICase):
                 sorted(entry.name for entry in place.directory.iterdir()),
                 [".failure-artifacts-tool", "failure-artifacts-junit.xml"])
 
-    def test_the_header_of_the_template_is_what_the_article_has(self):
-        header = re.match(r"(?:#.*\n)+", TEMPLATE.read_text())[0]
-        example = "\n".join(line[5:] for line in header.splitlines() if line.startswith("#     "))
-        self.assertEqual(yaml.safe_load(example), yaml.safe_load(section("GitLab", "yaml")))
-
-    def test_the_article_extends_the_template(self):
-        article = yaml.safe_load(section("GitLab", "yaml"))
-        self.assertEqual(ROOT / article["include"][0]["file"], TEMPLATE)
-        self.assertIn(article["test"]["extends"], yaml.safe_load(TEMPLATE.read_text()))
+    def test_the_header_of_the_template_extends_it(self):
+        example = yaml.safe_load(recipe_of("GitLab"))
+        self.assertEqual(ROOT / example["include"][0]["file"], TEMPLATE)
+        self.assertIn(example["test"]["extends"], yaml.safe_load(TEMPLATE.read_text()))
         place = self.checkout("GitLab CI")
-        process = place.script("\n".join(article["test"]["before_script"]), "bash", "-eo", "pipefail")
+        process = place.script("\n".join(example["test"]["before_script"]), "bash", "-eo", "pipefail")
         self.assertEqual(process.returncode, 0, process.stderr)
         self.assertEqual(place.installed, PREPARATION)
 
 
 class Recipes(CICase):
-    """The commands in the article. Their tests are those of one class, and `swift test` starts them at once."""
+    """The commands in the article and the recipes. Their tests are those of one class, and `swift test` starts them at once."""
 
     FAILING = ["CITests.testFails", "CITests.testThrows"]
 
@@ -658,7 +658,7 @@ class Recipes(CICase):
 
     def test_jenkins(self):
         place = self.recipe("Jenkins")
-        (script,) = re.findall(r"sh '''(.*?)'''", section("Jenkins", "groovy"), re.DOTALL)
+        (script,) = re.findall(r"sh '''(.*?)'''", recipe_of("Jenkins"), re.DOTALL)
         # Groovy removes a backslash and the end of the line, and Jenkins' shell prints each command.
         process = place.script(script.replace("\\\n", ""), "sh", "-xe")
         self.check_outputs(place, "Jenkins", process)
@@ -666,7 +666,7 @@ class Recipes(CICase):
     def test_buildkite(self):
         place = self.recipe("Buildkite")
         place.stand_in("buildkite-agent", f'printf "%s " "$@" >"{place.bin}/words"; cat >"{place.bin}/annotation"\n')
-        (step,) = yaml.safe_load(section("Buildkite", "yaml"))["steps"]
+        (step,) = yaml.safe_load(recipe_of("Buildkite"))["steps"]
         self.assertIsNone(re.search(r"(?<!\$)\$(?![\$?])", step["command"].replace("$$", "")))
         process = place.script(step["command"].replace("$$", "$"), "bash", "-e")
         self.check_outputs(place, "Buildkite", process)
@@ -677,7 +677,7 @@ class Recipes(CICase):
 
     def test_circleci(self):
         place = self.recipe("CircleCI")
-        steps = yaml.safe_load(section("CircleCI", "yaml"))["jobs"]["test"]["steps"]
+        steps = yaml.safe_load(recipe_of("CircleCI"))["jobs"]["test"]["steps"]
         scripts = [step["run"] for step in steps if isinstance(step, dict) and "run" in step]
         for script in scripts[:-1]:
             self.assertEqual(place.script(script, "bash", "-eo", "pipefail").returncode, 0)
@@ -690,7 +690,7 @@ class Recipes(CICase):
 
     def test_azure(self):
         place = self.recipe("Azure Pipelines")
-        steps = yaml.safe_load(section("Azure Pipelines", "yaml"))["steps"]
+        steps = yaml.safe_load(recipe_of("Azure Pipelines"))["steps"]
         scripts = [step["script"] for step in steps if "script" in step]
         # Azure expands its own variables with the syntax of a shell's commands.
         self.assertNotIn("$(", "".join(scripts))
@@ -710,7 +710,7 @@ class Recipes(CICase):
         for name in ("BITRISE_TEST_RESULT_DIR", "BITRISE_DEPLOY_DIR"):
             (place.directory / name).mkdir()
             place.environment[name] = str(place.directory / name)
-        steps = yaml.safe_load(section("Bitrise", "yaml"))["workflows"]["test"]["steps"]
+        steps = yaml.safe_load(recipe_of("Bitrise"))["workflows"]["test"]["steps"]
         (script,) = [step["script"]["inputs"][0]["content"] for step in steps if "script" in step]
         process = place.script(script, "bash")
         self.check_outputs(place, "Bitrise", process, junit="BITRISE_TEST_RESULT_DIR/swift/junit.xml")
@@ -722,7 +722,7 @@ class Recipes(CICase):
 
     def test_bitbucket(self):
         place = self.recipe("Bitbucket Pipelines")
-        step = yaml.safe_load(section("Bitbucket Pipelines", "yaml"))["pipelines"]["default"][0]["step"]
+        step = yaml.safe_load(recipe_of("Bitbucket Pipelines"))["pipelines"]["default"][0]["step"]
         process = place.script("\n".join(step["script"]), "bash", "-e")
         self.check_outputs(place, "Bitbucket Pipelines", process, junit="test-results/junit.xml")
         self.assertEqual(place.installed, PREPARATION)
@@ -738,7 +738,7 @@ class Recipes(CICase):
         place.environment.update({
             "TEST_RUNNER_FAILURE_ARTIFACTS_DIR": str(directory), "ARTIFACTS_URL": "https://store.example/app",
             "CI_PRIMARY_REPOSITORY_PATH": str(place.directory)})
-        script = section("Xcode Cloud", "sh")
+        script = recipe_of("Xcode Cloud")
         process = place.script(script, "sh")
         self.assertEqual(process.returncode, 0, process.stderr)
         self.assertIn("## 2 failed tests\n", process.stdout)
@@ -754,11 +754,11 @@ class Recipes(CICase):
     def test_xcode_cloud_where_nothing_failed(self):
         place = self.checkout("Xcode Cloud")
         place.environment["TEST_RUNNER_FAILURE_ARTIFACTS_DIR"] = str(place.directory / "none")
-        process = place.script(section("Xcode Cloud", "sh"), "sh")
+        process = place.script(recipe_of("Xcode Cloud"), "sh")
         self.assertEqual((process.returncode, process.stdout, process.stderr), (0, "", ""))
 
     def test_there_is_a_recipe_for_each(self):
-        sections = re.findall(r"^## (.+)$", ARTICLE.read_text(), re.MULTILINE)
-        self.assertEqual(sections[0], "Overview")
-        known = {name.removesuffix(" CI") for name in SERVICES}
-        self.assertEqual(set(sections[1:]), known)
+        rows = re.findall(r"^\| (.+?) \|", ARTICLE.read_text().split("\n## Other services\n")[1], re.MULTILINE)
+        self.assertEqual(set(rows[2:]), {name.removesuffix(" CI") for name in SERVICES})
+        for service in rows[2:]:
+            self.assertTrue(recipe_of(service))

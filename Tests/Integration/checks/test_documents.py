@@ -1,5 +1,6 @@
 """The README and the articles agree with the code: links, variables, products and commands."""
 
+import json
 import pathlib
 import re
 import subprocess
@@ -16,7 +17,7 @@ INTERNAL = {"FAILURE_ARTIFACTS_RUN", "FAILURE_ARTIFACTS_FIXTURE"}
 
 class Documents(unittest.TestCase):
     def test_the_readme_is_short(self):
-        self.assertLessEqual(len(README.read_text().splitlines()), 220)
+        self.assertLessEqual(len(README.read_text().splitlines()), 180)
 
     def test_links_of_the_readme_lead_somewhere(self):
         links = re.findall(r"\]\((?!https?:)([^)#]*)(#[^)]*)?\)", README.read_text())
@@ -46,12 +47,15 @@ class Documents(unittest.TestCase):
                 found += 1
         self.assertGreater(found, 10)
 
-    def test_every_variable_is_in_the_readme(self):
-        described = set(re.findall(r"^\| `(FAILURE_ARTIFACTS\w*)` \|", README.read_text(), re.MULTILINE))
+    def test_every_variable_is_in_the_article(self):
+        row = re.compile(r"^\| `(FAILURE_ARTIFACTS\w*)` \|.*\| ([^|]+) \|$", re.MULTILINE)
+        settings, readme = (dict(row.findall(path.read_text())) for path in (ARTICLES / "Settings.md", README))
+        self.assertEqual(len(readme), 5)
+        self.assertLessEqual(readme.items(), settings.items())
         read = set()
         for path in (ROOT / "Sources").rglob("*.swift"):
             read |= set(re.findall(r'"(FAILURE_ARTIFACTS(?:_[A-Z]+)*)"', path.read_text()))
-        self.assertEqual(read - INTERNAL, described)
+        self.assertEqual(read - INTERNAL, set(settings))
 
     def test_versions_of_swift(self):
         """Manifests, images and articles name the version that the package needs."""
@@ -59,7 +63,7 @@ class Documents(unittest.TestCase):
         listed = subprocess.run(["git", "-C", ROOT, "ls-files", "-z"], check=True, capture_output=True, text=True).stdout
         texts = {
             name: (ROOT / name).read_text() for name in listed.split("\0")[:-1]
-            if (ROOT / name).is_file() and pathlib.PurePath(name).suffix in ("", ".md", ".py", ".swift", ".yml")}
+            if (ROOT / name).is_file() and pathlib.PurePath(name).suffix in ("", ".groovy", ".md", ".py", ".swift", ".yml")}
         for pattern in (
                 r"swift-tools-version: (\d+\.\d+)", r"\bswift:(\d+\.\d+)", r"\bSwift (?:toolchain )?\(?(\d+\.\d+) or later"):
             found = {(name, version) for name, text in texts.items() for version in re.findall(pattern, text)}
@@ -79,18 +83,26 @@ class Documents(unittest.TestCase):
         article = (ARTICLES / "ReadingBundles.md").read_text()
         # Other tables follow the commands'.
         table = re.search(r"^\| (?:\| )?.*\n\|[ -|]+\n((?:\|.*\n)+)", article, re.MULTILINE)[1]
-        described = re.findall(r"^\| (`.+?) \|", table, re.MULTILINE)
-        words = {word for row in described for word in re.findall(r"`([a-z]+)", row)}
-        self.assertEqual(words, set(commands))
+        described = re.findall(r"^\| (`.+?) \|.*\| (`.+?`) \|$", table, re.MULTILINE)
+        words = [set(re.findall(r"`([a-z]+)", row)) for row, _ in described]
+        self.assertEqual(set().union(*words), set(commands))
+        for names_of_row, (_, example) in zip(words, described):
+            self.assertIn(re.match(r"`([a-z]+)", example)[1], names_of_row)
 
     def test_every_code_of_a_finding_is_in_the_article(self):
         source = (ROOT / "Sources/FailureArtifactsAnalysis/Evidence/Finding.swift").read_text()
         cases = re.search(r"enum Code\b.*?\n    }\n", source, re.DOTALL)[0]
         codes = [text or name for name, text in re.findall(r'^ +case (\w+)(?: = "([\w-]+)")?$', cases, re.MULTILINE)]
         self.assertGreater(len(codes), 15)
-        table = (ARTICLES / "Findings.md").read_text().split("### Codes")[1].split("\n### ")[0]
+        table = (ARTICLES / "Findings.md").read_text().split("### Codes")[1].split("\n##")[0]
         rows = re.findall(r"^\| (`.+?) \|", table, re.MULTILINE)
         self.assertEqual(sorted(code for row in rows for code in re.findall(r"`([a-z-]+)`", row)), sorted(codes))
+
+    def test_every_key_of_the_metadata_is_in_the_article(self):
+        schema = json.loads((ARTICLES / "metadata.schema.json").read_text())
+        section = (ARTICLES / "BundleFormat.md").read_text().split("\n## Metadata\n")[1].split("\n### ")[0]
+        listed = set(re.findall(r"`(\w+)`", section))
+        self.assertLessEqual(set(schema["properties"]) | set(schema["$defs"]["store"]["properties"]), listed)
 
     def test_keys_of_explanations_are_in_the_help(self):
         sources = ROOT / "Sources/FailureArtifactsCommands/Subcommands/ExplainCommand.swift", \
@@ -114,10 +126,10 @@ class Documents(unittest.TestCase):
         found = [name for path, name in names.missing(ROOT, [("here", text)]) if path == "here"]
         self.assertEqual(len(found), 9, found)
 
-    def test_code_of_the_article_about_core_data_is_tested(self):
-        # The code for SQLite is a part of `KitSuite`, which `test_kit` runs. `Tests/AppleShim/check` checks the types of the
-        # code for Core Data.
-        text = (ARTICLES / "CoreDataTests.md").read_text()
+    def test_code_of_the_article_about_the_test_kit_is_tested(self):
+        # The code for SQLite and GRDB is a part of `KitSuite`, which `test_kit` runs. `Tests/AppleShim/check` checks the types
+        # of the code for Core Data.
+        text = (ARTICLES / "TestKit.md").read_text()
         blocks = re.findall(r"^([^\n]*)\n\n```swift\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-        self.assertEqual([label for label, _ in blocks], ["Core Data:", "SQLite:"] * 6)
+        self.assertEqual([label for label, _ in blocks], ["SQLite:"] * 2 + ["GRDB:"] + ["SQLite:"] * 4 + ["Core Data:"])
         self.assertEqual(text.count("```swift"), len(blocks))

@@ -21,6 +21,7 @@ from test_report import bundle, metadata
 FLEET = BUILD / "fleet" / "bin"
 CHECKS = pathlib.Path(__file__).resolve().parent
 ARTICLE = ROOT / "Sources/FailureArtifacts/Documentation.docc/ObjectStore.md"
+TABLES = ROOT / "Scripts/ci/failures.sql"
 REPOSITORY = "owner/app"
 FAILURE = "RawSuite.CopyTests/testRowsInTheWAL"
 FAILURES = f"{FAILURE},RawSuite.CopyTests/testInMemory"
@@ -154,14 +155,15 @@ class Recipe(unittest.TestCase):
         credentials = (
             f"CREATE SECRET (TYPE s3, KEY_ID 'key', SECRET 'secret', REGION 'us-east-1', USE_SSL false, "
             f"URL_STYLE 'path', ENDPOINT '127.0.0.1:{cls.place.port}')")
-        statements = []
-        for sql in blocks("sql"):
-            if "CREATE SECRET" in sql:
-                assert "credential_chain" in sql
-                sql = credentials
-            statements.append([sql, {"commit": cls.place.commits[89]} if "$commit" in sql else {}])
-        statements.append(["SELECT (SELECT count(*) FROM jobs) AS jobs, count(*) AS failures FROM failures", {}])
-        statements.append(["FROM failures WHERE run = '4711'", {}])
+        own_credentials = "CREATE SECRET (TYPE s3, PROVIDER credential_chain)"
+        tables = TABLES.read_text()
+        assert own_credentials in tables
+        (queries,) = blocks("sql")
+        statements = [
+            tables.replace(own_credentials, credentials),
+            *queries.replace("COMMIT", cls.place.commits[89]).split("\n\n"),
+            "SELECT (SELECT count(*) FROM jobs) AS jobs, count(*) AS failures FROM failures",
+            "FROM failures WHERE run = '4711'"]
         task = {"directory": str(cls.place.directory / "extensions"), "statements": statements}
         process = subprocess.run(
             [FLEET / "python3", CHECKS / "fleet_duckdb.py"], cwd=cls.place.checkout, env=cls.place.environment,

@@ -42,9 +42,9 @@ class KitCase(SuiteCase):
 
 
 class Article(KitCase):
-    """The code for SQLite in CoreDataTests.md."""
+    """The code in TestKit.md."""
 
-    TEXT = (ROOT / "Sources/FailureArtifacts/Documentation.docc/CoreDataTests.md").read_text()
+    TEXT = (ROOT / "Sources/FailureArtifacts/Documentation.docc/TestKit.md").read_text()
     SUITES = ("StationImportTests", "GameMigrationTests", "OrderTests", "FruitManagerTests")
 
     def test_tests_that_pass(self):

@@ -1,6 +1,6 @@
 import FailureArtifactsTestKit
 
-// The application that the tests of the article "Tests with Core Data and with SQLite" are about.
+// The application that the tests of the article "Test kit" are about.
 
 final class StationStore: TestStore {
     private let store: SQLiteTestStore
