@@ -9,8 +9,7 @@
 // it, except that SIGALRM ends it after `milliseconds`.
 //
 // Returns the program's process ID without waiting for its end; 0 if it can't be started. Only a process that adopts
-// orphans (see PR_SET_CHILD_SUBREAPER) waits for its end. Starts nothing except on Linux (5.9 or later), on x86-64 and
-// arm64.
+// orphans (see PR_SET_CHILD_SUBREAPER) waits for its end. Starts nothing except on Linux (5.9 or later).
 int failure_artifacts_start_unnoticed(char *const *arguments, const char *input, const char *output, int milliseconds);
 
 #endif
