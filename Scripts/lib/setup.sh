@@ -130,11 +130,8 @@ set_up_tests() {
     need_command strip binutils
     # The benchmarks compare with it.
     need_command pigz pigz
-    # The tests run C code for arm64, as programs and under a kernel.
-    if emulates_arm64; then
-        need_command qemu-aarch64 qemu-user
-        need_command qemu-system-aarch64 qemu-system-arm
-    fi
+    # The tests run C code for arm64.
+    if emulates_arm64; then need_command qemu-aarch64 qemu-user; fi
     # The report is tested in a browser. This way of installing one doesn't exist on macOS.
     if [ "$(uname)" = Linux ] && ! has_browser; then missing+=(chromium); fi
     install_missing
@@ -154,11 +151,11 @@ emulates_arm64() {
     [ "$(uname -sm)" = 'Linux x86_64' ] && grep -qx ID=debian /etc/os-release
 }
 
-# Downloads libraries, a kernel and a shell for arm64, for Tests/Arm64/check. They are unpacked in .build, so they can't
-# conflict with this system's packages.
+# Downloads libraries for arm64, for Tests/Arm64/check. They are unpacked in .build, so they can't conflict with this
+# system's packages.
 set_up_arm64() {
-    local directory=$build/arm64 compiler kernel package
-    local packages=(libc6 libc6-dev linux-libc-dev libgcc-s1 libsqlite3-0 libsqlite3-dev busybox-static)
+    local directory=$build/arm64 compiler package
+    local packages=(libc6 libc6-dev linux-libc-dev libgcc-s1 libsqlite3-0 libsqlite3-dev)
     local wanted="${packages[*]}"
     # A changed list needs another directory.
     if [ "$(cat "$directory/packages" 2>/dev/null)" = "$wanted" ]; then return 0; fi
@@ -170,14 +167,13 @@ set_up_arm64() {
         "Dir::Cache \"$directory/apt/cache\"" >"$directory/apt/config"
     local -x APT_CONFIG=$directory/apt/config
     quietly "$build/logs/arm64-update.log" apt-get update
-    # The names of these packages have a version.
+    # This package's name has a version.
     compiler=$(apt-cache search --names-only '^libgcc-[0-9]+-dev$' | sed 's/ .*//' | sort -V | tail -n 1)
-    kernel=$(apt-cache depends linux-image-cloud-arm64 | sed -n 's/^ *Depends: //p' | head -n 1)
-    [ -n "$compiler" ] && [ -n "$kernel" ] || fail "The package sources have no compiler or kernel for arm64."
-    packages+=("$compiler" "$kernel")
+    [ -n "$compiler" ] || fail "The package sources have no compiler for arm64."
+    packages+=("$compiler")
     (cd "$directory" && quietly "$build/logs/arm64-download.log" apt-get download "${packages[@]}")
     for package in "$directory"/*.deb; do dpkg-deb -x "$package" "$directory/root"; done
-    rm -rf "$directory"/*.deb "$directory/apt" "$directory"/root/lib/modules "$directory"/root/usr/lib/modules
+    rm -rf "$directory"/*.deb "$directory/apt"
     # Since Debian 13, packages leave these links to another one.
     [ -e "$directory/root/lib" ] || ln -s usr/lib usr/bin "$directory/root"
     printf '%s\n' "$wanted" >"$directory/packages"
