@@ -444,10 +444,10 @@ static void ensure_system_library(void) {
         register_extension();
         return;
     }
-    // Not initialised: either nothing has happened yet, or the application has shut SQLite down and perhaps
-    // set a cache of its own.
-    if (current.xInit == cache_initializes) return;
-    if (!initializes_original) failure_artifacts_log_errors(&failure_artifacts_system_library);
+    // A cache that the application has set since may pass calls on to the wrapped one, and a second wrapper would call
+    // itself.
+    if (initializes_original) return;
+    failure_artifacts_log_errors(&failure_artifacts_system_library);
     initializes_original = current.xInit;
     shuts_down_original = current.xShutdown;
     failure_artifacts_page_cache_wrap(&failure_artifacts_system_library, &current);
