@@ -84,7 +84,9 @@ static inline bool read_file(sqlite3_file *file, void *bytes, size_t size, uint6
 static inline bool read_idle_file(sqlite3_file *file, void *bytes, size_t size, uint64_t offset) {
     sqlite3_int64 end = 0;
     if (!file || !file->pMethods || file->pMethods->xFileSize(file, &end) != SQLITE_OK) return false;
-    size_t there = (uint64_t)end <= offset ? 0 : (uint64_t)end - offset < size ? (size_t)((uint64_t)end - offset) : size;
+    size_t there = (uint64_t)end <= offset ? 0
+        : (uint64_t)end - offset < size    ? (size_t)((uint64_t)end - offset)
+                                           : size;
     memset((char *)bytes + there, 0, size - there);
     return there == 0 || read_file(file, bytes, there, offset);
 }
