@@ -200,7 +200,7 @@ failure_artifacts_connection *failure_artifacts_borrow_last(void);
 
 // Borrows the open connection of `handle`, or, if that is NULL, the one whose `last_statement` or `ended_statement` is
 // `statement`. Another thread may have ended the connection or the statement since SQLite's call has returned, so neither
-// is accessed. NULL if there is none, or if this thread is reading it.
+// is accessed. NULL without such a connection, and if this thread is reading it.
 failure_artifacts_connection *failure_artifacts_borrow_user(const sqlite3 *handle, const sqlite3_stmt *statement);
 
 // Renews the allowances of the connection's statements, because a test has started.

@@ -341,7 +341,7 @@ static failure_artifacts_history *new_history(
     }
     if (vfs != library->vfs_find(failure_artifacts_library_vfs(library))) return NULL;
     if (!path || !*path) return failure_artifacts_history_of_cache(failure_artifacts_in_temporary_file);
-    // The path may name another file by now, in particular that of a database that was attached before this statement.
+    // The path may name another file by now, in particular if a statement has attached the database: this is the next one.
     struct stat status;
     int has_moved = 0;
     if (stat(path, &status) != 0 || !S_ISREG(status.st_mode)) return NULL;
