@@ -82,13 +82,15 @@ void failure_artifacts_borrowing_ends(failure_artifacts_connection *connection) 
     atomic_store_explicit(&connection->held_by, 0, memory_order_release);
 }
 
+// A capture is short, but a wait for its end must end, too: attempts, 100 µs apart.
+enum { most_attempts = 50000 };
+
 // Waits while another thread borrows the connection, which never takes long. Returns false if it does, or if this thread
 // itself has borrowed it.
 static __attribute__((noinline, cold)) bool wait_and_hold(failure_artifacts_connection *connection, uintptr_t thread) {
     int state = failure_artifacts_cancellation_disable();
     bool is_held = false;
-    // A capture is short, but the wait must end: 50,000 times 100 µs.
-    for (int i = 0; i < 50000 && atomic_load(&connection->held_by) != thread; i++) {
+    for (int i = 0; i < most_attempts && atomic_load(&connection->held_by) != thread; i++) {
         is_held = hold(connection, thread);
         if (is_held) break;
         usleep(100);
@@ -140,6 +142,39 @@ failure_artifacts_connection *failure_artifacts_borrow_last(void) {
     if (failure_artifacts_last_thread(connection) == failure_artifacts_current_thread()) return connection;
     failure_artifacts_borrowing_ends(connection);
     return NULL;
+}
+
+static bool runs(const failure_artifacts_connection *connection, const sqlite3 *handle, const sqlite3_stmt *statement) {
+    if (handle) return connection->handle == handle;
+    return atomic_load_explicit(&connection->last_statement, memory_order_relaxed) == statement
+        || atomic_load_explicit(&connection->ended_statement, memory_order_relaxed) == statement;
+}
+
+static failure_artifacts_connection *find(const sqlite3 *handle, const sqlite3_stmt *statement) {
+    // Most likely this thread has used no other connection since.
+    for (unsigned number = 0; number < lists; number++) {
+        failure_artifacts_connection *connection = *list_of(this_thread.last_connection + number);
+        while (connection && !runs(connection, handle, statement)) connection = connection->next_open;
+        if (connection) return connection;
+    }
+    return NULL;
+}
+
+failure_artifacts_connection *failure_artifacts_borrow_user(const sqlite3 *handle, const sqlite3_stmt *statement) {
+    if (failure_artifacts_is_paused() || failure_artifacts_is_child()) return NULL;
+    int state = failure_artifacts_cancellation_disable();
+    failure_artifacts_connection *connection = NULL;
+    bool is_held = false, waits = true;
+    for (int attempt = 0; attempt < most_attempts && waits; attempt++) {
+        if (attempt > 0) usleep(100);
+        pthread_mutex_lock(&list_lock);
+        connection = find(handle, statement);
+        is_held = connection && hold(connection, failure_artifacts_current_thread());
+        waits = connection && !is_held && atomic_load(&connection->held_by) != failure_artifacts_current_thread();
+        pthread_mutex_unlock(&list_lock);
+    }
+    failure_artifacts_cancellation_restore(state);
+    return is_held ? connection : NULL;
 }
 
 // MARK: - The order of statements
@@ -220,7 +255,7 @@ static void statement_starts(
     uint32_t frame) {
     uint64_t number = failure_artifacts_point_in_time();
     atomic_store_explicit(&connection->last_use, number, memory_order_relaxed);
-    connection->last_statement = statement;
+    atomic_store_explicit(&connection->last_statement, statement, memory_order_relaxed);
     // With what was noted before the test started: that the connection is left.
     uint64_t tests = atomic_load(&started_tests);
     // A task may run several tests, one after the other, and the memory of a task that has ended is used again.
@@ -277,7 +312,7 @@ void failure_artifacts_statement_is_seen(
     uint64_t number = failure_artifacts_point_in_time(), tests = atomic_load(&started_tests);
     if (tests != connection->tests) failure_artifacts_log_test_starts(connection);
     connection->tests = tests;
-    connection->last_statement = statement;
+    atomic_store_explicit(&connection->last_statement, statement, memory_order_relaxed);
     connection->test = atomic_load(&connection->owner);
     if (can_log(connection, thread)) {
         uint32_t frame = (uint32_t)(uintptr_t)__builtin_frame_address(0);
@@ -285,14 +320,6 @@ void failure_artifacts_statement_is_seen(
         else failure_artifacts_log_ended_statement(connection, sql, number);
         note_last(connection);
     }
-    failure_artifacts_borrowing_ends(connection);
-}
-
-void failure_artifacts_statement_failed(
-    failure_artifacts_connection *connection, sqlite3_stmt *statement, int code, const char *message) {
-    if (failure_artifacts_is_child()) return;
-    if (!wait_and_hold(connection, failure_artifacts_current_thread())) return;
-    failure_artifacts_log_failed(connection, statement, code, message);
     failure_artifacts_borrowing_ends(connection);
 }
 
@@ -444,10 +471,10 @@ static void ensure_system_library(void) {
         register_extension();
         return;
     }
-    // Not initialised: either nothing has happened yet, or the application has shut SQLite down and perhaps
-    // set a cache of its own.
-    if (current.xInit == cache_initializes) return;
-    if (!initializes_original) failure_artifacts_log_errors(&failure_artifacts_system_library);
+    // A cache that the application has set since may pass calls on to the wrapped one, and a second wrapper would call
+    // itself.
+    if (initializes_original) return;
+    failure_artifacts_log_errors(&failure_artifacts_system_library);
     initializes_original = current.xInit;
     shuts_down_original = current.xShutdown;
     failure_artifacts_page_cache_wrap(&failure_artifacts_system_library, &current);

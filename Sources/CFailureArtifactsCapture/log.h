@@ -137,8 +137,7 @@ struct failure_artifacts_log {
     uint64_t due_for_reads;
     uint64_t due_for_values;
     failure_artifacts_log_running running[failure_artifacts_running_statements];
-    // The running statement that ended last, only for comparison, and its number.
-    const sqlite3_stmt *ended;
+    // The number of the connection's `ended_statement`.
     uint64_t ended_order;
     // The place in `running` that is used next.
     unsigned next_running;
@@ -180,7 +179,7 @@ void failure_artifacts_log_ended(failure_artifacts_connection *connection, sqlit
 // statement that was refused because the database was locked has gone on. NULL stands for the last statement, which may
 // not exist any more. The connection's mutex must be entered.
 void failure_artifacts_log_failed(
-    failure_artifacts_connection *connection, sqlite3_stmt *statement, int code, const char *message);
+    failure_artifacts_connection *connection, const sqlite3_stmt *statement, int code, const char *message);
 
 // Completes the log of a connection that is about to be closed. Its last statement must have ended.
 void failure_artifacts_log_close(failure_artifacts_connection *connection);
@@ -198,6 +197,11 @@ void failure_artifacts_log_last(uint64_t *connection, uint64_t *order);
 
 // Borrows the connection of that statement. NULL if it has ended, another thread has used it since, or is reading it.
 failure_artifacts_connection *failure_artifacts_borrow_last(void);
+
+// Borrows the open connection of `handle`, or, if that is NULL, the one whose `last_statement` or `ended_statement` is
+// `statement`. Another thread may have ended the connection or the statement since SQLite's call has returned, so neither
+// is accessed. NULL without such a connection, and if this thread is reading it.
+failure_artifacts_connection *failure_artifacts_borrow_user(const sqlite3 *handle, const sqlite3_stmt *statement);
 
 // Renews the allowances of the connection's statements, because a test has started.
 void failure_artifacts_log_test_starts(failure_artifacts_connection *connection);

@@ -322,7 +322,7 @@ bool failure_artifacts_log_awaits_end(failure_artifacts_connection *connection, 
 void failure_artifacts_log_ended(failure_artifacts_connection *connection, sqlite3_stmt *statement) {
     failure_artifacts_log *log = connection->log;
     failure_artifacts_log_running *start = running(log, statement);
-    log->ended = statement;
+    atomic_store_explicit(&connection->ended_statement, statement, memory_order_relaxed);
     log->ended_order = start->order;
     start->statement = NULL;
     failure_artifacts_end_record *end = failure_artifacts_log_place(log, sizeof *end, 0);

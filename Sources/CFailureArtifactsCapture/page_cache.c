@@ -266,10 +266,8 @@ static int count_pages(sqlite3_pcache *cache) {
 
 bool failure_artifacts_page_cache_wrap(const failure_artifacts_library *library, sqlite3_pcache_methods2 *methods) {
     static sqlite3_pcache *(*const creates[most_wrapped])(int, int, int) = {creates_0, creates_1, creates_2};
-    unsigned index = 0;
-    while (index < wrapped_count && wrapped_libraries[index].library != library) index++;
-    if (index == most_wrapped || methods->xCreate == creates[index]) return false;
-    if (index == wrapped_count) wrapped_count++;
+    if (wrapped_count == most_wrapped) return false;
+    unsigned index = wrapped_count++;
     wrapped_libraries[index] = (wrapped_library){library, *methods};
     methods->xCreate = creates[index];
     methods->xCachesize = set_size;
@@ -343,8 +341,12 @@ static failure_artifacts_history *new_history(
     }
     if (vfs != library->vfs_find(failure_artifacts_library_vfs(library))) return NULL;
     if (!path || !*path) return failure_artifacts_history_of_cache(failure_artifacts_in_temporary_file);
+    // The path may name another file by now, in particular if a statement has attached the database: this is the next one.
     struct stat status;
+    int has_moved = 0;
     if (stat(path, &status) != 0 || !S_ISREG(status.st_mode)) return NULL;
+    SQLITE(connection, file_control, schema, SQLITE_FCNTL_HAS_MOVED, &has_moved);
+    if (has_moved) return NULL;
     return failure_artifacts_history_of_file(
         (failure_artifacts_file_identity){true, (uint64_t)status.st_dev, (uint64_t)status.st_ino},
         failure_artifacts_birth_of(path), failure_artifacts_size_of_journal(path, "-wal") > 0);
@@ -402,7 +404,7 @@ static void examine(void *context, page_cache *cache) {
     sqlite3_pcache_page *first = take_page((sqlite3_pcache *)cache, 1);
     bool is_known = first
         ? failure_artifacts_parse_header(first->pBuf, &header)
-        : read_file(reading->file, bytes, sizeof bytes, 0) && failure_artifacts_parse_header(bytes, &header);
+        : read_idle_file(reading->file, bytes, sizeof bytes, 0) && failure_artifacts_parse_header(bytes, &header);
     if (first) give_back_page((sqlite3_pcache *)cache, first);
     *reading->database = (failure_artifacts_cached_database){
         .is_wrapped = true,
@@ -433,7 +435,7 @@ static bool read_uncached(const page_reading *reading, uint32_t number, uint32_t
     if (reading->database->is_encrypted) return false;
     if (frame != 0) return read_file(reading->wal, buffer, size, failure_artifacts_place_of_frame(frame, size));
     if (reading->file && reading->file->pMethods)
-        return read_file(reading->file, buffer, size, (uint64_t)(number - 1) * size);
+        return read_idle_file(reading->file, buffer, size, (uint64_t)(number - 1) * size);
     memset(buffer, 0, size);
     return true;
 }

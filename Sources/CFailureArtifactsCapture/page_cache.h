@@ -3,8 +3,8 @@
 
 #include "library.h"
 
-// Wraps the methods of a library's page cache. Returns false if they are wrapped already, or can't be. May only be
-// called while the library is not in use.
+// Wraps the methods of a library's page cache. Returns false if too many libraries have theirs wrapped. May only be
+// called once for a library, while it is not in use.
 bool failure_artifacts_page_cache_wrap(const failure_artifacts_library *library, sqlite3_pcache_methods2 *methods);
 
 // Records the histories of the connection's databases from now on. To be called when it was opened, and when it has

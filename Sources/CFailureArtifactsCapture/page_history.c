@@ -13,6 +13,8 @@ typedef failure_artifacts_database_header header;
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static history *first_history;
+// The number of histories that nothing uses.
+static unsigned unused_count;
 static uint64_t releases;
 static atomic_bool is_off;
 
@@ -61,13 +63,16 @@ static void free_history(history *history) {
     free(history);
 }
 
-// Removes a history from the list. The caller has the lock of the list.
+// Removes a history that nothing uses from the list. The caller has the lock of the list.
 static void take_out(history *history) {
-    struct failure_artifacts_history **place = &first_history;
-    while (*place != history) place = &(*place)->next;
-    *place = history->next;
+    *history->place = history->next;
+    if (history->next) history->next->place = history->place;
+    unused_count--;
     free_history(history);
 }
+
+// The caller has the lock of the list.
+static void retain(history *history) { unused_count -= history->references++ == 0; }
 
 static history *new_history(failure_artifacts_medium medium) {
     history *result = calloc(1, sizeof *result);
@@ -77,6 +82,8 @@ static history *new_history(failure_artifacts_medium medium) {
     result->has_started = medium != failure_artifacts_in_file;
     result->references = result->caches = 1;
     result->next = first_history;
+    result->place = &first_history;
+    if (first_history) first_history->place = &result->next;
     first_history = result;
     return result;
 }
@@ -103,7 +110,7 @@ history *failure_artifacts_history_of_file(failure_artifacts_file_identity ident
             result->had_wal = has_wal;
         }
     } else {
-        result->references++;
+        retain(result);
         if (result->caches++ == 0) {
             // While no cache used the file, others may have written it. The WAL was deleted with its index.
             result->may_be_another = true;
@@ -143,6 +150,7 @@ static void release(history *history, unsigned caches) {
     pthread_mutex_lock(&list_lock);
     history->caches -= caches;
     if (--history->references == 0) {
+        unused_count++;
         history->released_at = ++releases;
         if (!history->slot || history->is_replaced) take_out(history);
     }
@@ -157,7 +165,7 @@ void failure_artifacts_history_release(history *history) {
 static bool remove_oldest(void) {
     pthread_mutex_lock(&list_lock);
     history *oldest = NULL;
-    for (history *one = first_history; one; one = one->next) {
+    for (history *one = unused_count > 0 ? first_history : NULL; one; one = one->next) {
         if (one->references == 0 && (!oldest || one->released_at < oldest->released_at)) oldest = one;
     }
     if (oldest) take_out(oldest);
@@ -195,7 +203,7 @@ bool failure_artifacts_history_read(
     pthread_mutex_lock(&list_lock);
     history *found = first_history;
     while (found && !is_meant(found, key)) found = found->next;
-    if (found) found->references++;
+    if (found) retain(found);
     pthread_mutex_unlock(&list_lock);
     if (!found) return false;
     pthread_mutex_lock(&found->lock);

@@ -4,6 +4,8 @@
 #include "cancellation.h"
 #include "library.h"
 
+#include <string.h>
+
 // The recorded states of a store; see slots.h.
 //
 // They follow from the pages that the page caches of its connections request: a page that was not requested since the
@@ -75,6 +77,18 @@ static inline bool read_file(sqlite3_file *file, void *bytes, size_t size, uint6
     int code = file->pMethods->xRead(file, bytes, (int)size, (sqlite3_int64)offset);
     failure_artifacts_cancellation_restore(state);
     return code == SQLITE_OK || code == SQLITE_IOERR_SHORT_READ;
+}
+
+// As above, for a file that the connection isn't using now. It may have been cut while SQLite has it mapped into memory,
+// where reading beyond the end of the file would end the process.
+static inline bool read_idle_file(sqlite3_file *file, void *bytes, size_t size, uint64_t offset) {
+    sqlite3_int64 end = 0;
+    if (!file || !file->pMethods || file->pMethods->xFileSize(file, &end) != SQLITE_OK) return false;
+    size_t there = (uint64_t)end <= offset ? 0
+        : (uint64_t)end - offset < size    ? (size_t)((uint64_t)end - offset)
+                                           : size;
+    memset((char *)bytes + there, 0, size - there);
+    return there == 0 || read_file(file, bytes, there, offset);
 }
 
 #endif

@@ -71,6 +71,8 @@ struct failure_artifacts_history {
     uint64_t born;
     uint64_t released_at;
     failure_artifacts_history *next;
+    // The pointer to it in the list.
+    failure_artifacts_history **place;
 };
 
 // True if pages may be compared now, and the record of the time and pages that it took.

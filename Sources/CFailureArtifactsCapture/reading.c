@@ -1,5 +1,6 @@
 #include "reading.h"
 #include "page_cache.h"
+#include "page_history.h"
 #include "compatibility.h"
 #include "keeping.h"
 #include "library.h"
@@ -52,9 +53,8 @@ bool failure_artifacts_is_sealed(const failure_artifacts_connection *connection,
     if (reserved > most_reserved_in_plain_files) return true;
     sqlite3_file *file = NULL;
     char start[16];
-    if (SQLITE(connection, file_control, schema, SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK || !file
-        || !file->pMethods || file->pMethods->xRead(file, start, sizeof start, 0) != SQLITE_OK)
-        return false;
+    SQLITE(connection, file_control, schema, SQLITE_FCNTL_FILE_POINTER, &file);
+    if (!read_idle_file(file, start, sizeof start, 0)) return false;
     // A transaction that is larger than the cache writes later pages of a new file before the first one.
     static const char nothing[sizeof start];
     return memcmp(start, "SQLite format 3", sizeof start) != 0 && memcmp(start, nothing, sizeof start) != 0;
@@ -234,12 +234,9 @@ bool failure_artifacts_has_database(
 
 int failure_artifacts_read_version(const failure_artifacts_connection *connection, const char *schema) {
     sqlite3_file *file = NULL;
-    if (SQLITE(connection, file_control, schema, SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK || !file
-        || !file->pMethods)
-        return -1;
-    unsigned char version = 0;
-    int code = file->pMethods->xRead(file, &version, 1, 19);
-    return code == SQLITE_OK ? version : code == SQLITE_IOERR_SHORT_READ ? 0 : -1;
+    SQLITE(connection, file_control, schema, SQLITE_FCNTL_FILE_POINTER, &file);
+    unsigned char version;
+    return read_idle_file(file, &version, 1, 19) ? version : -1;
 }
 
 // True if the journal of a database is open: the WAL, or a rollback journal during a transaction.

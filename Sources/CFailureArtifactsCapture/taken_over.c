@@ -4,6 +4,7 @@
 #include "compatibility.h"
 #include "library.h"
 #include "log.h"
+#include "reading.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -287,20 +288,34 @@ static int plain_exec(sqlite3 *handle, const char *sql, row_function *row, void 
     return code;
 }
 
-// Passes the error of a statement on to the log. `statement` is NULL for the last one that has started on the
-// connection.
-static __attribute__((noinline, cold)) void statement_failed(sqlite3 *handle, sqlite3_stmt *statement, int code) {
-    if (!handle || failure_artifacts_is_paused()) return;
-    enter(handle);
-    failure_artifacts_connection *connection = failure_artifacts_traced_connection(handle);
-    if (connection) {
+// True if the statement after the last one that started may have failed, because the schema could not be read to
+// prepare it. A BEGIN doesn't need the schema, and failed itself if there is no transaction.
+static bool may_lack_schema(sqlite3 *handle, const char *sql) {
+    int size = 0, highest = 0;
+    sqlite3_db_status(handle, SQLITE_DBSTATUS_SCHEMA_USED, &size, &highest, 0);
+    if (size > 0) return false;
+    return (sql[strspn(sql, " \t\r\n")] | 0x20) != 'b' || !sqlite3_get_autocommit(handle);
+}
+
+// Passes the error of a statement on to the log, after SQLite's call has returned: of `statement`, or of the last one
+// that `sql` has started on the connection. Nothing waits for another thread that is inside a call on the connection.
+static __attribute__((noinline, cold)) void statement_failed(
+    const sqlite3 *user, sqlite3_stmt *statement, const char *sql, int code) {
+    failure_artifacts_connection *connection = failure_artifacts_borrow_user(user, statement);
+    if (!connection) return;
+    sqlite3 *handle = connection->handle;
+    failure_artifacts_entering entering = failure_artifacts_enter(connection);
+    if (entering != failure_artifacts_is_busy && !failure_artifacts_is_unwatched(connection)) {
         int extended = sqlite3_extended_errcode(handle);
-        // Another thread may have used the connection since.
-        bool is_same = (extended & 0xff) == (code & 0xff);
-        failure_artifacts_statement_failed(
-            connection, statement, is_same ? extended : code, is_same ? sqlite3_errmsg(handle) : sqlite3_errstr(code));
+        if (code == SQLITE_OK) {
+            failure_artifacts_log_failed(connection, statement, code, NULL);
+        } else if ((extended & 0xff) == (code & 0xff) && (statement || !may_lack_schema(handle, sql))) {
+            // No other thread has used the connection since.
+            failure_artifacts_log_failed(connection, statement, extended, sqlite3_errmsg(handle));
+        }
     }
-    leave(handle);
+    if (entering == failure_artifacts_has_entered) failure_artifacts_leave(connection);
+    failure_artifacts_borrowing_ends(connection);
 }
 
 // Statements that were refused because the database was locked. If the application steps one again without a reset,
@@ -314,7 +329,7 @@ static inline _Atomic(sqlite3_stmt *) *locked_place(sqlite3_stmt *statement) {
 
 static __attribute__((noinline, cold)) void locked_statement_goes_on(sqlite3_stmt *statement) {
     atomic_store(locked_place(statement), NULL);
-    statement_failed(sqlite3_db_handle(statement), statement, SQLITE_OK);
+    statement_failed(NULL, statement, NULL, SQLITE_OK);
 }
 
 int failure_artifacts_taken_step(sqlite3_stmt *statement) {
@@ -325,10 +340,9 @@ int failure_artifacts_taken_step(sqlite3_stmt *statement) {
         }
         return code;
     }
-    // After a misuse, the statement or the connection may be invalid.
     if (code == SQLITE_OK || code == SQLITE_MISUSE) return code;
     if ((code & 0xff) == SQLITE_BUSY) atomic_store(locked_place(statement), statement);
-    statement_failed(sqlite3_db_handle(statement), statement, code);
+    statement_failed(NULL, statement, NULL, code);
     return code;
 }
 
@@ -345,23 +359,13 @@ static bool is_unlogged(int code) {
     }
 }
 
-// True if the statement after the last one that started may have failed, because the schema could not be read to
-// prepare it. A BEGIN doesn't need the schema, and failed itself if there is no transaction.
-static bool may_lack_schema(sqlite3 *handle, const char *sql) {
-    int size = 0, highest = 0;
-    sqlite3_db_status(handle, SQLITE_DBSTATUS_SCHEMA_USED, &size, &highest, 0);
-    if (size > 0) return false;
-    return (sql[strspn(sql, " \t\r\n")] | 0x20) != 'b' || !sqlite3_get_autocommit(handle);
-}
-
 int failure_artifacts_taken_exec(sqlite3 *handle, const char *sql, row_function *row, void *context, char **message) {
-    const failure_artifacts_connection *connection = handle ? failure_artifacts_traced_connection(handle) : NULL;
-    uint64_t before = connection ? failure_artifacts_last_use(connection) : 0;
+    uint64_t connection, before, after;
+    failure_artifacts_log_last(&connection, &before);
     int code = failure_artifacts_original_exec(handle, sql, row, context, message);
-    if (__builtin_expect(code == SQLITE_OK, true) || !connection || !is_unlogged(code)) return code;
-    if (failure_artifacts_last_use(connection) != before && !may_lack_schema(handle, sql)) {
-        statement_failed(handle, NULL, code);
-    }
+    if (__builtin_expect(code == SQLITE_OK, true) || !is_unlogged(code)) return code;
+    failure_artifacts_log_last(&connection, &after);
+    if (after != before) statement_failed(handle, NULL, sql, code);
     return code;
 }
 

@@ -34,8 +34,4 @@ bool failure_artifacts_is_traced_before(const failure_artifacts_connection *conn
 
 void failure_artifacts_free_requests(failure_artifacts_requests *requests);
 
-// Records that a statement has failed; implemented in discovery.c. See failure_artifacts_log_failed().
-void failure_artifacts_statement_failed(
-    failure_artifacts_connection *connection, sqlite3_stmt *statement, int code, const char *message);
-
 #endif

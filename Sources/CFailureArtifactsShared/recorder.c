@@ -67,6 +67,12 @@ static bool has_descriptor(recorder *recorder) {
         && now.st_dev == recorder->identity.st_dev;
 }
 
+// True if the file may have this size: writing beyond the limit would send a signal. The application may lower it later.
+static bool is_permitted(size_t size) {
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur >= size;
+}
+
 // Reserves space for a part of the file, so that writing to it can't fail. The kernel needs space for each page of
 // memory as a whole. On arm64, it may have 16 or 64 KiB.
 static bool allocate(recorder *recorder, size_t offset, size_t length) {
@@ -83,6 +89,7 @@ static bool allocate(recorder *recorder, size_t offset, size_t length) {
     if (status == 0) return true;
     if (errno != EOPNOTSUPP && errno != ENOSYS) return false;
 #endif
+    if (!is_permitted(offset + length + failure_artifacts_page)) return false;
     static const char zeros[failure_artifacts_page];
     for (size_t end = offset + length; offset < end; offset += sizeof zeros) {
         if (pwrite(recorder->descriptor, zeros, sizeof zeros, (off_t)offset) != sizeof zeros) return false;
@@ -207,9 +214,8 @@ recorder *failure_artifacts_recorder_map(size_t offset, size_t size, void *addre
     recorder *recorder = current();
     if (recorder && has_descriptor(recorder)) {
         offset += slots_offset(recorder);
-        struct rlimit limit;
-        bool fits = getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur >= offset + size;
-        if (fits && recorder->file_size < offset + size && ftruncate(recorder->descriptor, (off_t)(offset + size)) == 0)
+        if (is_permitted(offset + size) && recorder->file_size < offset + size
+            && ftruncate(recorder->descriptor, (off_t)(offset + size)) == 0)
             recorder->file_size = offset + size;
         enum { access = PROT_READ | PROT_WRITE };
         if (recorder->file_size >= offset + size

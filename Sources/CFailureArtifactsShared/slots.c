@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 typedef failure_artifacts_slot slot;
 
@@ -44,6 +45,10 @@ static size_t offset_of(unsigned number) { return (size_t)number * failure_artif
 static bool reserve_addresses(void) {
     if (memory) return true;
     size_t size = offset_of(failure_artifacts_slots);
+    // An application with few addresses needs them itself.
+    enum { share = 16 };
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur / share < size) return false;
     void *result = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (result == MAP_FAILED) return false;
     memory = result;

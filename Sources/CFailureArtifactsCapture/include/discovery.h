@@ -65,8 +65,9 @@ typedef struct failure_artifacts_connection {
     _Atomic(uint64_t) last_use;
     // The last statements; NULL before the first one, and if no statements are recorded.
     failure_artifacts_log *log;
-    // The last statement, only for comparison. Accessed only by the thread that uses the connection.
-    const struct sqlite3_stmt *last_statement;
+    // The last statement that started, and the last one whose recorded end was reported. Only for comparison.
+    _Atomic(const struct sqlite3_stmt *) last_statement;
+    _Atomic(const struct sqlite3_stmt *) ended_statement;
     // The copy of SQLite that has opened it.
     failure_artifacts_library *library;
     // The number of this open in the process, from 1. It identifies the connection; an address may be reused.

@@ -14,6 +14,8 @@ static void wait_for_the_open(void *context, const void *slot) {
     pthread_barrier_wait(&ends);
 }
 
+static void read_facts(void *facts, const void *slot) { EXPECT(failure_artifacts_slot_read(slot, facts)); }
+
 static void *read_states(void *unused) {
     failure_artifacts_history_gap gap;
     EXPECT(failure_artifacts_history_read(key, NULL, wait_for_the_open, &gap));
@@ -30,6 +32,24 @@ static failure_artifacts_history *open_while_reading(uint64_t born) {
     pthread_barrier_wait(&ends);
     pthread_join(reader, NULL);
     return history;
+}
+
+// A closed store replaces an attached one under its path, before the next statement. Its recorded states stay.
+static void replace_attached(void) {
+    sqlite3 *handle;
+    EXPECT(sqlite3_open("./new.sqlite", &handle) == SQLITE_OK);
+    EXPECT(sqlite3_exec(handle, "CREATE TABLE t(x); CREATE TABLE u(x)", NULL, NULL, NULL) == SQLITE_OK);
+    key.file = collector_open[0]->identity;
+    key.connection = collector_open[0]->serial;
+    sqlite3_close(handle);
+    EXPECT(sqlite3_open(":memory:", &handle) == SQLITE_OK);
+    EXPECT(sqlite3_exec(handle, "ATTACH './store.sqlite' AS other", NULL, NULL, NULL) == SQLITE_OK);
+    EXPECT(rename("./new.sqlite", "./store.sqlite") == 0);
+    EXPECT(sqlite3_exec(handle, "SELECT * FROM other.t", NULL, NULL, NULL) == SQLITE_OK);
+    EXPECT(sqlite3_close(handle) == SQLITE_OK);
+    failure_artifacts_history_gap gap;
+    failure_artifacts_slot_facts facts = {.is_incomplete = true};
+    EXPECT(failure_artifacts_history_read(key, &facts, read_facts, &gap) && !facts.is_incomplete);
 }
 
 int main(void) {
@@ -55,4 +75,5 @@ int main(void) {
     // The history of the deleted file is gone.
     failure_artifacts_history_gap gap;
     EXPECT(!failure_artifacts_history_read(key, NULL, wait_for_the_open, &gap));
+    replace_attached();
 }

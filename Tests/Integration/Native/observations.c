@@ -1,6 +1,6 @@
 // Prints what an application can observe of SQLite: results, errors, counters, calls of its hooks and left descriptors.
 // The kinds are a store in memory, a file with a cache that spills, and a WAL with a trace of the application.
-// arguments: plain logger limits
+// arguments: plain logger limits cache
 #include "collector.h"
 #include <dirent.h>
 #include <errno.h>
@@ -23,6 +23,19 @@ static int trace(unsigned event, void *a, void *b, void *c) {
     (void)a, (void)b, (void)c;
     for (int kind = 0; kind < 4; kind++) calls[traced + kind] += event >> kind & 1;
     return 0;
+}
+
+// A page cache of the application, which passes all calls on.
+static sqlite3_pcache_methods2 passed_on;
+static int initialize(void *context) { return passed_on.xInit(context); }
+static sqlite3_pcache *create(int size, int extra, int can_purge) { return passed_on.xCreate(size, extra, can_purge); }
+static void set_cache(void) {
+    sqlite3_config(SQLITE_CONFIG_GETPCACHE2, &passed_on);
+    if (!passed_on.xInit) return;
+    sqlite3_pcache_methods2 methods = passed_on;
+    methods.xInit = initialize;
+    methods.xCreate = create;
+    sqlite3_config(SQLITE_CONFIG_PCACHE2, &methods);
 }
 
 static void print_state(sqlite3 *handle, const char *title) {
@@ -129,6 +142,7 @@ int main(int count, char **arguments) {
     sigprocmask(SIG_BLOCK, NULL, &before);
     collector_install(true);
     if (strcmp(mode, "logger") == 0) sqlite3_config(SQLITE_CONFIG_LOG, log_error, NULL);
+    if (strcmp(mode, "cache") == 0) set_cache();
     collector_test_starts();
     if (strcmp(mode, "limits") == 0) sqlite3_hard_heap_limit64(3 << 20), sqlite3_soft_heap_limit64(1 << 20);
     int opened = descriptors();

@@ -1,10 +1,12 @@
 // A slot can't be mapped again, neither from the new file nor from memory. The old file is unmapped all the same, and a
-// later attempt succeeds.
+// later attempt succeeds. Slots leave the addresses to an application that has few, and on a file system that can't
+// reserve space, the file isn't written beyond a limit.
 // compare: no
 #include "collector.h"
 
 #include <errno.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 
 static bool refuses;
@@ -15,6 +17,12 @@ void *mmap(void *address, size_t size, int protection, int flags, int descriptor
     if (!refuses) return (void *)syscall(SYS_mmap, address, size, protection, flags, descriptor, offset);
     errno = ENOMEM;
     return MAP_FAILED;
+}
+
+int fallocate(int descriptor, int mode, off_t offset, off_t length) {
+    (void)descriptor, (void)mode, (void)offset, (void)length;
+    errno = EOPNOTSUPP;
+    return -1;
 }
 
 int munmap(void *address, size_t size) {
@@ -33,6 +41,14 @@ static failure_artifacts_recorder *open_recorder(void) {
 
 int main(void) {
     failure_artifacts_recorder *old = open_recorder();
+    struct rlimit addresses = {(rlim_t)6 << 30, RLIM_INFINITY}, size = {1 << 20, RLIM_INFINITY},
+                  none = {RLIM_INFINITY, RLIM_INFINITY};
+    EXPECT(setrlimit(RLIMIT_AS, &addresses) == 0 && setrlimit(RLIMIT_FSIZE, &size) == 0);
+    EXPECT(!failure_artifacts_slot_take());
+    failure_artifacts_chunk *chunk = failure_artifacts_chunk_take(1);
+    EXPECT(chunk && !failure_artifacts_chunk_is_preferred(chunk));
+    failure_artifacts_chunk_free(chunk);
+    EXPECT(setrlimit(RLIMIT_AS, &none) == 0 && setrlimit(RLIMIT_FSIZE, &none) == 0);
     failure_artifacts_slot *slot = failure_artifacts_slot_take();
     EXPECT(slot);
     failure_artifacts_slot_free(slot);
