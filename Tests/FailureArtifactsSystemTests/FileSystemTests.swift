@@ -38,7 +38,8 @@ import Testing
             for (seconds, range) in [(-2_000_000_000, 0...0), (13_000_000_000, 1 << 62...Int64.max)] {
                 let times = Array(repeating: timespec(tv_sec: seconds, tv_nsec: 0), count: 2)
                 #expect(utimensat(AT_FDCWD, path, times, 0) == 0)
-                #expect(range.contains(try #require(FileSystem.status(of: path)).modified))
+                let modified = try FileSystem.status(of: path)?.modified ?? -1
+                #expect(range.contains(modified))
             }
         }
     }
