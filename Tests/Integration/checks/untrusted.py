@@ -542,8 +542,3 @@ def logs():
     frames = [{"file": "a.swift", "line": n} for n in range(20_000)]
     yield "10 statements of 20,000 callers", b"".join(
         json.dumps({**line, "order": n, "source": frames[n], "callers": frames}).encode() + b"\n" for n in range(10))
-    # Any two callers have a statement in common, and no statement is common to all.
-    yield "a wrapper with 10,000 callers", b"".join(
-        json.dumps({
-            **line, "order": n, "source": frames[0], "callers": [frames[1 + n // 3]],
-            "sql": f"DELETE FROM t{(n // 3 % 3, (n // 3 + 1) % 3, n)[n % 3]}"}).encode() + b"\n" for n in range(30_000))
