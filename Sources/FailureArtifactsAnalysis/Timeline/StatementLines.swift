@@ -67,7 +67,8 @@ package struct StatementLines {
             guard all.count > 1 else { continue }
             // Stacks are cut at their outer end, so the same call may have a shorter list of callers.
             let cut = Set(callers.keys.flatMap { lines in lines.indices.map { Array(lines[..<$0]) } })
-            let sets = Array(Set(callers.filter { !cut.contains($0.key) }.values).prefix(Self.mostCallers))
+            let sets = Array(
+                Set(callers.filter { !cut.contains($0.key) }.values).prefix(Self.mostCallers))
             let isWrapper = sets.indices.contains { first in
                 sets[(first + 1)...].contains { $0.isDisjoint(with: sets[first]) }
             }
