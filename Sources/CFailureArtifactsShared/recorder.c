@@ -373,27 +373,34 @@ bool failure_artifacts_chunk_reserve(chunk *chunk, size_t end) {
 bool failure_artifacts_has_counter;
 static failure_artifacts_clock_pair first_pair;
 
-uint64_t failure_artifacts_clock_ticks(void) {
+static int64_t nanoseconds(clockid_t clock) {
     struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+    clock_gettime(clock, &time);
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-static failure_artifacts_clock_pair current_pair(void) {
-    failure_artifacts_clock_pair pair = {0};
+uint64_t failure_artifacts_clock_ticks(void) { return (uint64_t)nanoseconds(CLOCK_MONOTONIC); }
+
+bool failure_artifacts_has_counter;
+
+// The first point in time, in ticks and on the monotonic clock.
+static uint64_t first_ticks;
+static int64_t first_monotonic;
+
+// Reads the clocks at the same time.
+static void read_clocks(uint64_t *ticks, int64_t *monotonic, int64_t *wall) {
     uint64_t shortest = UINT64_MAX;
-    // The thread may be interrupted between the two clocks.
+    // The thread may be interrupted between the clocks.
     for (int attempt = 0; attempt < 4; attempt++) {
-        struct timespec time;
         uint64_t before = failure_artifacts_ticks();
-        clock_gettime(CLOCK_REALTIME, &time);
+        int64_t times[] = {nanoseconds(CLOCK_MONOTONIC), nanoseconds(CLOCK_REALTIME)};
         uint64_t after = failure_artifacts_ticks();
         if (after - before >= shortest) continue;
         shortest = after - before;
-        pair.ticks = before + shortest / 2;
-        pair.wall = (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+        *ticks = before + shortest / 2;
+        *monotonic = times[0];
+        *wall = times[1];
     }
-    return pair;
 }
 
 static pthread_once_t clock_once = PTHREAD_ONCE_INIT;
@@ -404,22 +411,24 @@ static void find_counter(void) {
     unsigned a, b, c, d = 0;
     failure_artifacts_has_counter = __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & 1 << 8);
 #endif
-    first_pair = current_pair();
+    int64_t wall;
+    read_clocks(&first_ticks, &first_monotonic, &wall);
 }
 
 void failure_artifacts_clock_start(void) { pthread_once(&clock_once, find_counter); }
 
 void failure_artifacts_recorder_calibrate(recorder *recorder) {
-    failure_artifacts_clock_start();
     header *header = header_of(recorder);
-    header->clocks[0] = first_pair;
     uint32_t next = atomic_load(&header->clock) == 1 ? 2 : 1;
-    header->clocks[next] = current_pair();
+    failure_artifacts_recorder_clocks(&header->clocks[0], &header->clocks[next]);
     atomic_store(&header->clock, next);
 }
 
 void failure_artifacts_recorder_clocks(failure_artifacts_clock_pair *first, failure_artifacts_clock_pair *now) {
     failure_artifacts_clock_start();
-    *first = first_pair;
-    *now = current_pair();
+    int64_t monotonic = 0;
+    read_clocks(&now->ticks, &monotonic, &now->wall);
+    first->ticks = first_ticks;
+    // The wall clock may have been set since then, and would change the length of a tick.
+    first->wall = now->wall - (monotonic - first_monotonic);
 }

@@ -63,7 +63,7 @@ package struct FileStatus: Equatable, Sendable {
         #else
         let changed = information.st_mtim
         #endif
-        modified = Int64(changed.tv_sec) * 1_000_000_000 + Int64(changed.tv_nsec)
+        modified = Timestamp.nanoseconds(Int64(changed.tv_sec), Int64(changed.tv_nsec))
         owner = information.st_uid
         permissions = UInt16(information.st_mode & 0o777)
         links = UInt64(information.st_nlink)

@@ -17,9 +17,9 @@ package struct Instant: Comparable, Sendable {
         left.nanoseconds < right.nanoseconds
     }
 
-    /// The point in time `seconds` later.
+    /// The point in time `seconds` later, at most about 30 years.
     package func advanced(bySeconds seconds: Double) -> Instant {
-        Instant(nanoseconds: nanoseconds &+ UInt64(max(0, seconds) * 1_000_000_000))
+        Instant(nanoseconds: nanoseconds &+ UInt64(min(max(0, seconds), 1e9) * 1_000_000_000))
     }
 
     /// The seconds until a later point in time; 0 if `other` is earlier.

@@ -10,7 +10,15 @@ package final class Lock<Value>: @unchecked Sendable {
         mutex = .allocate(capacity: 1)
         pthread_mutex_init(mutex, nil)
         changed = .allocate(capacity: 1)
+        #if canImport(Darwin)
         pthread_cond_init(changed, nil)
+        #else
+        var attributes = pthread_condattr_t()
+        pthread_condattr_init(&attributes)
+        pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
+        pthread_cond_init(changed, &attributes)
+        pthread_condattr_destroy(&attributes)
+        #endif
         self.value = value
     }
 
@@ -63,16 +71,24 @@ package final class Lock<Value>: @unchecked Sendable {
         defer { pthread_mutex_unlock(mutex) }
         while true {
             if let result = body(&value) { return result }
-            let seconds = Instant.now.seconds(until: deadline)
-            if seconds == 0 { return nil }
-            // The condition's clock is the calendar's, which may be set. So at most a second is waited at once.
-            var time = timespec()
-            clock_gettime(CLOCK_REALTIME, &time)
-            let nanoseconds = Int(min(seconds, 1) * 1_000_000_000) + Int(time.tv_nsec) + 1
-            time.tv_sec += time_t(nanoseconds / 1_000_000_000)
-            time.tv_nsec = nanoseconds % 1_000_000_000
+            let now = Instant.now
+            if now >= deadline { return nil }
+            // A wait on the calendar's clock, the default, takes longer if that clock is set back.
+            #if canImport(Darwin)
+            var time = timespec(Instant(nanoseconds: deadline.nanoseconds - now.nanoseconds))
+            pthread_cond_timedwait_relative_np(changed, mutex, &time)
+            #else
+            var time = timespec(deadline)
             pthread_cond_timedwait(changed, mutex, &time)
+            #endif
         }
+    }
+}
+
+extension timespec {
+    fileprivate init(_ instant: Instant) {
+        let second: UInt64 = 1_000_000_000
+        self.init(tv_sec: Int(instant.nanoseconds / second), tv_nsec: Int(instant.nanoseconds % second))
     }
 }
 

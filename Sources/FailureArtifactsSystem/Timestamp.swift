@@ -17,7 +17,12 @@ package struct Timestamp: Hashable, Comparable, Sendable, CustomStringConvertibl
     }
 
     /// Nanoseconds since 1970, with a precision of one millisecond.
-    package var nanoseconds: Int64 { seconds * 1_000_000_000 + Int64(milliseconds) * 1_000_000 }
+    package var nanoseconds: Int64 { Self.nanoseconds(seconds, Int64(milliseconds) * 1_000_000) }
+
+    /// Returns the nanoseconds since 1970; a time before 1970 or after 2262 is cut.
+    static func nanoseconds(_ seconds: Int64, _ rest: Int64) -> Int64 {
+        min(max(seconds, 0), Int64.max / 1_000_000_000 - 1) * 1_000_000_000 + rest
+    }
 
     package static func < (left: Timestamp, right: Timestamp) -> Bool {
         (left.seconds, left.milliseconds) < (right.seconds, right.milliseconds)

@@ -30,6 +30,20 @@ import Testing
         }
     }
 
+    @Test func fileTimesOutsideOfTheRangeAreCut() throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/file"
+            try FileSystem.write([1], toNewFile: path)
+            // A file system may cut them, too.
+            for (seconds, range) in [(-2_000_000_000, 0...0), (13_000_000_000, 1 << 62...Int64.max)] {
+                let times = Array(repeating: timespec(tv_sec: seconds, tv_nsec: 0), count: 2)
+                #expect(utimensat(AT_FDCWD, path, times, 0) == 0)
+                let modified = try FileSystem.status(of: path)?.modified ?? -1
+                #expect(range.contains(modified))
+            }
+        }
+    }
+
     @Test func directoriesAreCreatedWhileOthersRemoveThem() throws {
         try withTemporaryDirectory { directory in
             let failures = Lock<[SystemError]>([])

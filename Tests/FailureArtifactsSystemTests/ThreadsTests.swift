@@ -3,6 +3,12 @@ import Testing
 @testable import FailureArtifactsSystem
 
 @Suite struct ThreadsTests {
+    @Test func aTimeLimitMayBeInfinite() {
+        let start = Instant.now
+        #expect(start.advanced(bySeconds: .infinity) > start.advanced(bySeconds: 1))
+        #expect(start.advanced(bySeconds: -.infinity) == start)
+    }
+
     @Test func workersEndWithTheCall() {
         let finished = Lock(0)
         let queue = Lock(0)

@@ -46,7 +46,7 @@ typedef struct failure_artifacts_recorder_header {
     uint32_t version;
     uint32_t journal_size;
     uint32_t chunk_count;
-    // The index of the latest complete pair. The first pair is at 0; the others take turns.
+    // The index of the latest complete pair. The pair of the first point in time is at 0; the others take turns.
     _Atomic(uint32_t) clock;
     failure_artifacts_clock_pair clocks[3];
     // The valid bytes of the journal.
@@ -282,7 +282,8 @@ void failure_artifacts_clock_start(void);
 // Notes the current time on both clocks, in the file. Cheap enough to be called for each test. Not thread-safe.
 void failure_artifacts_recorder_calibrate(failure_artifacts_recorder *recorder);
 
-// Returns the first and the last noted pair, and a current one.
+// Returns a pair for the first point in time, and a current one. The first one's wall-clock time is what a clock that
+// wasn't set since then would have shown.
 void failure_artifacts_recorder_clocks(failure_artifacts_clock_pair *first, failure_artifacts_clock_pair *now);
 
 #endif

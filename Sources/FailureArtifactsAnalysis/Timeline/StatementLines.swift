@@ -42,6 +42,13 @@ package struct StatementLines {
     private var effects: [Line: [[Line]: Set<Effect>]] = [:]
     /// The lines that ran different statements for different callers.
     private var wrappers: Set<Line> = []
+    /// The files of these lines.
+    private var files: Set<String> = []
+
+    /// The maximum numbers of a statement's frames and of a line's calls that are compared.
+    ///
+    /// The time for an untrusted log would grow with their squares.
+    fileprivate static let (mostFrames, mostCallers) = (100, 100)
 
     package init(_ records: [StatementRecord]) {
         for record in records {
@@ -57,11 +64,15 @@ package struct StatementLines {
             guard all.count > 1 else { continue }
             // Stacks are cut at their outer end, so the same call may have a shorter list of callers.
             let cut = Set(callers.keys.flatMap { lines in lines.indices.map { Array(lines[..<$0]) } })
-            let sets = Array(Set(callers.filter { !cut.contains($0.key) }.values))
+            let sets = Array(
+                Set(callers.filter { !cut.contains($0.key) }.values).prefix(Self.mostCallers))
             let isWrapper = sets.indices.contains { first in
                 sets[(first + 1)...].contains { $0.isDisjoint(with: sets[first]) }
             }
-            if isWrapper { wrappers.insert(line) }
+            if isWrapper {
+                wrappers.insert(line)
+                files.insert(line.file)
+            }
         }
     }
 
@@ -75,7 +86,7 @@ package struct StatementLines {
             return record.source
         }
         let file = frames[0].file
-        guard frames[index].file == file, wrappers.contains(where: { $0.file == file }),
+        guard frames[index].file == file, files.contains(file),
             let caller = frames[index...].first(where: { $0.file != file })
         else { return frames[index] }
         return index == 0 || Self.folder(of: caller) == Self.folder(of: frames[0])
@@ -89,7 +100,7 @@ package struct StatementLines {
         guard let callers = record.callers, let inner = record.frames.first?.file else {
             return record.callers
         }
-        let isWrapped = inner != source?.file && wrappers.contains { $0.file == inner }
+        let isWrapped = inner != source?.file && files.contains(inner)
         let outside = callers.filter {
             $0 == source || !wrappers.contains(Line($0)) && !(isWrapped && $0.file == inner)
         }
@@ -123,5 +134,7 @@ package struct StatementLines {
 }
 
 extension StatementRecord {
-    var frames: [Source] { (source.map { [$0] } ?? []) + (callers ?? []) }
+    var frames: [Source] {
+        (source.map { [$0] } ?? []) + (callers ?? []).prefix(StatementLines.mostFrames)
+    }
 }

@@ -107,7 +107,16 @@ class Clock(Case):
                     for store in bundle.metadata["stores"]:
                         self.assertTrue(0 <= store["capture"]["duration"] < 5)
                         self.assertIs(store["capture"]["consistent"], True)
+                        for statement in bundle.statements(store) if "statements" in store else ():
+                            self.assertTrue(0 <= statement.get("duration", 0) < 5, statement)
                 shutil.rmtree(self.artifacts)
+
+    def test_a_time_limit(self):
+        result = subprocess.run(
+            [str(TOOL), "run", "--timeout", "1s", "--", "sleep", "1000"], cwd=self.directory, timeout=60,
+            capture_output=True, text=True,
+            env=clean_environment(self.directory, FAULTS_CLOCK="now:100000", **preloaded()))
+        self.assertIn("time limit", result.stderr)
 
 
 class Directories(Case):

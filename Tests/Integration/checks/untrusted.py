@@ -539,3 +539,6 @@ def logs():
                    ).encode() + b"\n" for n in range(50_000))
     yield "a statement of a megabyte of parentheses", json.dumps({**line, "sql": "UPDATE " + "(" * 1_000_000}).encode() + b"\n"
     yield "a statement of open comments", json.dumps({**line, "sql": "/*" * 500_000}).encode() + b"\n"
+    frames = [{"file": "a.swift", "line": n} for n in range(20_000)]
+    yield "10 statements of 20,000 callers", b"".join(
+        json.dumps({**line, "order": n, "source": frames[n], "callers": frames}).encode() + b"\n" for n in range(10))
