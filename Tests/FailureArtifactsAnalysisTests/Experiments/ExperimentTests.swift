@@ -428,7 +428,8 @@ import Testing
                 "The failing") == true)
         // The code may have divided the sum by the number of owners, for example.
         #expect(
-            try findings([query(Self.sum)], equal("53", "54")).first?.explanation
+            try findings([query(Self.sum)], equal("53", "54")).first { $0.code == .failingQuery }?
+                .explanation
                 == "The last query at Sources/Tasks.swift:90 has another result than the assertion compared, "
                 + "which may be computed from it.")
     }
