@@ -73,7 +73,7 @@ struct Experiment {
     mutating func run(in scratch: ScratchStore, _ budget: StepBudget) {
         let canAsk = question.known != nil && question.ask(scratch.connection) == question.known
         let keys = question.reads.keys.flatMap { store.keyColumns(of: $0) }.map(folded)
-        let relaxed = SQLText(question.record.sql).relaxed(keys: Set(keys)).prefix(8).compactMap {
+        let relaxed = SQLText(question.sql).relaxed(keys: Set(keys)).prefix(8).compactMap {
             relaxed -> Relaxed? in
             guard canAsk, let result = question.ask(scratch.connection, relaxed.sql) else { return nil }
             return Relaxed(
@@ -163,6 +163,7 @@ struct Experiment {
                 : "it changed the schema"
         }
         if let index = firstAffected(relaxed, relaxedResults),
+            read.contains(where: { $0.row.kind != .deleted }),
             !relaxed[index].isIdentity || !read.contains(where: isNamed)
         {
             trial.effect = relaxed[index].isIdentity ? .excludesOther : .excludes
@@ -296,7 +297,7 @@ struct Experiment {
 
     private mutating func vary(in scratch: ScratchStore, _ budget: StepBudget) {
         guard !question.isSource, !question.isExpected(question.result) else { return }
-        for variant in QueryVariants(of: question.record.sql).all
+        for variant in QueryVariants(of: question.sql).all
         where !budget.isUsedUp && self.variants.count < 5 {
             let isComplete = variant.family == .nulls && question.result.rows.isEmpty
             guard question.claim.shown != nil || isComplete,

@@ -220,12 +220,17 @@ struct ExperimentFindings {
             title =
                 question.known.map { "The query returned \(question.text(of: $0))" }
                 ?? "The query's result is unknown"
-            explanation =
-                "\(question.title) \(question.isFailing ? "has" : "may have") "
-                + (question.parts[0] == question.parts[0].ordered
-                    ? "the result that the assertion compared"
-                    : "the elements that the assertion compared in another order")
-                + "\(question.parameters)."
+            let relation =
+                if question.parts == [.all], question.claim.tested != nil, question.known != nil {
+                    "has another result than the assertion compared, which may be computed from it"
+                } else {
+                    (question.isFailing ? "has " : "may have ")
+                        + (question.parts[0] == question.parts[0].ordered
+                            ? "the result that the assertion compared"
+                            : "the elements that the assertion compared in another order")
+                        + question.parameters
+                }
+            explanation = "\(question.title) \(relation)."
             if question.known == nil { explanation += " It \(question.obstacle)." }
         }
         return Finding(

@@ -77,7 +77,7 @@ struct LastChanges {
         let steps = store.steps.reversed().filter { !$0.isOfOtherTest }
         var found: [Finding] = []
         for step in steps where found.count < Self.limit {
-            let rows = step.tables.flatMap { table in
+            let rows = Self.tables(of: step).flatMap { table in
                 table.rows.compactMap { row -> Finding.Row? in
                     let columns = row.cells.filter { isNamed($0, of: table) }
                         .map { folded($0.column) }
@@ -89,13 +89,18 @@ struct LastChanges {
         }
         guard found.isEmpty else { return found }
         if store.steps.isEmpty { return lastWrites }
-        let changing = steps.filter { !$0.tables.allSatisfy(\.rows.isEmpty) }
+        let changing = steps.filter { !Self.tables(of: $0).allSatisfy(\.rows.isEmpty) }
         return changing.prefix(Self.limit).map { step in
-            let rows = step.tables.flatMap { table in
+            let rows = Self.tables(of: step).flatMap { table in
                 table.rows.prefix(5).map { Timeline.row($0, in: table) }
             }
             return finding(step, rows, .last)
         }
+    }
+
+    /// The changed tables without those of libraries, such as a migrator's.
+    private static func tables(of step: Timeline.Step) -> [ChangedTable] {
+        step.tables.filter { !LibraryTables.contains($0.table.name) }
     }
 
     /// True if a column got the value that the assertion got, or lost the expected one.

@@ -6,6 +6,8 @@ internal import FailureArtifactsSQLite
 struct QueryResult: Equatable {
     var columns: [String] = []
     var rows: [[StoredValue]] = []
+    /// True if there is always one row, so that the number of rows says nothing.
+    var isAggregate = false
 
     static let rowLimit = 1000
 
@@ -16,7 +18,8 @@ struct QueryResult: Equatable {
         let statement = try connection.prepare(sql)
         guard statement.isReadOnly, statement.parameterCount == values.count else { return nil }
         try statement.bind(values)
-        var result = QueryResult(columns: statement.columnNames)
+        var result = QueryResult(
+            columns: statement.columnNames, isAggregate: SQLText(sql).isAggregate)
         while try statement.step() {
             guard result.rows.count < rowLimit else { return nil }
             result.rows.append(
@@ -154,7 +157,7 @@ enum ResultPart: Equatable {
         case .properties(let isOrdered):
             return Self.areProperties(operand.values, of: result, isOrdered: isOrdered)
         case .rowCount:
-            return operand.values.count == 1 && !operand.isList
+            return operand.values.count == 1 && !operand.isList && !result.isAggregate
                 && !["true", "false"].contains(operand.text)
                 && operand.values[0].number == Double(result.rows.count)
         case .sum(let column):
@@ -163,7 +166,7 @@ enum ResultPart: Equatable {
             else { return false }
             return abs(sum - number) <= 1e-9 * max(1, abs(number))
         case .existence:
-            return operand.text == (result.rows.isEmpty ? "false" : "true")
+            return !result.isAggregate && operand.text == (result.rows.isEmpty ? "false" : "true")
         case .all: return false
         }
     }

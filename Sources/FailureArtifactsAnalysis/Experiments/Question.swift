@@ -28,10 +28,11 @@ struct Question {
     var result: QueryResult { known ?? QueryResult() }
 
     var record: StatementRecord { statement.record }
+    var sql: String { statement.localSQL }
 
     /// The folded names of the tables that it reads with `LEFT JOIN`.
     var optionalTables: [String] {
-        let tokens = SQLText(record.sql).tokens.filter { !$0.isWord("outer") }
+        let tokens = SQLText(sql).tokens.filter { !$0.isWord("outer") }
         return tokens.indices.dropLast(2).compactMap { index in
             tokens[index].isWord("left") && tokens[index + 1].isWord("join")
                 ? tokens[index + 2].text : nil
@@ -99,7 +100,7 @@ struct Question {
     private func texts(of result: QueryResult) -> [String] {
         guard parts[0] == .all || parts[0] == .properties(isOrdered: true), result.columns.count > 1
         else {
-            return parts[0].texts(of: result)
+            return parts[0].ordered.texts(of: result)
         }
         let isOther = result != self.result && result.rows.count == self.result.rows.count
         let texts =
@@ -110,7 +111,7 @@ struct Question {
                 }
                 let place = result.rows.count > 1 ? "row \(index + 1): " : ""
                 return cells.isEmpty ? nil : place + cells.joined(separator: ", ")
-            } : parts[0].texts(of: result)
+            } : parts[0].ordered.texts(of: result)
         return texts.map { TextWidth.abridged($0, to: 200 / min(texts.count, 4)) }
     }
 
@@ -120,7 +121,7 @@ struct Question {
 
     /// Asks the question, or a variant with the same parameters; nil if the query fails or is too expensive.
     func ask(_ connection: borrowing Connection, _ sql: String? = nil) -> QueryResult? {
-        (try? QueryResult.of(sql ?? record.sql, values, on: connection)) ?? nil
+        (try? QueryResult.of(sql ?? self.sql, values, on: connection)) ?? nil
     }
 
     // MARK: - Finding
@@ -177,7 +178,10 @@ struct Question {
                 ResultPart.all(giving: tested, in: $0, unlike: claim.expected)
             }
             let near = matches.first { $0.0.distance == least }
-            guard let (best, parts) = near ?? matches.first else { continue }
+            // A truth value comes from any of several queries, if it is only that there is a row.
+            guard let (best, parts) = near ?? matches.first,
+                parts != [.existence] || nearest.count == 1
+            else { continue }
             found.append(Question(best, claim, parts))
             supporting += sources(of: best, among: candidates)
         }
@@ -231,7 +235,8 @@ struct Question {
         self.parts = parts
         self.claim = claim
         isFailing =
-            parts != [.all] && claim.tested.map { candidate.isOnLine || !$0.isCommon } ?? false
+            parts != [.all] && parts != [.existence]
+            && claim.tested.map { candidate.isOnLine || !$0.isCommon } ?? false
     }
 
     /// Makes a question on which another one depends, so that no result of its own is expected.
@@ -274,8 +279,9 @@ struct Question {
                 continue
             }
             budget.limit(connection)
-            let access = try? StatementAccess(of: record.sql, on: connection)
-            let named = SQLText(record.sql).tables.map { ($0, Set<String>()) }
+            let sql = statement.localSQL
+            let access = try? StatementAccess(of: sql, on: connection)
+            let named = SQLText(sql).tables.map { ($0, Set<String>()) }
             let reads = access?.reads ?? Dictionary(named, uniquingKeysWith: { first, _ in first })
             guard
                 reads.keys.contains(where: {
@@ -284,7 +290,7 @@ struct Question {
             else { continue }
             var result: QueryResult?
             if let values, access?.functions.isDisjoint(with: unsteady) == true {
-                result = (try? QueryResult.of(record.sql, values, on: connection)) ?? nil
+                result = (try? QueryResult.of(sql, values, on: connection)) ?? nil
             }
             let frames = record.frames.filter(\.isInTests)
             var distance = frames.filter { $0.file == file }.map { abs((line ?? $0.line) - $0.line) }

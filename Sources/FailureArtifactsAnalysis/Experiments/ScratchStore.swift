@@ -42,8 +42,9 @@ final class ScratchStore {
         defer { try? connection.execute("ROLLBACK TO undoing; RELEASE undoing") }
         // Rows that a transaction inserted make room for those that it deleted.
         hasUndoneAll = true
-        for change in changes where change.row.kind == .inserted { try undo(change) }
-        for change in changes where change.row.kind != .inserted { try undo(change) }
+        for kind in [RowChange.Kind.inserted, .updated, .deleted] {
+            for change in changes where change.row.kind == kind { try undo(change) }
+        }
         return try body()
     }
 

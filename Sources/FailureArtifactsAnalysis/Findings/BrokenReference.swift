@@ -145,7 +145,8 @@ extension BrokenReference.Break {
     private var title: String {
         let count = Int64(rows.count)
         let verb = count == 1 ? "refers" : "refer"
-        return "\(Counted.items(count, "row")) of \(reference.table) \(verb) to a row of "
+        return
+            "\(count == 1 ? "A row" : Counted.items(count, "row")) of \(reference.table) \(verb) to a row of "
             + "\(reference.parent) that does not exist"
     }
 

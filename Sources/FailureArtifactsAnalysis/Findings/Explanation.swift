@@ -69,8 +69,8 @@ package struct Explanation: JSONDocument {
             framework: metadata.test.framework, suite: metadata.test.suite,
             name: metadata.test.name, arguments: metadata.test.arguments)
         outcome = metadata.outcome
-        noFindings =
-            metadata.stores.isEmpty ? "The test used no store." : "No cause was found in the stores."
+        let isUsing = evidence.usedStores.count + metadata.stores.count > evidence.stores.count
+        noFindings = isUsing ? "No cause was found in the stores." : "The test used no store."
         let root = evidence.packageRoot
         failure = metadata.failures.first.map {
             Failure(
@@ -86,7 +86,7 @@ package struct Explanation: JSONDocument {
                 found += (try? rule.findings(in: store, of: evidence)) ?? []
             }
         }
-        let function = metadata.test.name.prefix { $0 != "(" }.filter { $0 != "`" }
+        let function = metadata.test.function
         for store in evidence.usedStores {
             store.addStatements(to: &found, StepBudget(steps: evidence.effort.steps))
         }
@@ -172,7 +172,7 @@ extension Finding {
     /// it.
     fileprivate mutating func findArrangement(of test: String) {
         let frames = (statement ?? statements.last)?.frames.filter(\.isInTests) ?? []
-        let isOfTest = frames.contains { $0.function?.contains(test) ?? true }
+        let isOfTest = frames.contains { $0.isIn(test) }
         isArranged = isOfTestCode || !frames.isEmpty && !isOfTest && evidence >= .approach
     }
 
@@ -194,6 +194,10 @@ extension Finding {
 
     /// True if another finding would say the same again.
     fileprivate func says(_ other: Finding) -> Bool {
+        // The log of each database that is attached to a connection has the connection's errors.
+        if let statement, statement.error != nil, statement.order == other.statement?.order {
+            return true
+        }
         guard store == other.store else { return false }
         if code == other.code, title == other.title {
             // Statements on a store without a history differ only in their text and line.

@@ -205,7 +205,7 @@ enum StatementFailed: FindingRule {
             return last.map { "The last migration that was applied is \($0)." }
                 ?? "No migration was applied."
         }
-        return "Its user_version is \(store.schema.userVersion)."
+        return "The store's user_version is \(store.schema.userVersion)."
     }
 }
 

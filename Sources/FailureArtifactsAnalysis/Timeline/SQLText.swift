@@ -147,6 +147,21 @@ struct SQLText {
         } + joins
     }
 
+    private static let aggregates: Set = [
+        "count", "sum", "total", "avg", "min", "max", "group_concat", "json_group_array",
+    ]
+
+    /// True if the query has one row for all rows of its tables.
+    var isAggregate: Bool {
+        let outer = tokens.indices.filter { tokens[$0].depth == 0 }
+        let from = outer.first { tokens[$0].isWord("from") } ?? tokens.count
+        return !outer.contains { tokens[$0].isWord(in: ["group", "union", "over"]) }
+            && outer.contains { index in
+                index < from && tokens[index].isWord(in: Self.aggregates)
+                    && tokens[safe: index + 1]?.text == "("
+            }
+    }
+
     // MARK: - Tables
 
     /// The tables of the `FROM` clauses of the query and its subqueries.

@@ -1,5 +1,6 @@
 package import FailureArtifactsBundle
 internal import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
 
 /// The kind and target of a statement, found without an SQL parser; uncertain properties are nil, and callers must not
 /// guess them.
@@ -24,6 +25,8 @@ struct StatementOutline: Equatable {
     private(set) var table: String?
     /// The schema before the table's name; nil without one.
     private var schema: String?
+    /// The database whose log has the statement, if its connection opened another one; nil if not.
+    let attached: AttachedDatabase?
     /// True if the statement may have had no effect; SQLite may count rows that didn't change, and an `EXISTS` clause
     /// may skip the statement.
     private(set) var mayHaveNoEffect = false
@@ -33,7 +36,10 @@ struct StatementOutline: Equatable {
     var creates: Bool { kind == .definition && words.first == "create" }
     var drops: Bool { kind == .definition && words.first == "drop" }
     var alters: Bool { kind == .definition && words.first == "alter" }
-    var isElsewhere: Bool { schema.map { $0 != "main" } ?? false }
+    /// True if it writes to another database of its connection.
+    var isElsewhere: Bool {
+        schema.map { $0 != attached?.name ?? "main" } ?? (attached?.lacks(table) ?? false)
+    }
     /// True if the statement begins a transaction that writes, so that it waits for other writers.
     var beginsWriting: Bool { kind == .begin && ["immediate", "exclusive"].contains(word(1)) }
     var isQuery: Bool { ["select", "explain", "values", ""].contains(word(0)) }
@@ -46,7 +52,8 @@ struct StatementOutline: Equatable {
     var isCopy: Bool { kind == .insert && words.contains("select") }
     var isWrite: Bool { [.insert, .update, .delete].contains(kind) }
 
-    init(_ sql: String) {
+    init(_ sql: String, attached: AttachedDatabase? = nil) {
+        self.attached = attached
         let text = SQLText(sql, limit: Self.maximumWords)
         words = text.words
         switch word(0) {
@@ -119,6 +126,45 @@ struct StatementOutline: Equatable {
         } else if words.contains("optimize") || words.contains("incremental_vacuum") {
             kind = .maintenance
         }
+    }
+}
+
+/// A database that the connections of its statements attached.
+struct AttachedDatabase: Equatable {
+    /// The folded name that statements use.
+    let name: String
+    /// The folded names of its tables.
+    let tables: Set<String>
+
+    /// Finds the connections in a store's log that attached it.
+    static func all(
+        _ store: BundleMetadata.Store, _ tables: Set<String>, in log: [StatementRecord]
+    ) -> [UInt64: AttachedDatabase] {
+        let file = store.originalPath.map(Path.name)
+        var found: [UInt64: AttachedDatabase] = [:]
+        for record in log where record.error == nil {
+            let words = StatementOutline(record.sql).words
+            guard words.first == "attach", let place = words.lastIndex(of: "as"),
+                place + 1 < words.count,
+                file.map(record.sqlWithLiterals.contains) ?? (words[place + 1] == folded(store.name))
+            else { continue }
+            found[record.connection] = AttachedDatabase(name: words[place + 1], tables: tables)
+        }
+        return found
+    }
+
+    func lacks(_ table: String?) -> Bool { table.map { !tables.contains($0) } ?? false }
+
+    /// Returns a statement for a connection that opens the database itself.
+    func opened(_ sql: String) -> String {
+        var text = SQLText(sql)
+        while let index = text.tokens.indices.dropLast().first(where: {
+            text.tokens[$0].kind == .name && text.tokens[$0].text == name
+                && text.tokens[$0 + 1].text == "."
+        }) {
+            text = SQLText(text.replacing(index..<(index + 2), with: ""))
+        }
+        return String(decoding: text.bytes, as: UTF8.self)
     }
 }
 
@@ -214,6 +260,11 @@ extension StatementRecord {
     }
 }
 
+extension BundleMetadata.Test {
+    /// The name of the test's function, without its parameters.
+    var function: String { name.prefix { $0 != "(" }.filter { $0 != "`" } }
+}
+
 extension StatementRecord.Source {
     /// The place, such as `Sources/Ledger/Ledger.swift:42`.
     package var place: String { "\(file):\(line)" }
@@ -224,6 +275,9 @@ extension StatementRecord.Source {
         file.split(separator: "/", omittingEmptySubsequences: false)
             .allSatisfy { !$0.isEmpty && $0 != "." && $0 != ".." }
     }
+
+    /// True if a test's function, or a closure in it, has the line, as far as known.
+    func isIn(_ test: String) -> Bool { function?.contains(test) ?? true }
 
     /// True if the file is below a directory for tests, such as `Tests` or `ShopTests`.
     var isInTests: Bool {

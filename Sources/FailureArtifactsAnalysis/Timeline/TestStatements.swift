@@ -36,12 +36,14 @@ package struct TestStatements {
         // an earlier test what it did before this one began, and nothing else, goes on with that.
         let before = Set(records.filter { $0.phase == .earlier }.map(Execution.init))
         let main = String(metadata.environment.processID, radix: 16)
+        let function = test.function
         let threads = Dictionary(grouping: records.filter { $0.phase == .test }, by: \.thread)
         leftThreads = Set(
             threads.filter { thread, executions in
                 thread != main
                     && executions.allSatisfy { record in
-                        before.contains(Execution(record)) && !record.frames.contains(where: \.isInTests)
+                        before.contains(Execution(record))
+                            && !record.frames.contains { $0.isInTests && $0.isIn(function) }
                     }
             }.keys)
     }

@@ -51,13 +51,15 @@ package final class Timeline {
         /// True if the failing test ran it, as far as known.
         let isOfTest: Bool
 
-        init(_ record: StatementRecord, isOfTest: Bool = true) {
+        init(_ record: StatementRecord, isOfTest: Bool = true, attached: AttachedDatabase? = nil) {
             self.record = record
-            outline = StatementOutline(record.sql)
+            outline = StatementOutline(record.sql, attached: attached)
             self.isOfTest = isOfTest
         }
 
         var order: UInt64 { record.order }
+        /// The text for a connection that opens the store, even if this one attached it.
+        var localSQL: String { outline.attached?.opened(record.sql) ?? record.sql }
         var writes: Bool { outline.isWrite }
         /// True if it inserted, updated or deleted rows, as far as known.
         var hasChangedRows: Bool { writes && record.error == nil && record.changes != 0 }
@@ -145,7 +147,10 @@ package final class Timeline {
         var records = StatementLines.applied(to: log ?? [])
         QueryPlan.add(to: &records, from: connection)
         let own = TestStatements(in: records, of: choice.store, bundle.metadata)
-        statements = records.map { Statement($0, isOfTest: own.contains($0)) }
+        let attached = AttachedDatabase.all(choice.store, Set(schema.tables.keys), in: records)
+        statements = records.map {
+            Statement($0, isOfTest: own.contains($0), attached: attached[$0.connection])
+        }
         do throws(BundleError) {
             history = SharedHistory(
                 try bundle.extractHistory(of: committed ?? choice, below: scratch))

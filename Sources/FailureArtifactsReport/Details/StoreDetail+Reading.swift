@@ -246,9 +246,11 @@ extension StepDetail {
                 "\(Counted.number($0.0)) \($0.0 == 1 ? "row" : "rows") \($0.1) \(table.name)"
             }
         }
-        if tables.count > 6 { items.append("\(tables.count - 6) more tables") }
+        if tables.count > 6 { items.append(Counted.items(Int64(tables.count - 6), "more table")) }
         items += schema.prefix(4)
-        if schema.count > 4 { items.append("\(schema.count - 4) more changes of the schema") }
+        if schema.count > 4 {
+            items.append(Counted.items(Int64(schema.count - 4), "more change") + " of the schema")
+        }
         return items.isEmpty ? "no change of rows" : items.joined(separator: ", ")
     }
 }

@@ -167,6 +167,18 @@ import Testing
             "\(finding.explanation)")
     }
 
+    /// The updated row gives back the value that the deleted one had.
+    @Test func aReplacedRowComesBack() throws {
+        let found = try findings(
+            [
+                Step(sql: "CREATE UNIQUE INDEX times ON task(minutes)", changes: 0),
+                Step(sql: "INSERT OR REPLACE INTO task VALUES (2, 'ben', 'Pay rent', 35, 0)"),
+                query("SELECT count(*) FROM task"),
+            ], equal("3", "4"))
+        let finding = try #require(found.first { $0.transaction == 4 })
+        #expect(finding.title == "Without transaction 4, the query returns the expected 4")
+    }
+
     @Test func theRestOfATransactionThatIsUndoneInPart() throws {
         let found = try findings(
             [
@@ -223,6 +235,18 @@ import Testing
         #expect(
             first.transaction == 3
                 && first.explanation.hasSuffix("It leaves them out because of done < 2."))
+    }
+
+    /// A query never leaves out a row that is gone.
+    @Test func aDeletedRowIsNotLeftOut() throws {
+        let found = try findings(
+            [
+                Step(sql: "UPDATE task SET done = 1 WHERE id = 2"),
+                Step(sql: "DELETE FROM task WHERE done = 1"),
+                query("SELECT title FROM task WHERE done = 0 ORDER BY id"),
+            ], equal(#"["Sweep", "Book dentist", "Call"]"#, #"["Sweep", "Call"]"#))
+        let finding = try #require(found.first { $0.transaction == 4 })
+        #expect(finding.title == "Transaction 4 changed a table that the query reads")
     }
 
     /// A transaction after the query has no effect on it.
@@ -340,6 +364,39 @@ import Testing
 
     // MARK: - The question
 
+    /// The code may have computed the truth value from any of them.
+    @Test func aTruthValueAfterSeveralQueries() throws {
+        func asked(_ sql: String) -> Step {
+            Step(
+                sql: sql, changes: 0, lines: ["Sources/Tasks.swift:90", "Tests/ATests.swift:42"],
+                isTransaction: false)
+        }
+        let fixture = try Fixture()
+        let explanation = try explanation(
+            [
+                Step(sql: "INSERT INTO task VALUES (5, 'dan', 'Read', 30, 0)"),
+                asked("SELECT title FROM task WHERE id > 3"),
+                asked("SELECT title FROM task WHERE id = 1"),
+            ], "Expectation failed: !(try store.isFull(1))", in: fixture)
+        #expect(explanation.question?.isFailing == false)
+        #expect(
+            explanation.findings.first?.title == "Without transaction 3, the query returns 'Call'")
+    }
+
+    @Test func aListInAnotherOrderIsShownAsItIs() throws {
+        let fixture = try Fixture()
+        let (right, wrong) = (
+            #"["Pay rent", "Sweep", "Book dentist", "Call"]"#,
+            #"["Call", "Book dentist", "Sweep", "Pay rent"]"#
+        )
+        let explanation = try explanation(
+            [query("SELECT title FROM task ORDER BY minutes")], equal(wrong, right), in: fixture)
+        #expect(explanation.findings.first?.title == "The query returns the expected \(right)")
+        #expect(
+            explanation.question?.results.last?.result
+                == "'Pay rent', 'Sweep', 'Book dentist', 'Call'")
+    }
+
     /// A cell is no result, and neither is a sum.
     @Test func theResultOfAQueryIsNotACell() throws {
         let update = Step(sql: "UPDATE task SET owner = 'zoe' WHERE id = 1")
@@ -369,6 +426,12 @@ import Testing
         #expect(
             try findings([query(Self.sum)], equal("160", "3")).first?.explanation.hasPrefix(
                 "The failing") == true)
+        // The code may have divided the sum by the number of owners, for example.
+        #expect(
+            try findings([query(Self.sum)], equal("53", "54")).first { $0.code == .failingQuery }?
+                .explanation
+                == "The last query at Sources/Tasks.swift:90 has another result than the assertion compared, "
+                + "which may be computed from it.")
     }
 
     @Test func elementsInAnotherOrderAreNotTheExpectedResult() throws {

@@ -64,6 +64,16 @@ import Testing
         #expect(try findings(in: path, fixture).allSatisfy { !$0.title.contains("names") })
     }
 
+    @Test func aMigratorsOwnTableIsNoFinding() throws {
+        let fixture = try Fixture()
+        let path = try fixture.walBundle([
+            "UPDATE account SET balance = 77 WHERE id = 1",
+            "CREATE TABLE grdb_migrations(identifier TEXT)",
+            "INSERT INTO grdb_migrations VALUES ('v2')",
+        ])
+        #expect(try findings(in: path, fixture).map(\.title) == ["Transaction 1 changed account"])
+    }
+
     @Test func transactionsOfEarlierTestsAreLeftOut() throws {
         let fixture = try Fixture()
         let path = try fixture.walBundle(

@@ -43,6 +43,10 @@ import Testing
         #expect(parts("5", result(["id", "stars"], [[3, 5]])) == [cell(1)])
         #expect(parts("31", result(["id", "stars"], [[31, 5]])) == [cell(0)])
         #expect(parts("1", result(["count(*)"], [[1]])) == [cell(0)])
+        var count = result(["count(*)"], [[7]])
+        #expect(parts("1", count) == [.rowCount] && parts("true", count) == [.existence])
+        count.isAggregate = true
+        #expect(parts("1", count).isEmpty && parts("true", count).isEmpty)
     }
 
     @Test func aListInItsOrderOrInAnother() {

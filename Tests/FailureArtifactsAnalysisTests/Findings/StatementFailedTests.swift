@@ -169,6 +169,24 @@ import Testing
         #expect(others.map(\.title) == ["The store has no table tests"])
     }
 
+    /// The logs of all databases of a connection have the statement.
+    @Test func anErrorOfAnAttachedStoreIsFoundOnce() {
+        func found(_ code: Finding.Code, _ store: String, order: UInt64) -> Finding {
+            var statement = StatementRecord(
+                at: "", changes: nil, connection: 1, order: order, phase: .test,
+                sql: "INSERT INTO main.tide VALUES (4)", thread: "1")
+            statement.error = .init(code: 1, message: "no such table: main.tide")
+            return Finding(
+                code: code, title: store, confidence: .certain, store: store, statement: statement,
+                explanation: "", evidence: .error)
+        }
+        let findings = [
+            found(.schemaError, "memory", order: 3), found(.statementFailed, "aux1", order: 3),
+            found(.statementFailed, "aux1", order: 4),
+        ]
+        #expect(Explanation.ordered(findings).map(\.statement?.order) == [3, 4])
+    }
+
     // MARK: - Errors that the log lacks
 
     /// An application may have an error log of its own.

@@ -35,6 +35,15 @@ import Testing
         #expect(SQLText(sql).tables == tables)
     }
 
+    @Test(arguments: [
+        ("SELECT count(*) FROM task", true), ("SELECT max(a), b FROM t WHERE c = 1", true),
+        ("SELECT count(*) FROM task GROUP BY owner", false), ("SELECT count FROM task", false),
+        ("SELECT (SELECT max(a) FROM u) FROM t", false), ("SELECT a FROM t ORDER BY max(b, c)", false),
+    ])
+    func aQueryWithOneRowForAllRows(sql: String, isAggregate: Bool) {
+        #expect(SQLText(sql).isAggregate == isAggregate)
+    }
+
     @Test func theNameOfARowIsNotRelaxed() {
         let query = SQLText(
             "SELECT * FROM t JOIN u ON u.t = t.id WHERE t.id = ? AND t.owner = ? AND t.done = 0")

@@ -33,13 +33,24 @@ import Testing
             found.notes == [
                 "Store 'ledger' is left out: ReaderTests.testRead opened it, and this test isn't known to have used it."
             ])
+        #expect(found.noFindings == "The test used no store.")
+        func called(by function: String) -> [Int: String] {
+            facts.mapValues {
+                $0
+                    + #","callers":[{"file":"Tests/A.swift","line":9,"function":"closure #1 in \#(function)"}]"#
+            }
+        }
+        let other = try explanation(log, called(by: "ReaderTests.testRead()"), store: Self.opener)
+        #expect(other.question == nil)
+        let own = try explanation(log, called(by: "ATests.testStore()"), store: Self.opener)
+        #expect(own.question != nil)
         // The test's own store, its thread, or a statement of its own.
         #expect(try explanation(log, facts, store: nil).question != nil)
         let main = facts.mapValues { $0.replacing("9a", with: "2a") }
         #expect(try explanation(log, main, store: Self.opener).question != nil)
-        let other = log + [("SELECT id FROM task", 0)]
+        let longer = log + [("SELECT id FROM task", 0)]
         var more = facts
         more[2] = #""thread": "9a", "# + line
-        #expect(try explanation(other, more, store: Self.opener).question != nil)
+        #expect(try explanation(longer, more, store: Self.opener).question != nil)
     }
 }
