@@ -5,7 +5,7 @@ internal import FailureArtifactsSystem
 
 /// The log of a connection, which C passes chunk by chunk.
 private final class Collection {
-    private var chunks: [RecordedChunk] = []
+    private(set) var chunks: [RecordedChunk] = []
     private var state: RecordedState?
 
     func statements(keeping history: LoggedHistory) -> [RecordedStatement] {
@@ -98,6 +98,37 @@ struct KeptLogs: Sendable {
     }
 }
 
+extension DiscoveredConnection {
+    /// The statements in its log as they were recorded, in no order; nil if a thread uses the connection all the time,
+    /// and if its copy of SQLite doesn't report all statements.
+    var recordedStatements: [RecordedStatement]? {
+        let collection = Collection()
+        guard failure_artifacts_statements_of(library) == failure_artifacts_records_all, read(collection)
+        else { return nil }
+        return collection.chunks.flatMap(\.statements)
+    }
+
+    /// Reads the log of an open connection; returns false if a thread uses the connection all the time.
+    fileprivate func read(_ collection: Collection) -> Bool {
+        let context = Unmanaged.passUnretained(collection).toOpaque()
+        // With the connection borrowed, the number of changes by its last statement is known too.
+        let isRead = try? lend(until: .now, waitsForRest: false) { _ in
+            failure_artifacts_log_read(record.pointee.log, handle, context, Collection.read)
+        }
+        if isRead == true { return true }
+        for _ in 0..<20 {
+            let isDone = ConnectionRegistry.shared.withOpenHandle(of: self) { _ in
+                guard failure_artifacts_borrowing_begins(record) else { return false }
+                defer { failure_artifacts_borrowing_ends(record) }
+                return failure_artifacts_log_read(record.pointee.log, nil, context, Collection.read)
+            }
+            if isDone != false { return true }
+            sleep(microseconds: 200)
+        }
+        return false
+    }
+}
+
 extension DiscoveredStore {
     /// The last statements of the connections that have or had the store.
     struct Statements: Sendable {
@@ -116,34 +147,15 @@ extension DiscoveredStore {
         {
             let recorded = failure_artifacts_statements_of(connection.library)
             if recorded == failure_artifacts_records_none { unrecordedPrefix = connection.prefix }
-            let record = connection.record
             let collection = Collection()
-            let context = Unmanaged.passUnretained(collection).toOpaque()
-            var isUnwatched = false
-            // With the connection borrowed, the number of changes by its last statement is known too.
-            let isRead = try? connection.lend(until: .now, waitsForRest: false) { _ in
-                isUnwatched = failure_artifacts_is_unwatched(record)
-                return failure_artifacts_log_read(
-                    record.pointee.log, connection.handle, context, Collection.read)
-            }
-            var isUnread = isRead != true
-            for _ in 0..<20 where isUnread {
-                let isDone = ConnectionRegistry.shared.withOpenHandle(of: connection) { _ in
-                    guard failure_artifacts_borrowing_begins(record) else { return false }
-                    isUnwatched = failure_artifacts_is_unwatched(record)
-                    defer { failure_artifacts_borrowing_ends(record) }
-                    return failure_artifacts_log_read(record.pointee.log, nil, context, Collection.read)
-                }
-                isUnread = isDone == false
-                if isUnread { sleep(microseconds: 200) }
-            }
+            let isRead = connection.read(collection)
             var log = collection.statements(keeping: history)
             // The connection's later changes may come from statements that are not known.
-            isUnwatched = isUnwatched && recorded == failure_artifacts_records_all
+            let isUnwatched = connection.isUnwatched && recorded == failure_artifacts_records_all
             if isUnwatched, let last = log.indices.last { log[last].record.changes = nil }
             statements += log
             isReplaced = isReplaced || isUnwatched
-            isCut = isCut || isUnread
+            isCut = isCut || !isRead
         }
     }
 
