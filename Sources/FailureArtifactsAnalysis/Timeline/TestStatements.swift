@@ -28,20 +28,21 @@ package struct TestStatements {
             $0.suite == test.suite && $0.name == test.name && $0.arguments == test.arguments
         }
         others = own.map { own in Set(tests.map(\.id).filter { $0 != own.id }) } ?? []
-        guard store.openedBy != nil else {
-            leftThreads = []
-            return
-        }
-        // The recorder takes the only running test for that of every statement. But a thread that does in the store of
-        // an earlier test what it did before this one began, and nothing else, goes on with that.
-        let before = Set(records.filter { $0.phase == .earlier }.map(Execution.init))
+        // The recorder takes the only running test for that of every statement. But a thread that does what it did while
+        // no test ran, and nothing else, goes on with that; in the store of an earlier test, also what it did before this
+        // one began, unless a line of a test does it.
+        let earlier = records.filter { $0.phase == .earlier }
+        let before = Set(store.openedBy == nil ? [] : earlier.map(Execution.init))
+        let outside = Set(own == nil ? [] : earlier.filter { $0.test == nil }.map(Execution.init))
         let main = String(metadata.environment.processID, radix: 16)
         let threads = Dictionary(grouping: records.filter { $0.phase == .test }, by: \.thread)
         leftThreads = Set(
             threads.filter { thread, executions in
                 thread != main
                     && executions.allSatisfy { record in
-                        before.contains(Execution(record)) && !record.frames.contains(where: \.isInTests)
+                        outside.contains(Execution(record))
+                            || before.contains(Execution(record))
+                                && !record.frames.contains(where: \.isInTests)
                     }
             }.keys)
     }
