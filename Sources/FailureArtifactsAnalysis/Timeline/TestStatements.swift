@@ -28,9 +28,9 @@ package struct TestStatements {
             $0.suite == test.suite && $0.name == test.name && $0.arguments == test.arguments
         }
         others = own.map { own in Set(tests.map(\.id).filter { $0 != own.id }) } ?? []
-        // The recorder takes the only running test for that of every statement. But a thread that does what it did while
-        // no test ran, and nothing else, goes on with that; in the store of an earlier test, also what it did before this
-        // one began, unless a line of a test does it.
+        // The recorder takes the only running test for that of every statement. But a thread that only does what it did
+        // while no test ran goes on with that. So does one that repeats, in the store of an earlier test, what it did
+        // before this test began, unless a line of a test does it.
         let earlier = records.filter { $0.phase == .earlier }
         let before = Set(store.openedBy == nil ? [] : earlier.map(Execution.init))
         let outside = Set(own == nil ? [] : earlier.filter { $0.test == nil }.map(Execution.init))

@@ -4,9 +4,9 @@ internal import FailureArtifactsBundle
 extension DiscoveredStore {
     /// Returns true if the store is known to have been used during a test only as it is used while no test runs.
     ///
-    /// An earlier test has opened it, and left a thread that goes on. Each statement during the test must also have been
-    /// run while no test was running, on the same connection by the same thread. Work that a test hands to a pool's
-    /// threads is not run at that time. If the log is incomplete, the result is false.
+    /// An earlier test has opened it, and left a thread that goes on. Each statement during the test must also have run
+    /// while no test was running, on the same connection by the same thread. Work that a test hands to a pool's threads
+    /// doesn't run at that time. If the log is incomplete, the result is false.
     func isUsedRegardless(of test: RunningTest) -> Bool {
         // Other connections of the test to the same store have ended, or are among these.
         !accesses.isEmpty && users.isEmpty && endedUse <= test.start.statement
