@@ -8,7 +8,8 @@
 // moves to chunks of their own, with the number of the others. So a loop doesn't push the other statements out.
 //
 // Statements are the same if their texts have the same shape, which leaves out values, and if the same functions ran
-// them. Most executions in a loop have no stack; they count for the last one of that shape that has one.
+// them; on a connection that a test has left open, also if one thread ran them, all in tests or all outside. Most
+// executions in a loop have no stack; they count for the last one of that shape that has one.
 
 enum {
     maximum_chunks = 4,
@@ -213,7 +214,12 @@ static void move(
     const statement_record *statement, int64_t changes) {
     const failure_artifacts_error_record *error =
         (const void *)following(source, statement, failure_artifacts_record_error);
-    uint32_t shape = add_to_hash(known_shape_of(source, statement->text), error ? (uint32_t)error->code : 0) | 1;
+    uint32_t shape = known_shape_of(source, statement->text);
+    if (error) shape = add_to_hash(shape, (uint32_t)error->code);
+    // A thread that goes on after its test is told from the tests that use the same connection.
+    if (atomic_load_explicit(&connection->is_left, memory_order_relaxed))
+        shape = add_to_hash(add_to_hash(shape, (uint32_t)statement->thread), statement->test != 0);
+    shape |= 1;
     uint32_t key = shape;
     if (statement->stack) {
         const record *stack = record_at(source, statement->stack);

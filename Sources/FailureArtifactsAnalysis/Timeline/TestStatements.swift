@@ -28,13 +28,12 @@ package struct TestStatements {
             $0.suite == test.suite && $0.name == test.name && $0.arguments == test.arguments
         }
         others = own.map { own in Set(tests.map(\.id).filter { $0 != own.id }) } ?? []
-        guard store.openedBy != nil else {
-            leftThreads = []
-            return
-        }
-        // The recorder takes the only running test for that of every statement. But a thread that does in the store of
-        // an earlier test what it did before this one began, and nothing else, goes on with that.
-        let before = Set(records.filter { $0.phase == .earlier }.map(Execution.init))
+        // The recorder takes the only running test for that of every statement. But a thread that only does what it did
+        // while no test ran goes on with that. So does one that repeats, in the store of an earlier test, what it did
+        // before this test began, unless a line of a test does it.
+        let earlier = records.filter { $0.phase == .earlier }
+        let before = Set(store.openedBy == nil ? [] : earlier.map(Execution.init))
+        let outside = Set(own == nil ? [] : earlier.filter { $0.test == nil }.map(Execution.init))
         let main = String(metadata.environment.processID, radix: 16)
         let function = test.function
         let threads = Dictionary(grouping: records.filter { $0.phase == .test }, by: \.thread)
@@ -42,8 +41,9 @@ package struct TestStatements {
             threads.filter { thread, executions in
                 thread != main
                     && executions.allSatisfy { record in
-                        before.contains(Execution(record))
-                            && !record.frames.contains { $0.isInTests && $0.isIn(function) }
+                        outside.contains(Execution(record))
+                            || before.contains(Execution(record))
+                                && !record.frames.contains { $0.isInTests && $0.isIn(function) }
                     }
             }.keys)
     }

@@ -186,7 +186,7 @@ package struct BundleMetadata: Codable, Equatable, Sendable {
         }
     }
 
-    /// A store of a framework that was open in the test's process and is only named.
+    /// A store that was open in the test's process and is only named.
     package struct OtherStore: Codable, Hashable, Sendable {
         /// The store's file, absolute.
         package var path: String

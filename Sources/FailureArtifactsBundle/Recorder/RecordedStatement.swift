@@ -110,12 +110,12 @@ extension [RecordedStatement] {
 
 extension RecordedStatement {
     /// The statements that count as one, as in `repetitions.c`.
-    fileprivate struct Kind: Hashable {
+    package struct Kind: Hashable {
         /// The text without its numbers and strings.
         let shape: [UInt8]
         let code: Int32?
 
-        init(_ statement: RecordedStatement) {
+        package init(_ statement: RecordedStatement) {
             var shape: [UInt8] = []
             var (isWord, isString) = (false, false)
             for byte in statement.record.sql.utf8 {

@@ -3,7 +3,7 @@ internal import FailureArtifactsBundle
 
 /// The log of a connection, which C passes chunk by chunk.
 final class CollectedLog {
-    private var chunks: [RecordedChunk] = []
+    private(set) var chunks: [RecordedChunk] = []
     private var state: RecordedState?
 
     func statements(keeping history: LoggedHistory) -> [RecordedStatement] {

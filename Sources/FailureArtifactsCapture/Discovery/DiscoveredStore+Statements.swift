@@ -3,6 +3,37 @@ internal import CFailureArtifactsSQLite
 internal import FailureArtifactsBundle
 internal import FailureArtifactsSystem
 
+extension DiscoveredConnection {
+    /// The statements in its log as they were recorded, in no order; nil if a thread uses the connection all the time,
+    /// and if its copy of SQLite doesn't report all statements.
+    var recordedStatements: [RecordedStatement]? {
+        let log = CollectedLog()
+        guard failure_artifacts_statements_of(library) == failure_artifacts_records_all, read(log)
+        else { return nil }
+        return log.chunks.flatMap(\.statements)
+    }
+
+    /// Reads the log of an open connection; returns false if a thread uses the connection all the time.
+    fileprivate func read(_ log: CollectedLog) -> Bool {
+        let context = Unmanaged.passUnretained(log).toOpaque()
+        // With the connection borrowed, the number of changes by its last statement is known too.
+        let isRead = try? lend(until: .now, waitsForRest: false) { _ in
+            failure_artifacts_log_read(record.pointee.log, handle, context, CollectedLog.read)
+        }
+        if isRead == true { return true }
+        for _ in 0..<20 {
+            let isDone = ConnectionRegistry.shared.withOpenHandle(of: self) { _ in
+                guard failure_artifacts_borrowing_begins(record) else { return false }
+                defer { failure_artifacts_borrowing_ends(record) }
+                return failure_artifacts_log_read(record.pointee.log, nil, context, CollectedLog.read)
+            }
+            if isDone != false { return true }
+            sleep(microseconds: 200)
+        }
+        return false
+    }
+}
+
 extension DiscoveredStore {
     /// The last statements of the connections that have or had the store.
     struct Statements: Sendable {
@@ -21,35 +52,15 @@ extension DiscoveredStore {
         {
             let recorded = failure_artifacts_statements_of(connection.library)
             if recorded == failure_artifacts_records_none { unrecordedPrefix = connection.prefix }
-            let record = connection.record
             let collected = CollectedLog()
-            let context = Unmanaged.passUnretained(collected).toOpaque()
-            var isUnwatched = false
-            // With the connection borrowed, the number of changes by its last statement is known too.
-            let isRead = try? connection.lend(until: .now, waitsForRest: false) { _ in
-                isUnwatched = failure_artifacts_is_unwatched(record)
-                return failure_artifacts_log_read(
-                    record.pointee.log, connection.handle, context, CollectedLog.read)
-            }
-            var isUnread = isRead != true
-            for _ in 0..<20 where isUnread {
-                let isDone = ConnectionRegistry.shared.withOpenHandle(of: connection) { _ in
-                    guard failure_artifacts_borrowing_begins(record) else { return false }
-                    isUnwatched = failure_artifacts_is_unwatched(record)
-                    defer { failure_artifacts_borrowing_ends(record) }
-                    return failure_artifacts_log_read(
-                        record.pointee.log, nil, context, CollectedLog.read)
-                }
-                isUnread = isDone == false
-                if isUnread { sleep(microseconds: 200) }
-            }
+            let isRead = connection.read(collected)
             var log = collected.statements(keeping: history)
             // The connection's later changes may come from statements that are not known.
-            isUnwatched = isUnwatched && recorded == failure_artifacts_records_all
+            let isUnwatched = connection.isUnwatched && recorded == failure_artifacts_records_all
             if isUnwatched, let last = log.indices.last { log[last].record.changes = nil }
             statements += log
             isReplaced = isReplaced || isUnwatched
-            isCut = isCut || isUnread
+            isCut = isCut || !isRead
         }
     }
 

@@ -4,7 +4,8 @@ internal import FailureArtifactsSystem
 /// The stores that belong to a test, each with its name in the bundle.
 ///
 /// They are the stores that are open, were closed since the test started, or were registered by the test. A store that
-/// an earlier test opened is included only if it was used since the test started.
+/// an earlier test opened is included only if it was used since the test started, and not only by a thread that the
+/// earlier test has left.
 enum FoundStores {
     struct Store {
         let store: DiscoveredStore
@@ -22,7 +23,7 @@ enum FoundStores {
     struct Selection {
         /// The stores to capture, those of the test first.
         var stores: [Store] = []
-        /// The stores that belong to a framework, and are only named.
+        /// The stores that belong to a framework or to an earlier test's thread, and are only named.
         var others: [BundleMetadata.OtherStore] = []
     }
 
@@ -41,20 +42,33 @@ enum FoundStores {
         let libraryStores = sources.flatMap { $0() }.filter {
             $0.belongs(to: test.id, isRunning: isRunning)
         }
+        let registered = test.state.withLock { $0.registered }
+        let failedOpens = session.registry.failedOpens(of: test.id, after: test.start)
         var candidates = Candidates()
         if discovers {
-            candidates.addDiscovered(by: session.registry, for: test, isRunning: isRunning)
+            candidates.addDiscovered(
+                by: session.registry, for: test, isRunning: isRunning,
+                named: registered.map(\.path) + failedOpens.map(\.path)
+                    + libraryStores.compactMap(\.path))
             candidates.addFiles(of: libraryStores)
         }
-        let registered = test.state.withLock { $0.registered }
         candidates.addRegistered(registered)
         candidates.relate(to: libraryStores)
         if discovers {
-            candidates.addFailedOpens(session.registry.failedOpens(of: test.id, after: test.start))
+            candidates.addFailedOpens(failedOpens)
             candidates.addDescribed(libraryStores)
         }
         var unique = StoreNames()
         var result = Selection()
+        result.others = candidates.unrelated.map { store in
+            let opener = store.opener.flatMap { opener($0) }
+            return BundleMetadata.OtherStore(
+                path: store.path ?? store.suggestedName ?? ":memory:",
+                reason:
+                    "\(opener.map { "\($0.suite).\($0.name)" } ?? "An earlier test") left it open. During this test, "
+                    + "it was used only as it is while no test runs: by the same threads, with the same statements."
+            )
+        }
         for (index, store) in candidates.stores.enumerated() {
             if let path = store.path, path.hasPrefix(artifactsDirectory + "/") { continue }
             let isRegistered = registered.contains { Self.isSame(store, $0.path) }
@@ -89,17 +103,25 @@ enum FoundStores {
         private(set) var names: [Int: String] = [:]
         /// The library stores of stores, by the stores' indices.
         private(set) var libraries: [Int: LibraryStore] = [:]
+        /// The stores that are only named, because they were used regardless of the test.
+        private(set) var unrelated: [DiscoveredStore] = []
 
         private func index(of path: String) -> Int? { stores.firstIndex { isSame($0, path) } }
 
-        /// Adds the open and the closed stores that are related to the test.
+        /// Adds the open and the closed stores that are related to the test, which knows those at the paths in `named`.
         mutating func addDiscovered(
-            by registry: ConnectionRegistry, for test: RunningTest, isRunning: (TestID) -> Bool
+            by registry: ConnectionRegistry, for test: RunningTest, isRunning: (TestID) -> Bool,
+            named: [String]
         ) {
             var open = DiscoveredStore.grouping(registry.openConnections)
             open += DiscoveredStore.openedByOthers(than: open)
             // If time or room runs out, the stores that the test has not touched are left out first.
-            let ranked = open.map { ($0, Relation(of: $0, to: test, isRunning: isRunning)) }
+            let ranked = open.map { store in
+                let relation = Relation(of: store, to: test, isRunning: isRunning)
+                let isNamed = relation == .unrelated && named.contains { isSame(store, $0) }
+                return (store, isNamed ? .own : relation)
+            }
+            unrelated = ranked.filter { $0.1 == .unrelated }.map(\.0)
             for relation in Relation.captured {
                 stores += ranked.filter { $0.1 == relation }.map(\.0)
             }
@@ -177,6 +199,8 @@ enum FoundStores {
         case left
         /// It belongs to another test that is running, or to one that has ended.
         case foreign
+        /// An earlier test opened it and left a thread that uses it, also while no test runs.
+        case unrelated
 
         /// The relations of stores in the test's bundle, in the order of copying.
         static let captured: [Relation] = [.own, .shared, .left]
@@ -184,7 +208,7 @@ enum FoundStores {
         init(of store: DiscoveredStore, to test: RunningTest, isRunning: (TestID) -> Bool) {
             let isUsed = store.isUsed(since: test.start)
             if store.owners.contains(test.id) || (test.isAlone && isUsed) {
-                self = .own
+                self = store.isUsedRegardless(of: test) ? .unrelated : .own
             } else if store.users.contains(test.id) {
                 self = .shared
             } else if store.owners.isEmpty {

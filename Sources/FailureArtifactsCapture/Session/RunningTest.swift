@@ -1,3 +1,4 @@
+internal import CFailureArtifactsCapture
 package import FailureArtifactsBundle
 internal import FailureArtifactsSystem
 
@@ -85,6 +86,8 @@ package final class RunningTest: Sendable {
     let start: ConnectionRegistry.PointInTime
     /// True if content lost by the test's stores is kept until the test has ended.
     let isWatched: Bool
+    /// The thread that started the test; see failure_artifacts_current_thread().
+    let thread = failure_artifacts_current_thread()
 
     let state = Lock(State())
     /// Held by the thread that makes a copy for the test.

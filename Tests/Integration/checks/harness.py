@@ -38,6 +38,9 @@ WARNING = OURS + "warning: "
 BUNDLE_NAME = re.compile(r"(?P<stem>.+)-[0-9a-f]{8}\.zip")
 
 
+# A test that leaves a thread which goes on reading, and later ones.
+LEFT_READERS = "RawSuite.EndlessReaderTests,RawSuite.LaterReaderTests"
+
 # The start of the reason for skipping a test if a program is not installed.
 NEEDS = "needs "
 

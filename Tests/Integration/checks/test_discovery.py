@@ -2,7 +2,7 @@
 
 import pathlib
 
-from harness import Store, SuiteCase, fresh_directory, label, openers, run
+from harness import LEFT_READERS, Store, SuiteCase, fresh_directory, label, openers, run
 
 
 class Discovery(SuiteCase):
@@ -65,6 +65,21 @@ class Discovery(SuiteCase):
         self.assertEqual(openers(last), {
             "last": (None, None), "unwatched": (True, opener), "memory": (True, opener),
             "of-the-class": (True, None)})
+
+    def test_a_reader_that_an_earlier_test_left(self):
+        """Its thread goes on while no test runs; a thread that runs statements on request doesn't."""
+        own, pool, lock, *others = self.leaves(LEFT_READERS, count=5)
+        self.assertStores(own, own=["plum"])
+        self.assertStores(pool, pool=["pear"])
+        for bundle in own, pool:
+            other, = bundle.metadata["otherStores"]
+            self.assertTrue(other["path"].endswith("endless.sqlite"))
+            self.assertTrue(other["reason"].startswith("EndlessReaderTests.test1LeavesReaders left it open."))
+        self.assertStores(lock, endless=["pear"], own=["plum"])
+        for bundle in others:
+            self.assertStores(bundle, endless=["pear"])
+        for bundle in lock, *others:
+            self.assertNotIn("otherStores", bundle.metadata)
 
     def test_without_statements_a_use_is_known(self):
         used, _ = self.leaves(

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-from harness import TOOL, SuiteCase, clean_environment
+from harness import LEFT_READERS, TOOL, SuiteCase, clean_environment
 from test_source_lines import marked_lines
 from test_testing import TestingCase, only
 
@@ -99,6 +99,30 @@ class Experiments(Evidence):
                 self.assertLine(query, GRDB_MARKET, "queried")
 
 
+    def test_a_query_without_a_row_is_not_expected(self):
+        """The assertion demands any other result."""
+        bundle = self.left_by("GRDBSuite.ExplanationTests/testMissingRow")
+        [query] = self.findings(bundle, "failing-query")
+        self.assertEqual(query["statement"]["values"], ["fig"])
+        self.assertEqual(query["title"], "The query returned no row")
+        self.assertNotIn("expected", self.text(bundle, "explain", "--all"))
+
+
+class LeftReaders(Evidence):
+    def test_a_query_of_another_test_is_not_the_failing_one(self):
+        """Although it ran last, and returned the expected value."""
+        own = "SELECT count(*) FROM fruit WHERE name = 'fig'"
+        _, _, lock, opened, _ = self.leaves(LEFT_READERS, count=5)
+        for bundle in lock, opened:
+            with self.subTest(bundle.metadata["test"]["name"]):
+                question = bundle.json("explain", "--all")["question"]
+                self.assertEqual(question["sql"], own)
+                self.assertEqual([found["statement"]["sql"] for found in self.findings(bundle, "failing-query")], [own])
+        # The commands begin with the store that the test itself has used last.
+        self.assertRegex(self.text(lock, "show"), "Store own .* Store endless ")
+        self.assertTrue(lock.said("history").startswith("History of store own, "))
+
+
 class Determinism(Evidence):
     # At the lowest priority, so that they don't disturb others, but compete with a tool of the same priority.
     LOWEST = 19
@@ -134,6 +158,11 @@ class UnknownChanges(Evidence):
     def test_a_transaction_of_a_closed_connection_is_not_open(self):
         bundle = self.left_by(RAW + "UnloggedTests/testClosedTransaction")
         self.assertEqual(self.findings(bundle, "open-transaction"), [])
+
+    def test_a_table_of_an_attached_database(self):
+        bundle = self.left_by(RAW + "UnloggedTests/testAttachedTable")
+        found = {finding["title"] for finding in self.findings(bundle) if finding["confidence"] == "certain"}
+        self.assertEqual(found, {"SQLite found no table archive.tests"})
 
     def test_an_error_that_sqlite_does_not_log(self):
         bundle = self.left_by(RAW + "UnloggedTests/testRollbackAfterAnUnloggedError")

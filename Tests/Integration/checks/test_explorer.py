@@ -7,13 +7,16 @@ import subprocess
 import tempfile
 
 import browser
-from harness import TOOL, SuiteCase, needs
+from harness import SUITES, TOOL, SuiteCase, needs
 from test_report import report
 
 # The transactions before the first update create the tables and insert their rows.
-FIRST = 3
+FIRST = 4
 CULPRIT = 321
+TWO_TABLES = 400
 
+
+TESTS = "Tests/RawSuite/ExplorerTests.swift"
 
 STATES = (FIRST - 1, FIRST, 100, FIRST + CULPRIT - 1, FIRST + CULPRIT, FIRST + 500)
 
@@ -140,6 +143,15 @@ class ManySteps(SuiteCase):
         self.assertIn("ExplorerTests.swift:", blame[0])
         # The page doesn't have all rows of this transaction, and says so.
         self.assertIn(f"transaction {FIRST} may have changed it: 8,000 changed rows are not on this page", blame[1])
+
+    def test_statements_on_other_tables_are_not_a_rows(self):
+        """Also if they are of the same kind and in the same transaction, and name the row's table."""
+        [line] = [number for number, line in enumerate((SUITES / TESTS).read_text().splitlines(), 1) if "UPDATE movement" in line]
+        self.page.open("about:blank")
+        self.page.open(f"{self.file.as_uri()}#f1/steps/{FIRST + TWO_TABLES}/movement/{TWO_TABLES * 17}")
+        self.page.wait("!!document.querySelector('.blame li')")
+        places = self.page.run("[...document.querySelector('.blame li').querySelectorAll('.facts')].map(e => e.innerText)")
+        self.assertEqual([place.split()[-1] for place in places], [f"{TESTS}:{line}"])
 
     def test_a_deep_link(self):
         """The address names the store, the step, the table and the row, and leads there again."""

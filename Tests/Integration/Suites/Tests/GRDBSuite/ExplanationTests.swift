@@ -41,6 +41,9 @@ final class ExplanationTests: XCTestCase {
         XCTAssertEqual(price.map { $0 + 1 }, 333)
     }
 
+    /// Memory: a query that returns no row.
+    func testMissingRow() throws { XCTAssertNotEqual(try market().price(of: "fig"), nil) }
+
     /// Memory: more writes than can be undone, and a query that takes many steps.
     func testManyWrites() throws {
         let market = try Market()

@@ -88,6 +88,13 @@ final class UnloggedTests: XCTestCase {
         XCTAssertEqual(try second.integer("SELECT count(*) FROM fruit"), 1)
     }
 
+    /// The statement names an attached database.
+    func testAttachedTable() throws {
+        let database = try Database(":memory:", journal: "memory", fruit: "apple")
+        try database.execute("ATTACH ':memory:' AS archive")
+        XCTAssertNoThrow(try database.execute("SELECT name FROM archive.tests"))
+    }
+
     /// SQLite doesn't log that a foreign key was broken.
     func testRollbackAfterAnUnloggedError() throws {
         let database = try Database(":memory:", journal: "memory", fruit: "apple")

@@ -5,7 +5,7 @@ import XCTest
 final class ExplorerTests: XCTestCase {
     /// `steps`: 500 transactions on 10,000 rows, of which one sets a wrong value.
     func testManySteps() throws {
-        let database = try Database(try freshPath("steps.sqlite"), journal: "wal")
+        let database = try Database(try freshPath("steps.sqlite"), journal: "wal", fruit: "apple")
         try database.execute("PRAGMA wal_autocheckpoint = 0")
         try database.execute(
             """
@@ -15,7 +15,12 @@ final class ExplorerTests: XCTestCase {
             """)
         for number in 1...500 {
             let cents = number == 321 ? -9999 : 100 + number
+            // One transaction changes another table, too.
+            if number == 400 {
+                try database.execute("BEGIN; UPDATE fruit SET name = 'movement'")
+            }
             try database.execute("UPDATE movement SET cents = \(cents) WHERE id = \(number * 17)")
+            if number == 400 { try database.execute("COMMIT") }
         }
         XCTAssertEqual(try database.integer("SELECT min(cents) FROM movement"), 100)
         try database.close()
