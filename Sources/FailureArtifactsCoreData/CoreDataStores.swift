@@ -32,7 +32,7 @@ enum CoreDataStores {
         let test = CaptureSession.shared.currentTest
         for store in stores.map(describe) {
             seen.add(store, openIn: coordinator, by: test)
-            // The journal names the store with its test, in case the process dies.
+            // The in-flight list names the store with its test, in case the process dies.
             guard let test, let path = store.path, store.reasonForNoContent == nil else {
                 continue
             }

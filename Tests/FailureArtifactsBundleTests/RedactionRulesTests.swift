@@ -66,9 +66,9 @@ import Testing
         #expect(error.systemError?.isNotFound == true)
     }
 
-    @Test func theJournalHasThemWithoutTheSalt() throws {
+    @Test func theListHasThemWithoutTheSalt() throws {
         var rules = try #require(parsed(Self.all))
-        let text = rules.journalText
+        let text = rules.recordText
         #expect(!text.contains("pepper") && !text.contains("\n"))
         rules.salt = nil
         #expect(parsed(text) == rules)
@@ -83,11 +83,11 @@ import Testing
         #expect(RedactionRules.safest.leavesOut(attachment: "anything"))
     }
 
-    // MARK: Journals
+    // MARK: The in-flight list
 
-    private func inFlight(_ records: [JournalRecord]) throws -> InFlightTest {
+    private func inFlight(_ records: [InFlightRecord]) throws -> InFlightTest {
         let test = BundleMetadata.Test(framework: "XCTest", suite: "S", name: "t")
-        let began = JournalRecord.began(1, test, at: Timestamp(seconds: 1))
+        let began = InFlightRecord.began(1, test, at: Timestamp(seconds: 1))
         let lines = (records.prefix(1) + [began] + records.dropFirst()).map(\.line).joined()
         let tests = InFlightTest.all(in: Array(lines.utf8), of: ProcessIdentity(number: 1, start: 2))
         return try #require(tests.first)
@@ -110,37 +110,37 @@ import Testing
         let path = try FileSystem.createUniqueDirectory(in: "/tmp", prefix: "fa-rules-")
         defer { try? FileSystem.remove(path) }
         let directory = ArtifactsDirectory(path: path)
-        let journal = InFlightJournal(in: OutputDirectory(directory.path)) {
+        let list = InFlightList(in: OutputDirectory(directory.path)) {
             RunEnvironment.describe(variables: [:])
         }
-        journal.setRedactions(#"{"tables":["a"]}"#)
+        list.setRedactions(#"{"tables":["a"]}"#)
         let identity = BundleMetadata.Test(framework: "XCTest", suite: "S", name: "t")
         func start(_ id: UInt64) {
-            let test = InFlightJournal.Test(id: id, identity: identity, start: .now, order: 0)
-            journal.storeOpened("/tmp/x.sqlite", by: test)
+            let test = InFlightList.Test(id: id, identity: identity, start: .now, order: 0)
+            list.storeOpened("/tmp/x.sqlite", by: test)
         }
-        func rules() -> [[String]] { directory.journals.flatMap(\.tests).map(\.redactions.tables) }
+        func rules() -> [[String]] { directory.recorders.flatMap(\.tests).map(\.redactions.tables) }
         start(1)
         #expect(rules() == [["a"]])
-        journal.setRedactions(#"{"tables":["b"]}"#)
+        list.setRedactions(#"{"tables":["b"]}"#)
         #expect(rules() == [["a", "b"]])
         start(2)
         #expect(rules() == [["a", "b"], ["a", "b"]])
-        journal.testEnded(1, leaving: [])
-        journal.testEnded(2, leaving: [])
+        list.testEnded(1, leaving: [])
+        list.testEnded(2, leaving: [])
         start(3)
         #expect(rules() == [["b"]])
-        journal.testEnded(3, leaving: [])
-        journal.setRedactions(nil)
+        list.testEnded(3, leaving: [])
+        list.setRedactions(nil)
         start(4)
         #expect(rules() == [[]])
         // The file is replaced, because it may have statements.
-        journal.setRedactions(#"{"tables":["c"]}"#)
+        list.setRedactions(#"{"tables":["c"]}"#)
         #expect(rules() == [["c"]])
-        let test = try #require(directory.journals.flatMap(\.tests).first)
+        let test = try #require(directory.recorders.flatMap(\.tests).first)
         #expect(test.id == 4 && test.paths.map(\.path) == ["/tmp/x.sqlite"])
-        #expect(directory.journals.allSatisfy { $0.isOriginal })
-        journal.close()
+        #expect(directory.recorders.allSatisfy { $0.isOriginal })
+        list.close()
     }
 }
 

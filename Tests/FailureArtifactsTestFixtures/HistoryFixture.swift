@@ -32,8 +32,8 @@ extension Fixture {
         let history = live + ".wal-history"
         let committed = live + ".committed"
         let pages = try connection.integer(of: "PRAGMA page_count")
-        func record(maximumBytes: UInt64) throws -> HistoryRecorder.Summary {
-            try HistoryRecorder(maximumBytes: maximumBytes).record(
+        func record(maximumBytes: UInt64) throws -> WALHistory.Summary {
+            try WALHistory(maximumBytes: maximumBytes).record(
                 database: try File(sharing: live), wal: try File(sharing: live + "-wal"),
                 index: WriteAheadLogIndex(ofFile: live + "-shm"), committedPages: UInt64(pages),
                 to: history)

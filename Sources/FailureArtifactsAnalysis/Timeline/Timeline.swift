@@ -404,6 +404,6 @@ private final class SharedHistory {
 extension BundleMetadata.Store {
     /// True if the copy has the content that an error's rollback discarded before the failure.
     package var isBeforeRollback: Bool {
-        Snapshot.Method(rawValue: capture.method) == .beforeRollback
+        StoreCopy.Method(rawValue: capture.method) == .beforeRollback
     }
 }

@@ -8,14 +8,14 @@ package struct ArtifactsDirectory: Sendable {
     /// The absolute path.
     package let path: String
     /// The users who may read the bundles.
-    package let readers: BundleReaders
+    package let readers: BundleAccess
 
-    package init(path: String, readers: BundleReaders = .owner) {
+    package init(path: String, readers: BundleAccess = .owner) {
         self.path = Path.absolute(path)
         self.readers = readers
     }
 
-    /// The directory with the journals and captures of running tests, hidden from uploads.
+    /// The directory with the recorders and captures of running tests, hidden from uploads.
     var inFlight: String { Path.join(path, ".in-flight") }
 
     /// Creates the directory where it is missing.

@@ -175,7 +175,7 @@ package struct StagingDirectory: Sendable {
     }
 }
 
-/// The name of a staging directory or a journal in the hidden directory.
+/// The name of a staging directory or a recorder in the hidden directory.
 ///
 /// It names the process of the tests and, if that has died, the process that took over. Its form is
 /// `<kind>-<process>`, then `-<taker>` after a takeover, each as ``ProcessIdentity/text``. The names of staging
@@ -186,7 +186,7 @@ struct HiddenName {
     let process: ProcessIdentity
     /// The process that took over because the first one has died; nil before a takeover.
     var taker: ProcessIdentity?
-    /// Six letters and digits; nil for a journal.
+    /// Six letters and digits; nil for a recorder.
     var random: String?
 
     init(

@@ -3,7 +3,7 @@ package import FailureArtifactsSQLite
 extension BundleMetadata {
     /// One SQLite store that the failing test used.
     package struct Store: Codable, Equatable, Sendable {
-        package typealias Storage = FailureArtifactsSQLite.Snapshot.Storage
+        package typealias Storage = StoreCopy.Storage
 
         /// The name, unique in the bundle.
         package var name: String
@@ -199,25 +199,25 @@ extension BundleMetadata.Store {
     ///
     /// The description names the entries that exist. The copy took `duration` seconds.
     package init(
-        _ snapshot: Snapshot, named name: String, originalPath: String?, isShared: Bool,
+        _ storeCopy: StoreCopy, named name: String, originalPath: String?, isShared: Bool,
         openedBy opener: Opener? = nil, duration: Double, entries: StoreEntries, bytes: UInt64?
     ) {
         self.init(
-            name: name, entry: snapshot.method == .described ? nil : entries.copy,
-            committedEntry: snapshot.hasCommittedCopy ? entries.committed : nil,
-            rawEntries: snapshot.rawFiles.isEmpty ? nil : snapshot.rawFiles.map { entries.raw + $0 },
-            originalPath: originalPath, deleted: snapshot.isDeleted ? true : nil,
-            storage: snapshot.storage,
+            name: name, entry: storeCopy.method == .described ? nil : entries.copy,
+            committedEntry: storeCopy.hasCommittedCopy ? entries.committed : nil,
+            rawEntries: storeCopy.rawFiles.isEmpty ? nil : storeCopy.rawFiles.map { entries.raw + $0 },
+            originalPath: originalPath, deleted: storeCopy.isDeleted ? true : nil,
+            storage: storeCopy.storage,
             shared: isShared ? true : nil, openedBy: opener,
-            journalMode: snapshot.journalMode, vfs: snapshot.vfs,
-            transactionOpen: snapshot.isTransactionOpen,
+            journalMode: storeCopy.journalMode, vfs: storeCopy.vfs,
+            transactionOpen: storeCopy.isTransactionOpen,
             capture: Capture(
-                method: snapshot.method.rawValue, consistent: snapshot.isConsistent,
+                method: storeCopy.method.rawValue, consistent: storeCopy.isConsistent,
                 duration: duration,
-                checkpoint: snapshot.foldedJournal ? .copy : .none, reason: snapshot.reason),
-            bytes: Bytes(original: snapshot.originalBytes, wal: snapshot.walBytes, copy: bytes))
-        redactions = snapshot.redaction?.summaries
-        if snapshot.method != .described, let history = snapshot.history {
+                checkpoint: storeCopy.foldedJournal ? .copy : .none, reason: storeCopy.reason),
+            bytes: Bytes(original: storeCopy.originalBytes, wal: storeCopy.walBytes, copy: bytes))
+        redactions = storeCopy.redaction?.summaries
+        if storeCopy.method != .described, let history = storeCopy.history {
             self.history = History(history, in: entries.history)
         }
     }
@@ -236,7 +236,7 @@ extension BundleMetadata.Store {
         result.history = nil
         result.statements = nil
         result.redactions = nil
-        result.capture.method = Snapshot.Method.described.rawValue
+        result.capture.method = StoreCopy.Method.described.rawValue
         result.capture.consistent = false
         result.capture.reason = capture.reason ?? reason
         return result
@@ -263,7 +263,7 @@ extension BundleMetadata {
 }
 
 extension BundleMetadata.Store.History {
-    init(_ summary: HistoryRecorder.Summary, in entry: String) {
+    init(_ summary: WALHistory.Summary, in entry: String) {
         self.init(
             entry: summary.transactions > 0 ? entry : nil, transactions: summary.transactions,
             bytes: summary.bytes, reason: summary.reason)

@@ -60,7 +60,7 @@ extension RedactionRules {
     }
 
     /// The rules on one line, without the salt.
-    package var journalText: String {
+    package var recordText: String {
         let form = Form(
             tables: tables,
             columns: columns.map {

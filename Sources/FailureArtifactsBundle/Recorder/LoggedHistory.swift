@@ -9,13 +9,13 @@ package enum LoggedHistory: Sendable {
     /// A number of transactions, the last ones.
     case last(Int)
 
-    package init(_ summary: HistoryRecorder.Summary?) {
+    package init(_ summary: WALHistory.Summary?) {
         let first = summary?.commits.lazy.map(\.order).first { $0 > 0 }
         self = first.map { .since($0) } ?? .last(summary?.transactions ?? 0)
     }
 
     /// Marks the statements of one connection that belong to these transactions.
-    func keep(_ statements: inout [RecordedStatement]) {
+    func keep(_ statements: inout [LoggedStatement]) {
         let end: Int?
         switch self {
         case .none: return

@@ -8,10 +8,10 @@ internal import FailureArtifactsSystem
 final class RecorderFile {
     private let file: File
     private var facts = failure_artifacts_recorder_facts()
-    /// The lines of the journal.
+    /// The lines of the list.
     ///
     /// They are empty if the file is not a recorder of this version.
-    private(set) var journal: [UInt8] = []
+    private(set) var inFlight: [UInt8] = []
 
     private static let pageSize = Int(failure_artifacts_page)
     private static let chunkSize = Int(failure_artifacts_chunk_size)
@@ -23,17 +23,17 @@ final class RecorderFile {
     /// The number of times that changing content is read again.
     private static let attempts = 100
 
-    /// Reads the header and the journal.
+    /// Reads the header and the list.
     init(at path: String) throws(SystemError) {
         file = try File(reading: path)
         guard try readFacts() else { return }
         for _ in 0..<Self.attempts {
-            let generation = facts.journal_generation
-            let lines = try file.bytes(Int(facts.journal_length), at: UInt64(Self.pageSize))
+            let generation = facts.list_generation
+            let lines = try file.bytes(Int(facts.list_length), at: UInt64(Self.pageSize))
             guard try readFacts() else { return }
             // It is odd while the process replaces lines.
-            if generation % 2 == 0, facts.journal_generation == generation {
-                journal = lines
+            if generation % 2 == 0, facts.list_generation == generation {
+                inFlight = lines
                 return
             }
             sleep(microseconds: 100)
@@ -48,10 +48,10 @@ final class RecorderFile {
 
     /// Reads the last statements of each connection.
     ///
-    /// The tests are those that the journal lists.
-    func statements(of tests: [BundleMetadata.NumberedTest]) throws(SystemError) -> RecordedStatements {
-        var chunks: [UInt64: [RecordedChunk]] = [:]
-        let start = Self.pageSize + Int(facts.journal_size)
+    /// The tests are those that the list has.
+    func statements(of tests: [BundleMetadata.NumberedTest]) throws(SystemError) -> LoggedStatements {
+        var chunks: [UInt64: [LogChunk]] = [:]
+        let start = Self.pageSize + Int(facts.list_size)
         var unused = 0
         for number in 0..<Int(facts.chunk_count) where unused < Self.maximumUnusedChunks {
             guard let chunk = try chunk(at: UInt64(start + number * Self.chunkSize)) else {
@@ -59,11 +59,11 @@ final class RecorderFile {
                 continue
             }
             unused = 0
-            if let parsed = chunk.withUnsafeBytes({ RecordedChunk($0) }), !parsed.statements.isEmpty {
+            if let parsed = chunk.withUnsafeBytes({ LogChunk($0) }), !parsed.statements.isEmpty {
                 chunks[parsed.connection, default: []].append(parsed)
             }
         }
-        return RecordedStatements(
+        return LoggedStatements(
             clock: clock,
             connections: chunks.values.map { chunks in
                 chunks.sorted { $0.statements[0].record.order < $1.statements[0].record.order }

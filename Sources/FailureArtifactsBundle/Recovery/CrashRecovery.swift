@@ -5,7 +5,7 @@ package import FailureArtifactsSystem
 ///
 /// These are bundles of tests that were running when their process died, and of failures that were not packed yet.
 /// Recovery works from outside, on the files in the hidden directory and on the store files. It doesn't change the
-/// original stores: it recovers a store's journal on the copy. Several processes may recover at the same time; each
+/// original stores: it recovers a store's rollback journal on the copy. Several processes may recover at the same time; each
 /// bundle is made once.
 package struct CrashRecovery: Sendable {
     /// The reason why a test has not ended.
@@ -54,7 +54,7 @@ package struct CrashRecovery: Sendable {
 
     let directory: ArtifactsDirectory
     let limits: DirectoryLimits
-    /// Redaction rules, in addition to those in the journals.
+    /// Redaction rules, in addition to those in the recorders.
     let redactions: RedactionRules
 
     package init(
@@ -68,32 +68,32 @@ package struct CrashRecovery: Sendable {
 
     // MARK: Processes
 
-    /// The living processes that are in the middle of a test, according to their journals.
+    /// The living processes that are in the middle of a test, according to their recorders.
     package var processesInTests: Set<ProcessIdentity> {
-        Set(directory.journals.filter { !$0.isOfDeadProcess && !$0.tests.isEmpty }.map(\.process))
+        Set(directory.recorders.filter { !$0.isOfDeadProcess && !$0.tests.isEmpty }.map(\.process))
     }
 
-    /// The dead processes that left an unfinished test in a journal or in a staging directory.
+    /// The dead processes that left an unfinished test in a recorder or in a staging directory.
     package var deadProcesses: Set<ProcessIdentity> {
-        let journals = directory.journals.filter { $0.isOfDeadProcess && !$0.tests.isEmpty }
+        let recorders = directory.recorders.filter { $0.isOfDeadProcess && !$0.tests.isEmpty }
         let stagingDirectories = directory.stagingDirectories.filter {
             $0.isOfDeadProcess && !$0.isEnded
         }
-        return Set(journals.map(\.process) + stagingDirectories.map(\.process))
+        return Set(recorders.map(\.process) + stagingDirectories.map(\.process))
     }
 
-    /// The unfinished tests of the dead processes, as far as their journals tell them.
+    /// The unfinished tests of the dead processes, as far as their recorders tell them.
     package var testsOfDeadProcesses: [ProcessIdentity: [BundleMetadata.Test]] {
         var tests: [ProcessIdentity: [BundleMetadata.Test]] = [:]
-        for journal in directory.journals where journal.isOfDeadProcess {
-            tests[journal.process] = journal.tests.map(\.identity)
+        for recorder in directory.recorders where recorder.isOfDeadProcess {
+            tests[recorder.process] = recorder.tests.map(\.identity)
         }
         return tests
     }
 
     /// True if a process that has died left a test without its bundle, so that a ``sweep(cause:)`` would make it.
     package var hasUnfinishedTests: Bool {
-        directory.journals.contains { $0.isAbandoned && !$0.tests.isEmpty }
+        directory.recorders.contains { $0.isAbandoned && !$0.tests.isEmpty }
             || directory.stagingDirectories.contains { staging in
                 staging.isAbandoned && (try? directory.unpacked(staging.read())) ?? nil != nil
             }
@@ -101,11 +101,11 @@ package struct CrashRecovery: Sendable {
 
     /// True if all tests of dead processes are known to have run on this machine, in this directory.
     ///
-    /// A sweep copies the files that journals name. It leaves out what can't be read.
+    /// A sweep copies the files that recorders name. It leaves out what can't be read.
     package var isOriginal: Bool {
-        let journals = directory.journals.filter(\.isReadable)
-        let originals = Set(journals.filter(\.isOriginal).map(\.process))
-        return journals.allSatisfy { !$0.isAbandoned || originals.contains($0.process) }
+        let recorders = directory.recorders.filter(\.isReadable)
+        let originals = Set(recorders.filter(\.isOriginal).map(\.process))
+        return recorders.allSatisfy { !$0.isAbandoned || originals.contains($0.process) }
             && directory.stagingDirectories.allSatisfy {
                 !$0.isAbandoned || originals.contains($0.process) || (try? $0.read()) == nil
             }

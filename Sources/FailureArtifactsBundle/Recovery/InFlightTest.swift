@@ -1,10 +1,10 @@
 package import FailureArtifactsSQLite
 package import FailureArtifactsSystem
 
-/// A test that a process had not ended, according to that process's journal.
+/// A test that a process had not ended, according to its in-flight list.
 package struct InFlightTest: Equatable, Sendable {
     package let process: ProcessIdentity
-    package let id: JournalRecord.TestID
+    package let id: InFlightRecord.TestID
     package let identity: BundleMetadata.Test
     package let start: Timestamp
     /// The number of the last statement before the start.
@@ -28,14 +28,14 @@ package struct InFlightTest: Equatable, Sendable {
         var openedBy: BundleMetadata.Store.Opener?
     }
 
-    /// Parses the tests that a journal lists.
-    static func all(in journal: [UInt8], of process: ProcessIdentity) -> [InFlightTest] {
+    /// Parses the tests that a list contains.
+    static func all(in list: [UInt8], of process: ProcessIdentity) -> [InFlightTest] {
         var environment: BundleMetadata.Environment?
         var images: String?
         var shared: [String] = []
         var tests: [InFlightTest] = []
         var redactions = RedactionRules()
-        for record in JournalRecord.records(in: journal) {
+        for record in InFlightRecord.records(in: list) {
             switch record {
             case .process(let described):
                 environment = described

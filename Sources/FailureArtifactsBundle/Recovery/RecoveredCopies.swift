@@ -6,7 +6,7 @@ struct RecoveredCopies: Sendable {
     private(set) var stores: [BundleMetadata.Store] = []
     private(set) var warnings: [CaptureWarning] = []
     private(set) var limitsHit: Set<String> = []
-    /// The tests that ran the recorded statements, as far as the journal lists them; nil if it lists none.
+    /// The tests that ran the recorded statements, as far as the list has them; nil if it lists none.
     private(set) var tests: [BundleMetadata.NumberedTest]?
     /// Some of the values that redactions removed from the copies.
     private(set) var removed = RemovedValues()
@@ -16,13 +16,13 @@ struct RecoveredCopies: Sendable {
     private let folder: String
     private let limits: DirectoryLimits
     private let rules: RedactionRules
-    private var testNumbers: Set<JournalRecord.TestID> = []
+    private var testNumbers: Set<InFlightRecord.TestID> = []
 
-    /// Copies the stores that a journal lists, to the staging directory of a reservation.
+    /// Copies the stores that a list contains, to the staging directory of a reservation.
     ///
     /// Their entries in the bundle are below `folder`. The statements are nil if they can't be read.
     init(
-        of test: InFlightTest, _ statements: RecordedStatements?, in room: StagingReservation,
+        of test: InFlightTest, _ statements: LoggedStatements?, in room: StagingReservation,
         below folder: String, limits: DirectoryLimits, obeying rules: RedactionRules
     ) {
         self.test = test
@@ -34,7 +34,7 @@ struct RecoveredCopies: Sendable {
         // The process's log stays in memory if there are rules. If they were added later, it isn't used.
         let isUsable = folder == "stores" && test.redactions.isEmpty && !rules.concernStores
         let statements = isUsable ? statements : nil
-        // The journal doesn't tell whether an earlier test opened a shared store, so databases of frameworks are copied, too.
+        // The list doesn't tell whether an earlier test opened a shared store, so databases of frameworks are copied, too.
         for path in test.paths {
             let identity = try? FileSystem.status(of: path.path)?.identity
             let states = statements?.states.first { $0.file != nil && $0.file == identity }
@@ -49,51 +49,51 @@ struct RecoveredCopies: Sendable {
 
     private mutating func copy(
         _ path: InFlightTest.Path, named name: String, _ states: RecordedStates?
-    ) -> (BundleMetadata.Store, HistoryRecorder.Summary?) {
+    ) -> (BundleMetadata.Store, WALHistory.Summary?) {
         let start = Instant.now
         let entries = StoreEntries(of: name, in: folder)
-        var snapshot = Snapshot(storage: .file)
+        var storeCopy = StoreCopy(storage: .file)
         var bytes: UInt64?
         do {
             let targets = try targets(of: entries)
             let database = FileSystem.regularFile(path.path)?.size ?? 0
             let maximum =
                 database > limits.storeBytes ? limits.storeBytes : room.available(for: database)
-            var snapshotter = Snapshotter(maximumBytes: min(limits.storeBytes, maximum))
-            if rules.concernStores { snapshotter.redactor = StoreRedactor(rules) }
+            var copier = StoreCopier(maximumBytes: min(limits.storeBytes, maximum))
+            if rules.concernStores { copier.redactor = StoreRedactor(rules) }
             if rules.leavesOutContent {
-                snapshot.reason = RedactionRules.reasonForNoContent
+                storeCopy.reason = RedactionRules.reasonForNoContent
             } else {
-                snapshot = ForkGuard.withForksDelayed {
-                    snapshotter.capture(
+                storeCopy = ForkGuard.withForksDelayed {
+                    copier.capture(
                         StoreSource(path: path.path, process: test.process.number), to: targets)
                 }
-                removed.add(snapshot.redaction?.removed ?? RemovedValues())
+                removed.add(storeCopy.redaction?.removed ?? RemovedValues())
             }
             bytes = FileSystem.regularFile(targets.copy)?.size
-            if snapshot.method != .described { addHistory(states, to: &snapshot, targets) }
+            if storeCopy.method != .described { addHistory(states, to: &storeCopy, targets) }
         } catch {
-            snapshot.reason = "\(error)."
+            storeCopy.reason = "\(error)."
         }
-        if let bytes = snapshot.excessiveBytes {
+        if let bytes = storeCopy.excessiveBytes {
             let limit = bytes > limits.storeBytes ? .storeBytes : room.limit
             limitsHit.insert(limit.rawValue)
-            snapshot.reason = snapshot.reason.map { "\($0) \(limit.rawValue) sets the limit." }
+            storeCopy.reason = storeCopy.reason.map { "\($0) \(limit.rawValue) sets the limit." }
         }
         // Another process can't tell whether the test's connection was in a transaction.
-        snapshot.isTransactionOpen = nil
-        warnings += snapshot.warnings
-        if let reason = snapshot.reason {
+        storeCopy.isTransactionOpen = nil
+        warnings += storeCopy.warnings
+        if let reason = storeCopy.reason {
             warnings.append(.storeNotCopied(name, because: reason))
         }
         let store = BundleMetadata.Store(
-            snapshot, named: name, originalPath: path.path, isShared: path.isShared,
+            storeCopy, named: name, originalPath: path.path, isShared: path.isShared,
             openedBy: path.openedBy, duration: start.elapsed, entries: entries, bytes: bytes)
-        return (store, snapshot.history)
+        return (store, storeCopy.history)
     }
 
-    private func targets(of entries: StoreEntries) throws(SystemError) -> Snapshotter.Targets {
-        Snapshotter.Targets(
+    private func targets(of entries: StoreEntries) throws(SystemError) -> StoreCopier.Targets {
+        StoreCopier.Targets(
             copy: try staging.path(ofEntry: entries.copy), committed: nil,
             raw: staging.file(ofEntry: entries.raw),
             history: folder == "stores" ? staging.file(ofEntry: entries.history) : nil)
@@ -101,16 +101,16 @@ struct RecoveredCopies: Sendable {
 
     /// Adds the recorded states before a copy, if there are any.
     private func addHistory(
-        _ states: RecordedStates?, to snapshot: inout Snapshot, _ targets: Snapshotter.Targets
+        _ states: RecordedStates?, to storeCopy: inout StoreCopy, _ targets: StoreCopier.Targets
     ) {
         guard let states, let target = targets.history else { return }
         try? states.improve(
-            &snapshot.history, endingWith: targets.copy, at: target,
-            maximumBytes: Snapshotter.maximumHistoryBytes)
+            &storeCopy.history, endingWith: targets.copy, at: target,
+            maximumBytes: StoreCopier.maximumHistoryBytes)
     }
 
     private mutating func addStoresInMemory(
-        _ statements: RecordedStatements?, _ names: inout StoreNames
+        _ statements: LoggedStatements?, _ names: inout StoreNames
     ) {
         let inMemory = statements?.storesInMemory(testStartedAfter: test.order) ?? []
         for (log, states) in inMemory {
@@ -130,29 +130,29 @@ struct RecoveredCopies: Sendable {
     /// Writes the last recorded state of a store in memory, if it is complete.
     private func storeInMemory(
         _ states: RecordedStates?, named name: String, isShared: Bool
-    ) -> (BundleMetadata.Store, HistoryRecorder.Summary?) {
+    ) -> (BundleMetadata.Store, WALHistory.Summary?) {
         let start = Instant.now
         let entries = StoreEntries(of: name, in: folder)
-        var snapshot = Snapshot(storage: .memory)
-        snapshot.reason = "The store was in memory, and its content is gone with its process."
+        var storeCopy = StoreCopy(storage: .memory)
+        storeCopy.reason = "The store was in memory, and its content is gone with its process."
         if let states, let targets = try? targets(of: entries),
             (try? states.writeLastState(toNewFile: targets.copy)) == true
         {
-            snapshot.reason = nil
-            snapshot.method = .recorded
-            snapshot.isConsistent = true
-            addHistory(states, to: &snapshot, targets)
+            storeCopy.reason = nil
+            storeCopy.method = .recorded
+            storeCopy.isConsistent = true
+            addHistory(states, to: &storeCopy, targets)
         }
         let store = BundleMetadata.Store(
-            snapshot, named: name, originalPath: nil, isShared: isShared, duration: start.elapsed,
+            storeCopy, named: name, originalPath: nil, isShared: isShared, duration: start.elapsed,
             entries: entries, bytes: FileSystem.regularFile(staging.file(ofEntry: entries.copy))?.size)
-        return (store, snapshot.history)
+        return (store, storeCopy.history)
     }
 
     /// Adds a store with its statements, without its copy if there is no room for that.
     private mutating func add(
-        _ store: BundleMetadata.Store, _ history: HistoryRecorder.Summary?,
-        _ log: RecordedStatements.Log?
+        _ store: BundleMetadata.Store, _ history: WALHistory.Summary?,
+        _ log: LoggedStatements.Log?
     ) {
         var store = store
         if let shortage = room.takeFiles(of: &store) {
@@ -168,7 +168,7 @@ struct RecoveredCopies: Sendable {
     }
 
     private mutating func stage(
-        _ log: RecordedStatements.Log, _ commits: [RecordedStates.Commit],
+        _ log: LoggedStatements.Log, _ commits: [RecordedStates.Commit],
         of store: inout BundleMetadata.Store
     ) {
         var records = log.records

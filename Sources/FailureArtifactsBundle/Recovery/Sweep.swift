@@ -6,22 +6,22 @@ struct Sweep {
     let recovery: CrashRecovery
     let cause: (ProcessIdentity) -> CrashRecovery.Cause
     var result = CrashRecovery.Result()
-    /// The staging directories of the current journal that are not needed once its bundles exist.
+    /// The staging directories of the current recorder that are not needed once its bundles exist.
     var done: [StagingDirectory] = []
 
     private var directory: ArtifactsDirectory { recovery.directory }
 
     mutating func run() {
         trying(directory.path) { (sweep) throws(SystemError) in
-            for journal in try sweep.directory.allJournals() {
-                sweep.trying(journal.path) { (sweep) throws(SystemError) in
-                    if let journal = try journal.taken() { try sweep.finish(journal) }
+            for recorder in try sweep.directory.allRecorders() {
+                sweep.trying(recorder.path) { (sweep) throws(SystemError) in
+                    if let recorder = try recorder.taken() { try sweep.finish(recorder) }
                 }
             }
-            // Skip processes that have a journal: another sweep is making their bundles, or this one failed to.
-            let journaled = Set(try sweep.directory.allJournals().map(\.process))
+            // Skip processes that have a recorder: another sweep is making their bundles, or this one failed to.
+            let recorded = Set(try sweep.directory.allRecorders().map(\.process))
             for staging in try sweep.directory.allStagingDirectories()
-            where !journaled.contains(staging.process) {
+            where !recorded.contains(staging.process) {
                 sweep.trying(staging.path) { (sweep) throws(SystemError) in
                     if let staging = try staging.taken() { try sweep.finish(staging) }
                 }
@@ -48,12 +48,12 @@ struct Sweep {
     /// The sentence that ends a warning if a later sweep may succeed.
     private static let leftAsItIs = "What is there is left for another sweep."
 
-    /// Makes the bundles of the tests in a journal.
-    private mutating func finish(_ journal: Journal) throws(SystemError) {
+    /// Makes the bundles of the tests in a recorder.
+    private mutating func finish(_ recorder: ProcessRecorder) throws(SystemError) {
         done = []
         var isDone = true
-        let tests = try journal.readTests()
-        let statements = tests.isEmpty ? nil : try? journal.readStatements()
+        let tests = try recorder.readTests()
+        let statements = tests.isEmpty ? nil : try? recorder.readStatements()
         for test in tests {
             isDone =
                 attempt(test.identity) {
@@ -63,13 +63,13 @@ struct Sweep {
         // After a failure, all files stay, owned by this process. The next sweep takes them over after this process
         // ends.
         guard isDone else { return }
-        // The journal goes first. If this process dies in between, the next sweep reads from the staging directories
+        // The recorder goes first. If this process dies in between, the next sweep reads from the staging directories
         // which bundles exist.
-        try journal.remove()
+        try recorder.remove()
         for staging in done { directory.discard(staging) }
     }
 
-    /// Packs a staging directory that has no journal.
+    /// Packs a staging directory that has no recorder.
     private mutating func finish(_ staging: StagingDirectory) throws(SystemError) {
         let content = try staging.read()
         guard var metadata = try directory.unpacked(content) else {
@@ -104,7 +104,7 @@ struct Sweep {
     }
 
     private mutating func make(
-        _ test: InFlightTest, among running: [BundleMetadata.Test], _ statements: RecordedStatements?
+        _ test: InFlightTest, among running: [BundleMetadata.Test], _ statements: LoggedStatements?
     ) throws {
         let cause = self.cause(test.process).noting(test.identity, among: running)
         var rules = recovery.redactions
@@ -112,7 +112,7 @@ struct Sweep {
         for earlier in try directory.allStagingDirectories() where earlier.process == test.process {
             let content = try earlier.read()
             guard var metadata = content.metadata, metadata.test == test.identity else { continue }
-            // The test has ended; its process died before it recorded that in the journal.
+            // The test has ended; its process died before it recorded that in the recorder.
             if content.isEnded { return }
             // If another process has taken it, that one makes the bundle.
             guard let staging = try earlier.taken() else { return }
@@ -220,7 +220,7 @@ extension BundleMetadata {
         }
     }
 
-    /// Creates the metadata of a test that left only its journal.
+    /// Creates the metadata of a test that left only its recorder.
     init(
         recovered test: InFlightTest, _ copies: RecoveredCopies, _ cause: CrashRecovery.Cause
     ) {

@@ -234,7 +234,7 @@ extension CaptureConfiguration {
             }
             return isValid ? prefixes : nil
         }
-        configuration.readers = Readers(rawValue: BundleReaders(&reader).rawValue) ?? .owner
+        configuration.readers = Readers(rawValue: BundleAccess(&reader).rawValue) ?? .owner
         configuration.invariants = reader.value(
             of: "FAILURE_ARTIFACTS_INVARIANTS", default: nil,
             or: "a directory of SQL files that can be read",
@@ -269,7 +269,7 @@ extension CaptureConfiguration {
     /// Returns a directory of bundles with the configured readers.
     func artifactsDirectory(at path: String) -> ArtifactsDirectory {
         ArtifactsDirectory(
-            path: path, readers: BundleReaders(rawValue: readers.rawValue) ?? .owner)
+            path: path, readers: BundleAccess(rawValue: readers.rawValue) ?? .owner)
     }
 
     var limits: DirectoryLimits {

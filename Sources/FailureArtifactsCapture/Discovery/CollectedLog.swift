@@ -3,10 +3,10 @@ internal import FailureArtifactsBundle
 
 /// The log of a connection, which C passes chunk by chunk.
 final class CollectedLog {
-    private(set) var chunks: [RecordedChunk] = []
-    private var state: RecordedState?
+    private(set) var chunks: [LogChunk] = []
+    private var state: LogEnd?
 
-    func statements(keeping history: LoggedHistory) -> [RecordedStatement] {
+    func statements(keeping history: LoggedHistory) -> [LoggedStatement] {
         chunks.statements(before: state, keeping: history)
     }
 
@@ -14,12 +14,12 @@ final class CollectedLog {
         guard let context, let chunk else { return }
         let log = Unmanaged<CollectedLog>.fromOpaque(context).takeUnretainedValue()
         let bytes = UnsafeRawBufferPointer(start: chunk, count: used)
-        if let chunk = RecordedChunk(bytes) { log.chunks.append(chunk) }
-        if let end { log.state = RecordedState(end.pointee) }
+        if let chunk = LogChunk(bytes) { log.chunks.append(chunk) }
+        if let end { log.state = LogEnd(end.pointee) }
     }
 }
 
-extension RecordedState {
+extension LogEnd {
     /// Nil if the state is not known.
     fileprivate init?(_ end: failure_artifacts_log_end) {
         guard end.changes >= 0 else { return nil }

@@ -14,7 +14,7 @@ struct ConnectedDatabase {
 
     let key: Key
     let schema: String
-    let storage: Snapshot.Storage
+    let storage: StoreCopy.Storage
     let path: String?
     let identity: FileStatus.Identity?
     /// The name of a database whose file does not provide one.

@@ -6,7 +6,7 @@ internal import FailureArtifactsSystem
 extension DiscoveredConnection {
     /// The statements in its log as they were recorded, in no order; nil if a thread uses the connection all the time,
     /// and if its copy of SQLite doesn't report all statements.
-    var recordedStatements: [RecordedStatement]? {
+    var recordedStatements: [LoggedStatement]? {
         let log = CollectedLog()
         guard failure_artifacts_statements_of(library) == failure_artifacts_records_all, read(log)
         else { return nil }
@@ -38,7 +38,7 @@ extension DiscoveredStore {
     /// The last statements of the connections that have or had the store.
     struct Statements: Sendable {
         /// The statements, oldest first.
-        var statements: [RecordedStatement] = []
+        var statements: [LoggedStatement] = []
         /// True if the last statements were not reported, because the application has replaced the trace.
         var isReplaced = false
         /// The prefix of the copy of SQLite that has opened the store, if its statements can't be recorded; otherwise nil.

@@ -12,7 +12,7 @@ struct DiscoveredStore: Sendable {
     }
 
     /// The kind of storage, as far as it is known without reading the store.
-    private(set) var storage = Snapshot.Storage.file
+    private(set) var storage = StoreCopy.Storage.file
     /// The database file, absolute; nil for a store in memory or a temporary one.
     private(set) var path: String?
     /// The name of a store whose file, if any, does not provide one.

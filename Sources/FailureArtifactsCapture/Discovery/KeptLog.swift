@@ -20,7 +20,7 @@ final class KeptLog: Sendable {
 
     deinit { failure_artifacts_log_release(log) }
 
-    func statements(keeping history: LoggedHistory) -> [RecordedStatement] {
+    func statements(keeping history: LoggedHistory) -> [LoggedStatement] {
         let collected = CollectedLog()
         failure_artifacts_log_read(
             log, nil, Unmanaged.passUnretained(collected).toOpaque(), CollectedLog.read)

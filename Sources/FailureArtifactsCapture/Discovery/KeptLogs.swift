@@ -36,7 +36,7 @@ struct KeptLogs: Sendable {
         logs = kept + logs
     }
 
-    func statements(keeping history: LoggedHistory) -> [RecordedStatement] {
+    func statements(keeping history: LoggedHistory) -> [LoggedStatement] {
         logs.flatMap { $0.statements(keeping: history) }
     }
 }

@@ -18,9 +18,9 @@ extension DiscoveredConnection {
     /// A way to use a connection: a statement, and the thread that runs it.
     private struct Way: Hashable {
         let thread: String
-        let kind: RecordedStatement.Kind
+        let kind: LoggedStatement.Kind
 
-        init(_ statement: RecordedStatement) {
+        init(_ statement: LoggedStatement) {
             thread = statement.record.thread
             kind = .init(statement)
         }
@@ -47,7 +47,7 @@ extension DiscoveredConnection {
     }
 }
 
-extension RecordedStatement {
+extension LoggedStatement {
     /// The number of its last execution.
     fileprivate var lastOrder: UInt64 { record.lastOrder ?? record.order }
 }

@@ -45,11 +45,11 @@ extension Capture {
     private mutating func leaveOut(
         _ found: FoundStores.Store, because reason: String, _ limit: String? = nil
     ) -> BundleMetadata.Store {
-        var snapshot = Snapshot(storage: found.store.storage)
-        snapshot.reason = reason
-        note(snapshot, of: found, limit: limit)
+        var storeCopy = StoreCopy(storage: found.store.storage)
+        storeCopy.reason = reason
+        note(storeCopy, of: found, limit: limit)
         return BundleMetadata.Store(
-            snapshot, named: found.name, originalPath: found.store.path, isShared: found.isShared,
+            storeCopy, named: found.name, originalPath: found.store.path, isShared: found.isShared,
             openedBy: found.openedBy, duration: 0, entries: StoreEntries(of: found.name, in: ""),
             bytes: nil)
     }
@@ -65,38 +65,38 @@ extension Capture {
             // A store above the size limit isn't copied, so no room is looked up for it.
             var maximum =
                 expected > configuration.maximumStoreBytes ? expected : room.available(for: expected)
-            var snapshotter = snapshotter(maximumBytes: maximum, until: deadline)
+            var copier = copier(maximumBytes: maximum, until: deadline)
             let targets = try targets(of: entries, hasHistory: folder == "stores")
             if let library = found.storeOfLibrary { keep(library.externalFiles(), of: found) }
             let isAfterError = failure?.isThrownError == true
-            var snapshot = snapshotter.capture(
+            var storeCopy = copier.capture(
                 found.store, to: targets, prefersStateBeforeRollback: isAfterError)
             // Only the copy shows the size of a store in memory. A file may also have grown.
-            if let bytes = snapshot.excessiveBytes, bytes > maximum,
+            if let bytes = storeCopy.excessiveBytes, bytes > maximum,
                 bytes <= configuration.maximumStoreBytes
             {
                 maximum = room.available(for: bytes)
                 if maximum >= bytes {
-                    snapshotter.maximumBytes = min(configuration.maximumStoreBytes, maximum)
-                    snapshot = snapshotter.capture(
+                    copier.maximumBytes = min(configuration.maximumStoreBytes, maximum)
+                    storeCopy = copier.capture(
                         found.store, to: targets, prefersStateBeforeRollback: isAfterError)
                 }
             }
-            if snapshot.isNothing { return nil }
-            note(snapshot, of: found)
-            removed.add(snapshot.redaction?.removed ?? RemovedValues())
+            if storeCopy.isNothing { return nil }
+            note(storeCopy, of: found)
+            removed.add(storeCopy.redaction?.removed ?? RemovedValues())
             var store = BundleMetadata.Store(
-                snapshot, named: found.name, originalPath: found.store.path, isShared: found.isShared,
+                storeCopy, named: found.name, originalPath: found.store.path, isShared: found.isShared,
                 openedBy: found.openedBy, duration: start.elapsed, entries: entries,
                 bytes: FileSystem.regularFile(targets.copy)?.size)
-            store.lockedBy = snapshot.lockHolder.map { lockHolder($0, of: found.store) }
+            store.lockedBy = storeCopy.lockHolder.map { lockHolder($0, of: found.store) }
             if let shortage = room.takeFiles(of: &store) {
                 return leaveOut(found, because: shortage, room.limit.rawValue)
             }
             if folder == "stores" {
                 stageStatements(
-                    of: found, to: entries.statements, names: snapshot.redaction?.names ?? [],
-                    history: store.history?.entry == nil ? nil : snapshot.history, &store)
+                    of: found, to: entries.statements, names: storeCopy.redaction?.names ?? [],
+                    history: store.history?.entry == nil ? nil : storeCopy.history, &store)
             }
             return store
         } catch {
@@ -121,23 +121,23 @@ extension Capture {
             test: owner.flatMap { id in session.state.withLock { $0.opener(id) } })
     }
 
-    private func snapshotter(maximumBytes: UInt64, until deadline: Instant) -> Snapshotter {
-        var snapshotter = Snapshotter(
+    private func copier(maximumBytes: UInt64, until deadline: Instant) -> StoreCopier {
+        var copier = StoreCopier(
             timeLimit: configuration.timeLimitPerStore,
             maximumBytes: min(configuration.maximumStoreBytes, maximumBytes))
-        snapshotter.maximumHistoryBytes = configuration.maximumHistoryBytes
+        copier.maximumHistoryBytes = configuration.maximumHistoryBytes
         if rules.concernStores {
-            snapshotter.redactor = StoreRedactor(
+            copier.redactor = StoreRedactor(
                 rules,
                 timeLimit: max(configuration.timeLimitPerStore, Instant.now.seconds(until: deadline)))
         }
-        return snapshotter
+        return copier
     }
 
     private func targets(
         of entries: StoreEntries, hasHistory: Bool
-    ) throws(SystemError) -> Snapshotter.Targets {
-        Snapshotter.Targets(
+    ) throws(SystemError) -> StoreCopier.Targets {
+        StoreCopier.Targets(
             copy: try staging.path(ofEntry: entries.copy),
             committed: try staging.path(ofEntry: entries.committed),
             raw: staging.file(ofEntry: entries.raw),
@@ -164,7 +164,7 @@ extension Capture {
     /// The names in the store's schema may stay in redacted statements.
     private mutating func stageStatements(
         of found: FoundStores.Store, to entry: String, names: Set<String>,
-        history: HistoryRecorder.Summary?, _ store: inout BundleMetadata.Store
+        history: WALHistory.Summary?, _ store: inout BundleMetadata.Store
     ) {
         guard configuration.maximumStatements > 0 else { return }
         let log = found.store.statements(keeping: LoggedHistory(history))
@@ -229,13 +229,14 @@ extension Capture {
         return entry
     }
 
-    private mutating func note(_ snapshot: Snapshot, of found: FoundStores.Store, limit: String? = nil) {
-        var news = snapshot.warnings
+    private mutating func note(_ storeCopy: StoreCopy, of found: FoundStores.Store, limit: String? = nil)
+    {
+        var news = storeCopy.warnings
         var limit = limit
-        if let bytes = snapshot.excessiveBytes {
+        if let bytes = storeCopy.excessiveBytes {
             limit = (bytes > configuration.maximumStoreBytes ? .storeBytes : room.limit).rawValue
         }
-        if let reason = snapshot.reason {
+        if let reason = storeCopy.reason {
             let hint = limit.map { " \($0) sets the limit." } ?? ""
             news.insert(
                 .storeNotCopied(found.name, because: reason + hint, limit: limit), at: 0)

@@ -71,8 +71,8 @@ extension CaptureSession {
         } else if finished != nil {
             state.withLock { $0.earlierFailures.remove(test.identity) }
         }
-        // The test leaves the journal before its bundle exists. If the process dies in between, crash recovery packs
-        // the staging directory. If the journal still listed the test as running, recovery would make another bundle.
+        // The test leaves the in-flight list before its bundle exists. If the process dies in between, crash recovery packs
+        // the staging directory. If the list still listed the test as running, recovery would make another bundle.
         forget(test)
         guard let finished else { return nil }
         if packsNow ?? !configuration.packsInBackground { return pack(finished) }
@@ -84,12 +84,12 @@ extension CaptureSession {
         // Done while the test counts as running. Otherwise its open stores would seem to be used by others until this
         // is noted.
         let left = test.isWatched ? registry.endKeeping(of: test.id) : nil
-        let journal = state.withLock { state in
+        let list = state.withLock { state in
             state.remove(test)
             if left != nil { state.endedOpeners[test.id] = .init(test.identity) }
             return state.inFlight
         }
-        journal?.testEnded(test.id, leaving: left?.unwatched ?? [])
+        list?.testEnded(test.id, leaving: left?.unwatched ?? [])
     }
 
     /// Captures a test's first failure, unless another thread has done so.

@@ -28,7 +28,7 @@ extension CaptureSession {
             let attempt = Self.increment(&state.attempts[key, default: 0])
             state.tests += 1
             let test = RunningTest(
-                InFlightJournal.Test(
+                InFlightList.Test(
                     id: state.tests,
                     identity: BundleMetadata.Test(
                         framework: framework, suite: suite, name: name, arguments: arguments,
@@ -38,7 +38,7 @@ extension CaptureSession {
             state.add(test, isSuite: isSuite)
             return test
         }
-        if configuration.mode != .off { inFlight?.testBegan(test.inJournal) }
+        if configuration.mode != .off { inFlight?.testBegan(test.listed) }
         return test
     }
 
@@ -251,7 +251,7 @@ extension CaptureSession {
         packing.waitUntilEmpty()
     }
 
-    /// Captures interrupted tests, waits for all bundles and closes the journal, when the process exits normally.
+    /// Captures interrupted tests, waits for all bundles and closes the list, when the process exits normally.
     private func processWillExit() {
         let tests = state.withLock { state in
             Array(state.running.values) + [state.current].compactMap(\.self)
@@ -274,7 +274,7 @@ extension CaptureSession {
         end(test, packsNow: true)
     }
 
-    /// Ensures that the process writes its bundles and removes its journal before it exits.
+    /// Ensures that the process writes its bundles and removes its recorder before it exits.
     func finishAtExit() {
         guard self === CaptureSession.shared else { return }
         _ = Self.exitHandler

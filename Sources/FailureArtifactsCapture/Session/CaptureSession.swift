@@ -19,12 +19,12 @@ package final class CaptureSession: Sendable {
         /// The number of tests that were started.
         var tests: TestID = 0
         var output: OutputDirectory
-        /// The journal that other processes read if this one dies; nil only before the session is configured.
-        var inFlight: InFlightJournal?
+        /// The list that other processes read if this one dies; nil only before the session is configured.
+        var inFlight: InFlightList?
         /// The test that runs alone.
         var current: RunningTest?
         /// The last tests that were started, oldest first.
-        var started: [InFlightJournal.Test] = []
+        var started: [InFlightList.Test] = []
         /// The other tests that have not ended, and those suites.
         var running: [TestID: RunningTest] = [:]
         /// The tests that have ended and left stores open.
@@ -81,7 +81,7 @@ package final class CaptureSession: Sendable {
 
         mutating func add(_ test: RunningTest, isSuite: Bool = false) {
             defer { noteTurn() }
-            started.append(test.inJournal)
+            started.append(test.listed)
             if started.count == 2 * Self.maximumStarted { started.removeFirst(Self.maximumStarted) }
             if isSuite {
                 running[test.id] = test
@@ -146,19 +146,19 @@ package final class CaptureSession: Sendable {
                 defer { state.configuration = configuration }
                 return (state.configuration, state.inFlight)
             }
-            let journal: InFlightJournal
+            let list: InFlightList
             if let known, old.directoryPath == configuration.directoryPath {
-                journal = known
+                list = known
             } else {
                 known?.close()
                 let output = OutputDirectory(configuration.directoryPath)
-                journal = InFlightJournal(in: output) {
+                list = InFlightList(in: output) {
                     RunEnvironment.describe(variables: ProcessEnvironment.variables)
                 }
-                state.withLock { ($0.output, $0.inFlight) = (output, journal) }
+                state.withLock { ($0.output, $0.inFlight) = (output, list) }
             }
             let rules = configuration.redactionRules
-            journal.setRedactions(rules.isEmpty ? nil : rules.journalText)
+            list.setRedactions(rules.isEmpty ? nil : rules.recordText)
             if rules == old.redactionRules { return }
             for test in state.withLock({ $0.running.values + [$0.current].compactMap(\.self) }) {
                 // Another thread may be making a copy. The next addition to the capture applies the rules, too.
@@ -220,14 +220,14 @@ package final class CaptureSession: Sendable {
         return hasTasks ? RunningTest.ofTask ?? current : current
     }
 
-    // MARK: The journal
+    // MARK: The in-flight list
 
-    var inFlight: InFlightJournal? { state.withLock { $0.inFlight } }
+    var inFlight: InFlightList? { state.withLock { $0.inFlight } }
 
-    /// Records in the journal that a test, or any test, uses a store.
+    /// Records in the in-flight list that a test, or any test, uses a store.
     package func storeOpened(_ path: String?, by test: RunningTest?) {
         if isOff { return }
-        inFlight?.storeOpened(path, by: test?.inJournal)
+        inFlight?.storeOpened(path, by: test?.listed)
         finishAtExit()
     }
 }
@@ -239,11 +239,11 @@ extension CaptureSession: ConnectionObserver {
         currentTest.flatMap { $0.isAlone ? nil : $0.identity.suite }
     }
 
-    /// Registers a connection, and records in the journal that its store is in use, with the owner.
+    /// Registers a connection, and records in the in-flight list that its store is in use, with the owner.
     func connectionOpened(
         _ path: UnsafePointer<CChar>?, register: (_ test: TestID?, _ suite: String?) -> TestID
     ) {
-        let (isOff, journal) = state.withLock { ($0.configuration.mode == .off, $0.inFlight) }
+        let (isOff, list) = state.withLock { ($0.configuration.mode == .off, $0.inFlight) }
         var test = currentTest
         let owner: TestID
         if let test {
@@ -254,17 +254,17 @@ extension CaptureSession: ConnectionObserver {
         if isOff { return }
         if owner != test?.id ?? 0 { test = state.withLock { $0.test(owner) } }
         if let test, !test.isOfThisProcess { return }
-        journal?.storeOpened(path, by: test?.inJournal)
+        list?.storeOpened(path, by: test?.listed)
         finishAtExit()
     }
 
-    /// Records in the journal that a store opened by an earlier test is in use.
+    /// Records in the in-flight list that a store opened by an earlier test is in use.
     func leftConnectionUsed(_ path: UnsafePointer<CChar>?, ownedBy owner: TestID) {
         if isOff { return }
         let test = currentTest
         if let test, !test.isOfThisProcess { return }
         let opener = state.withLock { $0.opener(owner) }
-        inFlight?.storeUsed(path.map { String(cString: $0) }, by: test?.inJournal, openedBy: opener)
+        inFlight?.storeUsed(path.map { String(cString: $0) }, by: test?.listed, openedBy: opener)
         finishAtExit()
     }
 }

@@ -78,8 +78,8 @@ package final class RunningTest: Sendable {
 
     /// The test's number among the tests of the process.
     let id: TestID
-    /// The test in the journal: its number, its identity and its start.
-    let inJournal: InFlightJournal.Test
+    /// The test in the in-flight list: its number, its identity and its start.
+    let listed: InFlightList.Test
     /// True if no other test runs at the same time.
     let isAlone: Bool
     /// The point at which the test started, in the order of connection events.
@@ -101,8 +101,8 @@ package final class RunningTest: Sendable {
     /// The child has its parent's connections and locks, but its actions are not the test's.
     var isOfThisProcess: Bool { process == getpid() }
 
-    package var identity: BundleMetadata.Test { inJournal.identity }
-    var date: Timestamp { inJournal.start }
+    package var identity: BundleMetadata.Test { listed.identity }
+    var date: Timestamp { listed.start }
 
     package var hasEnded: Bool { state.withLock { $0.hasEnded } }
 
@@ -110,11 +110,11 @@ package final class RunningTest: Sendable {
     var name: String { "\(identity.suite).\(identity.name)" }
 
     init(
-        _ inJournal: InFlightJournal.Test, isAlone: Bool, start: ConnectionRegistry.PointInTime,
+        _ listed: InFlightList.Test, isAlone: Bool, start: ConnectionRegistry.PointInTime,
         isWatched: Bool
     ) {
-        id = inJournal.id
-        self.inJournal = inJournal
+        id = listed.id
+        self.listed = listed
         self.isAlone = isAlone
         self.start = start
         self.isWatched = isWatched

@@ -203,7 +203,7 @@ extension Console {
     func recovery(of directory: String) throws -> CrashRecovery {
         var reader = EnvironmentReader(environment)
         let limits = DirectoryLimits(&reader)
-        let readers = BundleReaders(&reader)
+        let readers = BundleAccess(&reader)
         for warning in reader.warnings { try warn(warning) }
         return CrashRecovery(
             of: ArtifactsDirectory(path: directory, readers: readers), limits: limits,
@@ -260,9 +260,9 @@ extension Console {
     }
 
     /// The users who may read bundles, and the pages with their content.
-    var bundleReaders: BundleReaders {
+    var bundleReaders: BundleAccess {
         var reader = EnvironmentReader(environment)
-        return BundleReaders(&reader)
+        return BundleAccess(&reader)
     }
 
     /// The directory of invariants that the environment names; nil for none.

@@ -215,7 +215,7 @@ struct SweepCommand: Command {
         positionals: [Syntax.Positional("DIR", help: "The artifacts directory.")],
         options: [.json("Print one JSON object per line, with the key bundle.")],
         discussion: """
-            Looks in DIR for the journals and copies of processes that died in the middle of a test, or before \
+            Looks in DIR for the recorders and copies of processes that died in the middle of a test, or before \
             their bundles were written, and makes these bundles. The files of the stores are only read. Data of \
             running processes is left alone.
 
@@ -226,7 +226,7 @@ struct SweepCommand: Command {
             'failure-artifacts run' does the same at its start and its end.
 
             DIR must belong to your own runs. Never sweep a downloaded directory: the files that its \
-            journals name are copied.
+            recorders name are copied.
             """)
 
     let arguments: ParsedArguments

@@ -15,7 +15,7 @@ struct ReportCommand: Command {
                 help:
                     "The file for the page, which is replaced if it exists; - for standard output. By default, "
                     + "\(Report.fileName) in the directory of bundles, or a file beside the zip, readable by those who "
-                    + "may read the bundles: \(BundleReaders.variable)."),
+                    + "may read the bundles: \(BundleAccess.variable)."),
             Syntax.Option(
                 "--max-bytes", value: "BYTES",
                 help:

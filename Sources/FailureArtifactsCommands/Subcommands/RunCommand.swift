@@ -63,12 +63,12 @@ struct RunCommand: Command {
         // Removes the old file first, so that a file that exists afterwards always belongs to this run.
         WholeFile.removeOld(junit)
         return try console.withScratchDirectory { scratch in
-            try run(console, (RunRecorder(arguments.rest, scratch: scratch), junit), timeLimit)
+            try run(console, (RunResults(arguments.rest, scratch: scratch), junit), timeLimit)
         }
     }
 
     private func run(
-        _ console: Console, _ results: (recorder: RunRecorder, file: String)?, _ timeLimit: Double?
+        _ console: Console, _ results: (recorder: RunResults, file: String)?, _ timeLimit: Double?
     ) throws -> ExitCode {
         let workingDirectory = Path.currentDirectory
         let output = OutputDirectory(
@@ -125,7 +125,7 @@ struct RunCommand: Command {
     ) throws -> RunRecovery {
         var reader = EnvironmentReader(console.environment)
         let recovery = RunRecovery(
-            directory: directory, readers: BundleReaders(&reader), limits: DirectoryLimits(&reader),
+            directory: directory, readers: BundleAccess(&reader), limits: DirectoryLimits(&reader),
             redactions: try console.redactions(), timeLimit: timeLimit,
             sources: PackageSources.root(around: Path.currentDirectory).map { root in
                 CrashSources(root: root) { RepositoryFiles(root: root, package: root).path(of: $0) }

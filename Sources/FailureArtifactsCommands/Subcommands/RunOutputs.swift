@@ -59,7 +59,7 @@ struct RunOutputs {
         }
     }
 
-    func writeResults(of recorder: RunRecorder, to path: String) throws {
+    func writeResults(of recorder: RunResults, to path: String) throws {
         do {
             let text = JUnitText(
                 results: recorder.results(bundles: reportedBundles),

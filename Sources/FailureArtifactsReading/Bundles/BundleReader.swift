@@ -200,7 +200,7 @@ extension BundleMetadata.Store {
     /// True if the only copy contains uncommitted changes; the history's pages don't match it then.
     fileprivate var isCopyUncommitted: Bool {
         guard committedEntry == nil else { return false }
-        return switch Snapshot.Method(rawValue: capture.method) {
+        return switch StoreCopy.Method(rawValue: capture.method) {
         case .serialize, .pageCache: transactionOpen == true
         case .beforeRollback: true
         default: false

@@ -182,7 +182,7 @@ package struct RecordedStates {
     ///
     /// - `maximumBytes`: the maximum size of the file. The newest transactions are kept.
     package func improve(
-        _ known: inout HistoryRecorder.Summary?, endingWith copy: String, at path: String,
+        _ known: inout WALHistory.Summary?, endingWith copy: String, at path: String,
         maximumBytes: UInt64
     ) throws(SystemError) {
         let earlier = known?.transactions ?? 0
@@ -226,7 +226,7 @@ package struct RecordedStates {
     /// - `onlyIfExact`: true to write nothing if the last recorded state isn't the copy's.
     package func writeHistory(
         endingWith copy: String, to path: String, maximumBytes: UInt64, onlyIfExact: Bool = false
-    ) throws(SystemError) -> HistoryRecorder.Summary? {
+    ) throws(SystemError) -> WALHistory.Summary? {
         let file = try File(reading: copy)
         guard let header = try DatabaseHeader(of: file), header.pageSize == pageSize,
             header.pageCount <= Int(failure_artifacts_slot_state) / pageSize
@@ -283,7 +283,7 @@ package struct RecordedStates {
             state.replaceSubrange(18..<20, with: versions)
             size = step.sizeBefore
         }
-        var summary = HistoryRecorder.Summary()
+        var summary = WALHistory.Summary()
         summary.omittedTransactions = omitted
         summary.transactions = transactions.count
         summary.commits = transactions.reversed().map(\.commit)

@@ -17,7 +17,7 @@ package final class RunRecovery {
     private var diedBefore: Set<ProcessIdentity> = []
 
     package init(
-        directory: String, readers: BundleReaders, limits: DirectoryLimits, redactions: RedactionRules,
+        directory: String, readers: BundleAccess, limits: DirectoryLimits, redactions: RedactionRules,
         timeLimit: Double?, sources: CrashSources? = nil
     ) {
         self.directory = ArtifactsDirectory(path: directory, readers: readers)

@@ -35,7 +35,7 @@ package struct Supervisor {
 
     package init(
         _ words: [String], environment: [String: String], timeLimit: Double?, interruption: Interruption,
-        messages: any SupervisorMessages, recovery: RunRecovery, recorder: RunRecorder?
+        messages: any SupervisorMessages, recovery: RunRecovery, recorder: RunResults?
     ) {
         self.words = words
         self.environment = environment

@@ -54,7 +54,7 @@ import Testing
             try? connection.execute(sql)
         }
         let pages = try connection.integer(of: "PRAGMA page_count")
-        _ = try HistoryRecorder(maximumBytes: 1 << 30).record(
+        _ = try WALHistory(maximumBytes: 1 << 30).record(
             database: File(sharing: live), wal: File(sharing: live + "-wal"),
             index: WriteAheadLogIndex(ofFile: live + "-shm"), committedPages: UInt64(pages),
             to: fixture.path("history"))

@@ -50,7 +50,7 @@ final class RecordedStore: Sendable {
         let copy = try Connection(path: directory + "/copy", mode: .readWrite)
         try copy.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         let pages = try copy.integer(of: "PRAGMA page_count")
-        let summary = try HistoryRecorder(maximumBytes: .max).record(
+        let summary = try WALHistory(maximumBytes: .max).record(
             database: try File(reading: files), wal: try File(reading: files + "-wal"),
             index: WriteAheadLogIndex(ofFile: path + "-shm"), committedPages: UInt64(pages), to: history)
         try #require(summary.omittedTransactions == 0)

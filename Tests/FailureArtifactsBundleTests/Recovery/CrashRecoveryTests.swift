@@ -31,23 +31,23 @@ import Testing
             return root + "/.in-flight/" + name.description
         }
 
-        /// Writes a journal of a process that died in the middle of a test.
-        func leaveJournal(
-            taker: ProcessIdentity? = nil, first: [JournalRecord] = [], stores: [JournalRecord] = [],
+        /// Writes the recorder of a process that died in the middle of a test.
+        func leaveRecorder(
+            taker: ProcessIdentity? = nil, first: [InFlightRecord] = [], stores: [InFlightRecord] = [],
             others: [BundleMetadata.Test] = [], isOriginal: Bool = false
         ) throws {
             let file = try File(creating: path(HiddenName("recorder", of: dead, taker: taker)))
             let recorder = try #require(failure_artifacts_recorder_open(file.descriptor, false))
             defer { failure_artifacts_recorder_close(recorder) }
             let parallel = others.enumerated().map { index, other in
-                JournalRecord.began(.init(index + 2), other, at: .now)
+                InFlightRecord.began(.init(index + 2), other, at: .now)
             }
             let identity = try file.status().identity
             let records =
-                (isOriginal ? [.file(identity)] : []) + first + [JournalRecord.began(1, test, at: .now)]
+                (isOriginal ? [.file(identity)] : []) + first + [InFlightRecord.began(1, test, at: .now)]
                 + parallel + stores
             let lines = records.flatMap { Array($0.line.utf8) }
-            #expect(failure_artifacts_journal_write(recorder, 0, lines, lines.count))
+            #expect(failure_artifacts_recorder_list(recorder, 0, lines, lines.count))
         }
 
         /// Writes the staging directory of a test that had failed.
@@ -92,21 +92,21 @@ import Testing
     @Test(arguments: [true, false]) func unfinishedTestsOfADeadProcess(isOriginal: Bool) throws {
         let world = try World()
         #expect(!recovery(world).hasUnfinishedTests)
-        try world.leaveJournal(isOriginal: isOriginal)
+        try world.leaveRecorder(isOriginal: isOriginal)
         #expect(recovery(world).hasUnfinishedTests)
         #expect(recovery(world).isOriginal == isOriginal)
         // Another process makes the bundle.
         try FileSystem.remove(world.root + "/.in-flight")
-        try world.leaveJournal(taker: .current, isOriginal: isOriginal)
+        try world.leaveRecorder(taker: .current, isOriginal: isOriginal)
         #expect(!recovery(world).hasUnfinishedTests)
     }
 
-    @Test func unfinishedTestsWithoutAJournal() throws {
+    @Test func unfinishedTestsWithoutARecorder() throws {
         let world = try World()
         let staging = try world.leaveStagingDirectory()
         #expect(recovery(world).hasUnfinishedTests)
         #expect(!recovery(world).isOriginal)
-        try world.leaveJournal(isOriginal: true)
+        try world.leaveRecorder(isOriginal: true)
         #expect(recovery(world).isOriginal)
         // Without a failure, the sweep only removes it.
         try FileSystem.remove(world.root + "/.in-flight")
@@ -145,7 +145,7 @@ import Testing
         func other(_ name: String, _ arguments: [String]? = nil) -> BundleMetadata.Test {
             .init(framework: "Swift Testing", suite: "A", name: name, arguments: arguments)
         }
-        try world.leaveJournal(
+        try world.leaveRecorder(
             others: [other("b"), other("c(days:)", ["1"]), other("c(days:)", ["2"])])
         var cause = CrashRecovery.Cause.unknown
         cause.frames = frames
@@ -194,13 +194,13 @@ import Testing
         close(own)
     }
 
-    /// The journal has the working directory of the process, and the cause may have a file.
+    /// The recorder has the working directory of the process, and the cause may have a file.
     @Test func aTestInFlightHasItsPackage() throws {
         let world = try World()
         try FileSystem.createDirectory(world.root + "/app/Tests")
         try FileSystem.write([], toNewFile: world.root + "/app/Package.swift")
         let images = LoadedImages(images: [], workingDirectory: world.root + "/app/Tests")
-        try world.leaveJournal(first: [.images(images.json)])
+        try world.leaveRecorder(first: [.images(images.json)])
         #expect(try world.sweep().first?.packageRoot == world.root + "/app")
     }
 
@@ -210,7 +210,7 @@ import Testing
         let cache = world.root + "/Library/Caches/com.example.app/Cache.db"
         let own = world.root + "/Library/Caches/com.example.tests/Cache.db"
         let shared = world.root + "/shared.sqlite"
-        try world.leaveJournal(stores: [
+        try world.leaveRecorder(stores: [
             .opened(path: cache, by: 0), .opened(path: shared, by: 0), .opened(path: own, by: 1),
         ])
         let metadata = try #require(try world.sweep().first)
@@ -220,7 +220,7 @@ import Testing
 
     @Test func aTestThatHadFailedHasOneBundleOfBoth() throws {
         let world = try World()
-        try world.leaveJournal()
+        try world.leaveRecorder()
         _ = try world.leaveStagingDirectory()
         let bundles = try world.sweep()
         #expect(kinds(bundles) == [[.assertion, .termination]])
@@ -229,7 +229,7 @@ import Testing
 
     @Test func aSnapshotOfTheTestKeepsItsLabel() throws {
         let world = try World()
-        try world.leaveJournal()
+        try world.leaveRecorder()
         let own = BundleMetadata.Snapshot(label: "Crashed", at: .now, stores: [])
         let staging = try world.leaveStagingDirectory(snapshots: [own])
         try FileSystem.write([1], toNewFile: staging.path(ofEntry: "snapshots/Crashed/mine.sqlite"))
@@ -242,7 +242,7 @@ import Testing
         let world = try World()
         let store = world.root + "/ledger.sqlite"
         _ = try sqlite3Program(store, "CREATE TABLE t(a); INSERT INTO t VALUES (1)")
-        try world.leaveJournal(stores: [.opened(path: store, by: 1)])
+        try world.leaveRecorder(stores: [.opened(path: store, by: 1)])
         let own = BundleMetadata.Snapshot(label: "before", at: .now, stores: [])
         let staging = try world.leaveStagingDirectory(kinds: [], snapshots: [own])
         try FileSystem.write([1], toNewFile: staging.path(ofEntry: "snapshots/before/ledger.sqlite"))
@@ -253,10 +253,10 @@ import Testing
         #expect(bundle.snapshots?.map(\.label) == ["before"])
     }
 
-    /// The test has ended; its process died before the journal recorded that.
+    /// The test has ended; its process died before it recorded that.
     @Test func aTestThatHasEndedDidNotCrash() throws {
         let world = try World()
-        try world.leaveJournal()
+        try world.leaveRecorder()
         try world.leaveStagingDirectory().markEnded()
         let bundles = try world.sweep()
         #expect(kinds(bundles) == [[.assertion]])
@@ -289,9 +289,9 @@ import Testing
     }
 
     /// The process that made the bundle died before it removed the staging directory.
-    @Test(arguments: [true, false]) func aBundleIsNotMadeTwice(journalIsLeft: Bool) throws {
+    @Test(arguments: [true, false]) func aBundleIsNotMadeTwice(recorderIsLeft: Bool) throws {
         let world = try World()
-        if journalIsLeft { try world.leaveJournal(taker: world.sweeper) }
+        if recorderIsLeft { try world.leaveRecorder(taker: world.sweeper) }
         let staging = try world.leaveStagingDirectory(taker: world.sweeper, kinds: [.termination])
         let metadata = try #require(staging.metadata)
         _ = try world.directory.publish(metadata, from: staging, within: world.limits)
@@ -299,9 +299,9 @@ import Testing
     }
 
     /// The process that was about to make the bundle died before the bundle existed.
-    @Test(arguments: [true, false]) func aTestEndsOnce(journalIsLeft: Bool) throws {
+    @Test(arguments: [true, false]) func aTestEndsOnce(recorderIsLeft: Bool) throws {
         let world = try World()
-        if journalIsLeft { try world.leaveJournal(taker: world.sweeper) }
+        if recorderIsLeft { try world.leaveRecorder(taker: world.sweeper) }
         _ = try world.leaveStagingDirectory(taker: world.sweeper, kinds: [.termination])
         #expect(try kinds(world.sweep()) == [[.termination]])
     }
@@ -309,7 +309,7 @@ import Testing
     /// Reading a directory as a file fails for any user.
     @Test func whatCannotBeReadIsReportedAndTheRestIsSwept() throws {
         let world = try World()
-        try world.leaveJournal(isOriginal: true)
+        try world.leaveRecorder(isOriginal: true)
         let hidden = world.root + "/.in-flight/"
         let unreadable = ["recorder-999999999-1", "staging-999999998-1-abcdef"].map { hidden + $0 }
         try FileSystem.createDirectory(unreadable[0])
@@ -327,7 +327,7 @@ import Testing
     /// A living process is recovering these files.
     @Test func whatALivingProcessHasTakenIsLeftAlone() throws {
         let world = try World()
-        try world.leaveJournal(taker: .current)
+        try world.leaveRecorder(taker: .current)
         _ = try world.leaveStagingDirectory(taker: .current)
         let result = CrashRecovery(of: world.directory, limits: world.limits).sweep()
         #expect(result.bundles.isEmpty && world.directory.stagingDirectories.count == 1)

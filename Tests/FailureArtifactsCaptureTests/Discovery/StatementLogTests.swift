@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    func log(_ handle: ApplicationHandle) throws -> [RecordedStatement] {
+    func log(_ handle: ApplicationHandle) throws -> [LoggedStatement] {
         try handle.store.statements(keeping: .none).statements
     }
 

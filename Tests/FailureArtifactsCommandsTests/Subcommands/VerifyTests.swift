@@ -174,7 +174,7 @@ import Testing
                     error: "error: Cannot list '\(place)': Permission denied. Check the permissions.\n"))
     }
 
-    /// The journals of processes that died are in a hidden directory.
+    /// The recorders of processes that died are in a hidden directory.
     @Test func sweepNamesTheHiddenDirectoryThatCannotBeListed() throws {
         let fixture = try Fixture()
         let place = fixture.path(".in-flight")

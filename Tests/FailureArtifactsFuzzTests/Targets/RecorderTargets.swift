@@ -7,13 +7,13 @@ extension FuzzTarget {
         let path = scratch.path("recorder")
         try RecorderImage.write(bytes, to: path)
         let file = try RecorderFile(at: path)
-        let records = JournalRecord.records(in: file.journal)
+        let records = InFlightRecord.records(in: file.inFlight)
         // A path ends at a zero byte.
         require(
-            file.journal.contains(0)
-                || JournalRecord.records(in: records.flatMap { Array($0.line.utf8) }) == records,
+            file.inFlight.contains(0)
+                || InFlightRecord.records(in: records.flatMap { Array($0.line.utf8) }) == records,
             "The journal differs after writing and reading it again.")
-        let tests = InFlightTest.all(in: file.journal, of: .current)
+        let tests = InFlightTest.all(in: file.inFlight, of: .current)
         let log = try file.statements(of: [])
         let start = tests.first?.order ?? 0
         let paths = Set(log.connections.compactMap { $0.last?.path })
@@ -69,7 +69,7 @@ private enum RecorderImage {
     /// A process in the middle of a test, with a store that fills two chunks, one in memory, and a free chunk.
     static var seeds: [[UInt8]] {
         let test = BundleMetadata.Test(framework: "XCTest", suite: "S", name: "t", arguments: ["1"])
-        let records: [JournalRecord] = [
+        let records: [InFlightRecord] = [
             .images("[]"), .opened(path: "/tmp/shared", by: 0),
             .began(1, test, at: Timestamp(seconds: 1_700_000_000), after: 2),
             .opened(path: "/tmp/a", by: 1),

@@ -36,7 +36,7 @@ enum Seeds {
             """)
         let pages = try connection.integer(of: "PRAGMA page_count")
         let history = live + ".history"
-        _ = try HistoryRecorder(maximumBytes: 1 << 20).record(
+        _ = try WALHistory(maximumBytes: 1 << 20).record(
             database: try File(sharing: live), wal: try File(sharing: live + "-wal"),
             index: WriteAheadLogIndex(ofFile: live + "-shm"), committedPages: UInt64(pages), to: history)
         let copy = Path.join(directory, "copy")

@@ -75,7 +75,7 @@ extension FuzzTarget {
         let index = try scratch.write(Seeds.index(of: bytes, frames: log.pages.count), to: "index")
         let pages = UInt64(log.transactions.last?.databaseSize ?? 1)
         let target = scratch.path("history")
-        let summary = try HistoryRecorder(maximumBytes: 8 << 20, timeLimit: 2).record(
+        let summary = try WALHistory(maximumBytes: 8 << 20, timeLimit: 2).record(
             database: try File(reading: database), wal: try File(reading: wal),
             index: WriteAheadLogIndex(ofFile: index), committedPages: pages, to: target)
         guard summary.transactions > 0 else { return }

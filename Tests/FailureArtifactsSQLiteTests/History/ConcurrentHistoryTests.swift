@@ -75,7 +75,7 @@ import Testing
                         try FileSystem.copy(path + suffix, toNewFile: name + suffix)
                     }
                     let pages = try committedPages(name)
-                    let summary = try HistoryRecorder(maximumBytes: .max).record(
+                    let summary = try WALHistory(maximumBytes: .max).record(
                         storeAt: path, committedPages: pages, to: name + ".history")
                     if let before, try fingerprint(path) == before, summary.transactions > 0 {
                         accepted += 1

@@ -60,7 +60,7 @@ import Testing
             let store = try makeStore(directory)
             let copy = directory + "/copy"
             let history = directory + "/history"
-            let summary = try HistoryRecorder(maximumBytes: .max).record(
+            let summary = try WALHistory(maximumBytes: .max).record(
                 storeAt: store, committedPages: try pageCount(copy), to: history)
             #expect(summary.transactions == 6)
             let original = try FileSystem.contents(ofFile: history)
@@ -101,7 +101,7 @@ import Testing
                     try overwrite(store + suffix, bytes)
                 }
                 let limit = UInt64.random(in: 0...60_000, using: &generator)
-                let recorder = HistoryRecorder(maximumBytes: limit)
+                let recorder = WALHistory(maximumBytes: limit)
                 if let summary = try? recorder.record(
                     storeAt: store, committedPages: pages, to: history), summary.transactions > 0
                 {
@@ -143,7 +143,7 @@ import Testing
         try withTemporaryDirectory { directory in
             let store = try makeStore(directory)
             let history = directory + "/history"
-            _ = try HistoryRecorder(maximumBytes: .max).record(
+            _ = try WALHistory(maximumBytes: .max).record(
                 storeAt: store, committedPages: try pageCount(directory + "/copy"), to: history)
             var bytes = try FileSystem.contents(ofFile: history)
             bytes[8] = 2
@@ -157,7 +157,7 @@ import Testing
         try withTemporaryDirectory { directory in
             let store = try makeStore(directory)
             let history = directory + "/history"
-            _ = try HistoryRecorder(maximumBytes: .max).record(
+            _ = try WALHistory(maximumBytes: .max).record(
                 storeAt: store, committedPages: try pageCount(directory + "/copy"), to: history)
             let reader = try HistoryReader(path: history)
             let error = #expect(throws: BundleError.self) {

@@ -16,7 +16,7 @@ func python(_ script: String, _ arguments: String...) throws -> [String] {
     return finished.output.split(separator: "\n").map(String.init)
 }
 
-extension HistoryRecorder {
+extension WALHistory {
     /// Records the history of a store, whose files this process may have open.
     func record(
         storeAt path: String, hasIndex: Bool = true, committedPages: UInt64, to history: String

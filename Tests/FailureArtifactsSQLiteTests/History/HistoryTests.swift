@@ -23,8 +23,8 @@ import Testing
 
     private func record(
         _ directory: String, hasIndex: Bool = true, limit: UInt64 = .max
-    ) throws -> HistoryRecorder.Summary {
-        let summary = try HistoryRecorder(maximumBytes: limit).record(
+    ) throws -> WALHistory.Summary {
+        let summary = try WALHistory(maximumBytes: limit).record(
             storeAt: directory + "/shop.sqlite", hasIndex: hasIndex, committedPages: 2,
             to: directory + "/history")
         let size = try FileSystem.status(of: directory + "/history")?.size
@@ -140,7 +140,7 @@ import Testing
                     }
                 }
                 let history = directory + "/history-\(omitted)"
-                let summary = try HistoryRecorder(maximumBytes: .max).record(
+                let summary = try WALHistory(maximumBytes: .max).record(
                     storeAt: copy, committedPages: 2, to: history)
                 #expect(summary.omittedTransactions == omitted)
             }
@@ -163,7 +163,7 @@ import Testing
             let size = try #require(UInt64(application.value("PRAGMA page_count")))
             for (checkpoint, transactions) in [("", 2), ("PRAGMA wal_checkpoint(PASSIVE)", 0)] {
                 try application.run(checkpoint)
-                let summary = try HistoryRecorder(maximumBytes: .max).record(
+                let summary = try WALHistory(maximumBytes: .max).record(
                     storeAt: directory + "/shop.sqlite", committedPages: size, to: directory + "/history"
                 )
                 #expect(summary.transactions == transactions)
@@ -182,7 +182,7 @@ import Testing
             }
             let database = try File(updating: copy)
             try [UInt8](repeating: 0xAA, count: 100).withBytes { try database.write($0, at: 0) }
-            let summary = try HistoryRecorder(maximumBytes: .max).record(
+            let summary = try WALHistory(maximumBytes: .max).record(
                 storeAt: copy, committedPages: 2, to: directory + "/history")
             #expect(summary.transactions == 0 && summary.reason?.contains("plain SQLite") == true)
             _ = application
@@ -251,7 +251,7 @@ import Testing
             #expect(index.lastFrame == 3)
             #expect(damaged.isBroken(accordingTo: index) && !damaged.isBroken(accordingTo: nil))
             #expect(!log.isBroken(accordingTo: index))
-            let summary = try HistoryRecorder(maximumBytes: .max).record(
+            let summary = try WALHistory(maximumBytes: .max).record(
                 storeAt: copy, committedPages: 2, to: directory + "/history")
             #expect(summary.transactions == 0)
             #expect(summary.reason?.contains("frame 2 or of one after it") == true)
@@ -289,7 +289,7 @@ import Testing
             }
             let isLost = try sqlite3Program(copy, count) != "3000"
             let pages = try #require(UInt64(application.value("PRAGMA page_count")))
-            let summary = try HistoryRecorder(maximumBytes: .max).record(
+            let summary = try WALHistory(maximumBytes: .max).record(
                 storeAt: directory + "/shop.sqlite", committedPages: pages, to: directory + "/history")
             #expect((summary.reason != nil) == isLost)
             #expect(summary.transactions == (isLost ? 0 : 1))
@@ -308,7 +308,7 @@ import Testing
             for offset: UInt64 in [16, 64] {
                 try withUnsafeBytes(of: UInt32(2)) { try index.write($0, at: offset) }
             }
-            let summary = try HistoryRecorder(maximumBytes: .max).record(
+            let summary = try WALHistory(maximumBytes: .max).record(
                 storeAt: copy, committedPages: 2, to: directory + "/history")
             #expect(summary.transactions == 0 && summary.omittedTransactions == 3)
             #expect(summary.reason?.hasPrefix("The WAL's last transaction was being written") == true)
@@ -350,14 +350,14 @@ import Testing
         try withTemporaryDirectory { directory in
             let application = try makeStore(directory)
             let slow = #expect(throws: SystemError.self) {
-                try HistoryRecorder(maximumBytes: .max, timeLimit: 0).record(
+                try WALHistory(maximumBytes: .max, timeLimit: 0).record(
                     storeAt: directory + "/shop.sqlite", committedPages: 2, to: directory + "/history")
             }
             #expect(slow?.code == ETIME)
             #expect(try FileSystem.status(of: directory + "/history") == nil)
             try FileSystem.write([7], toNewFile: directory + "/history")
             #expect(throws: SystemError.self) {
-                try HistoryRecorder(maximumBytes: .max).record(
+                try WALHistory(maximumBytes: .max).record(
                     storeAt: directory + "/shop.sqlite", committedPages: 2, to: directory + "/history")
             }
             #expect(try FileSystem.contents(ofFile: directory + "/history") == [7])

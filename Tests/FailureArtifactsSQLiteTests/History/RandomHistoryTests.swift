@@ -34,7 +34,7 @@ import Testing
         let occurred = Set(try python("workload.py", String(seed), directory))
         let copy = directory + "/copy.sqlite"
         if occurred.contains("broken") {
-            let summary = try HistoryRecorder(maximumBytes: .max).record(
+            let summary = try WALHistory(maximumBytes: .max).record(
                 storeAt: directory + "/store.sqlite", committedPages: try pageCount(copy),
                 to: directory + "/none")
             #expect(summary.transactions == 0 && summary.reason != nil, "seed \(seed)")
@@ -47,7 +47,7 @@ import Testing
         // First the whole history, then one with half its size as the limit.
         for round in 0..<2 {
             let history = "\(directory)/\(round).wal-history"
-            let summary = try HistoryRecorder(maximumBytes: limit).record(
+            let summary = try WALHistory(maximumBytes: limit).record(
                 storeAt: directory + "/store.sqlite", committedPages: committedPages, to: history)
             #expect(summary.transactions + summary.omittedTransactions == states - 1, "seed \(seed)")
             #expect((summary.reason == nil) == (summary.omittedTransactions == 0), "seed \(seed)")

@@ -13,11 +13,11 @@ import Testing
         (["env", "-i", "swift", "test"], nil), (["env"], nil), (["A=b", "exec", "swift", "test"], 3),
     ])
     func whatSwiftTestIs(_ words: [String], _ place: Int?) {
-        #expect(RunRecorder.placeOfTest(in: words) == place)
+        #expect(RunResults.placeOfTest(in: words) == place)
     }
 
     private func words(_ words: String...) -> [String] {
-        RunRecorder(words, scratch: "/s").words
+        RunResults(words, scratch: "/s").words
     }
 
     @Test func whatSwiftTestIsAskedFor() {
@@ -30,7 +30,7 @@ import Testing
         let given = [
             "swift", "test", "--event-stream-output-path=e", "--parallel", "--xunit-output", "x",
         ]
-        #expect(RunRecorder(given, scratch: "/s").words == given)
+        #expect(RunResults(given, scratch: "/s").words == given)
         #expect(words("make", "test") == ["make", "test"])
     }
 
@@ -47,12 +47,12 @@ import Testing
             let given = shell + [script.replacing("EVENTS", with: options ?? ""), "swift", "test"]
             let events = " --event-stream-output-path /s/events.jsonl --event-stream-version 6.3"
             let expected = script.replacing(" EVENTS", with: events + (options.map { " " + $0 } ?? ""))
-            #expect(RunRecorder(given, scratch: "/s").words == shell + [expected, "swift", "test"])
+            #expect(RunResults(given, scratch: "/s").words == shell + [expected, "swift", "test"])
         }
     }
 
     @Test func eachRunInAScriptHasFilesOfItsOwn() {
-        let script = RunRecorder(["sh", "-c", "swift test && swift test --parallel"], scratch: "/s")
+        let script = RunResults(["sh", "-c", "swift test && swift test --parallel"], scratch: "/s")
             .words[2]
         #expect(
             script
@@ -66,7 +66,7 @@ import Testing
         ["--maximum-repetitions", "3"], ["--maximum-repetitions=3"], ["--repeat-until", "fail"],
     ])
     func repeatedTestsAreAskedForTheirIterations(_ options: [String]) {
-        let words = RunRecorder(["swift", "test"] + options, scratch: "/s").words
+        let words = RunResults(["swift", "test"] + options, scratch: "/s").words
         #expect(Array(words.dropFirst(4)) == ["--event-stream-version", "6.4"] + options)
     }
 
@@ -75,7 +75,7 @@ import Testing
         ["--experimental-event-stream-version", "99"],
     ])
     func theVersionThatTheCommandAsksForRemains(_ options: [String]) {
-        let words = RunRecorder(["swift", "test"] + options, scratch: "/s").words
+        let words = RunResults(["swift", "test"] + options, scratch: "/s").words
         #expect(words == ["swift", "test", "--event-stream-output-path", "/s/events.jsonl"] + options)
     }
 
@@ -90,7 +90,7 @@ import Testing
                 {"kind":"event","payload":{"kind":"testEnded","testID":"M.a()/F.swift:1:2"}}
                 """#.utf8), to: "events")
         for option in ["--experimental-event-stream-output", "--event-stream-output-path"] {
-            let recorder = RunRecorder(["swift", "test", option, file], scratch: "/s")
+            let recorder = RunResults(["swift", "test", option, file], scratch: "/s")
             #expect(recorder.words == ["swift", "test", option, file])
             #expect(recorder.results(bundles: []).tests.count == 1)
         }

@@ -312,7 +312,7 @@ class Commands(CrashCase):
             self.assertEqual(content(), before)
 
     def test_a_directory_from_a_zip(self):
-        """The stores that its journals name may be any files of the user."""
+        """The stores that its recorders name may be any files of the user."""
         place = self.killed()
         archive = shutil.make_archive(place.directory / "download", "zip", place.directory, "failure-artifacts")
         directory = place.directory / "unpacked" / "failure-artifacts"

@@ -243,11 +243,11 @@ class Configured(RedactionCase):
     def test_a_sweeper_that_does_not_understand_them_copies_nothing(self):
         place = self.place(rules=None)
         place.run("ExplicitSuite.ConfiguredRedactionTests/testIsKilled")
-        (journal,) = (place.artifacts / ".in-flight").iterdir()
-        before, mark, rules = journal.read_bytes().partition(b"\nR\t{")
+        (recorder,) = (place.artifacts / ".in-flight").iterdir()
+        before, mark, rules = recorder.read_bytes().partition(b"\nR\t{")
         self.assertIn(b'"columns"', rules)
-        # A key of the same length, because the journal's length is in the file too.
-        journal.write_bytes(before + mark + rules.replace(b'"columns"', b'"unknown"', 1))
+        # A key of the same length, because the list's length is in the file too.
+        recorder.write_bytes(before + mark + rules.replace(b'"columns"', b'"unknown"', 1))
         (bundle,) = self.swept(place)
         self.assertClean(place)
         (store,) = bundle.metadata["stores"]

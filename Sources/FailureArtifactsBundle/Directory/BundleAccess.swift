@@ -1,0 +1,36 @@
+package import FailureArtifactsSystem
+
+/// The users who may read bundles, besides root.
+package enum BundleAccess: String, Sendable, CaseIterable {
+    /// The owner of the file: the user of the test process.
+    case owner
+    /// The owner and the members of the file's group.
+    case group
+    case everyone
+
+    package static let variable = "FAILURE_ARTIFACTS_READABLE_BY"
+
+    /// The value of the environment variable, or the default.
+    package init(_ reader: inout EnvironmentReader) {
+        self = reader.value(
+            of: Self.variable, default: .owner, or: "one of owner, group, everyone",
+            described: \.rawValue
+        ) { BundleAccess(rawValue: $0) }
+    }
+
+    package var filePermissions: UInt16 {
+        switch self {
+        case .owner: 0o600
+        case .group: 0o640
+        case .everyone: 0o644
+        }
+    }
+
+    var directoryPermissions: UInt16 {
+        switch self {
+        case .owner: FileSystem.directoryPermissions
+        case .group: 0o750
+        case .everyone: 0o755
+        }
+    }
+}
