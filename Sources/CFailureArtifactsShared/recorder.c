@@ -167,8 +167,8 @@ bool failure_artifacts_recorder_read(const void *page, failure_artifacts_recorde
     uint32_t clock = header.clock;
     if (memcmp(header.magic, FAILURE_ARTIFACTS_RECORDER_MAGIC, sizeof header.magic) != 0
         || header.version != failure_artifacts_recorder_version || clock > 2
-        || header.list_size > failure_artifacts_recorder_size
-        || header.chunk_count > failure_artifacts_maximum_chunks || header.list_length > header.list_size) {
+        || header.list_size > failure_artifacts_recorder_size || header.chunk_count > failure_artifacts_maximum_chunks
+        || header.list_length > header.list_size) {
         return false;
     }
     *facts = (failure_artifacts_recorder_facts){
