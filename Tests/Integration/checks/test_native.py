@@ -29,8 +29,8 @@ SOURCES = [file for folder in FOLDERS for file in sorted(folder.glob("*.c")) if 
 HEADERS = [file for folder in [PROGRAMS, *FOLDERS] for file in folder.rglob("*.h")]
 INCLUDES = [f"-I{path}" for folder in FOLDERS for path in (folder, folder / "include")]
 FLAGS = ["-g", "-fno-omit-frame-pointer", "-Wall", "-Wextra", "-Werror"]
-# Only a program that hangs takes so long, in seconds.
-PATIENCE = 120
+# Only a program that hangs takes so long, in seconds, even beside many others.
+PATIENCE = 600
 
 
 def clang(*arguments):
