@@ -1,6 +1,6 @@
 internal import FailureArtifactsSystem
 
-/// Returns a number of rounds with random input: `all` in a complete run of `Scripts/test`, which sets `TEST_ROUNDS`, and
+/// Returns a number of rounds with random input: `all` in `Scripts/test --all`, which sets `TEST_ROUNDS`, and
 /// `few` elsewhere.
 package func rounds(_ few: Int, of all: Int) -> Int {
     ProcessEnvironment.variables["TEST_ROUNDS"] == "all" ? all : few
