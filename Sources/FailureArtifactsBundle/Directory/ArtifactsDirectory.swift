@@ -9,10 +9,15 @@ package struct ArtifactsDirectory: Sendable {
     package let path: String
     /// The users who may read the bundles.
     package let readers: BundleAccess
+    /// The maximum time to wait for the directory's lock, in seconds.
+    ///
+    /// A hundred processes on two busy cores took more than one second.
+    let lockPatience: Double
 
-    package init(path: String, readers: BundleAccess = .owner) {
+    package init(path: String, readers: BundleAccess = .owner, lockPatience: Double = 5) {
         self.path = Path.absolute(path)
         self.readers = readers
+        self.lockPatience = lockPatience
     }
 
     /// The directory with the recorders and captures of running tests, hidden from uploads.
@@ -72,7 +77,7 @@ package struct ArtifactsDirectory: Sendable {
     func makeStagingDirectory(of process: ProcessIdentity, within limits: DirectoryLimits) throws
         -> StagingDirectory
     {
-        let lock = DirectoryLock(of: path)
+        let lock = DirectoryLock(of: self)
         // No bundle is smaller than one byte.
         try lock.checkRoom(forBundleOf: 1, upTo: limits.totalBytes, limits)
         return try inHiddenDirectory { () throws(SystemError) in
@@ -146,7 +151,7 @@ package struct ArtifactsDirectory: Sendable {
         } catch {
             warn("The bundle is its owner's alone: \(error).")
         }
-        let lock = DirectoryLock(of: path)
+        let lock = DirectoryLock(of: self)
         // A part of the limit is reserved for bundles without copies.
         let maximum = metadata.entries.isEmpty ? limits.totalBytes : limits.totalContentBytes
         try lock.checkRoom(forBundleOf: size, upTo: maximum, limits)
@@ -265,7 +270,7 @@ extension ArtifactsDirectory {
         let bundles = failuresToPass.filter { BundleName.isName($0, with: stem) }
         if bundles.isEmpty { return }
         // Processes that run at the same time must not replace each other's names.
-        let lock = DirectoryLock(of: path)
+        let lock = DirectoryLock(of: self)
         let names = passedSince.union(bundles).filter {
             FileSystem.regularFile(Path.join(path, $0)) != nil
         }

@@ -6,19 +6,16 @@ internal import FailureArtifactsSystem
 /// it for milliseconds, unless it was stopped. Then other processes continue without the lock, and may exceed a limit.
 struct DirectoryLock: ~Copyable {
     static let fileName = ".budget"
-    /// The maximum time to wait for the lock, in seconds.
-    ///
-    /// A hundred processes on two busy cores took more than one second.
-    static let patience = 5.0
 
     private let directory: String
     /// The locked file; nil if it can't be created or locked.
     private let file: File?
 
     /// Waits for the lock; creates the file if it is missing.
-    init(of directory: String) {
-        self.directory = directory
-        file = Self.lockedFile(at: Path.join(directory, Self.fileName))
+    init(of directory: ArtifactsDirectory) {
+        self.directory = directory.path
+        file = Self.lockedFile(
+            at: Path.join(directory.path, Self.fileName), patience: directory.lockPatience)
     }
 
     deinit { file?.unlock() }
@@ -66,7 +63,7 @@ struct DirectoryLock: ~Copyable {
         return UInt64(String(decoding: digits, as: UTF8.self)) ?? 0
     }
 
-    private static func lockedFile(at path: String) -> File? {
+    private static func lockedFile(at path: String, patience: Double) -> File? {
         let deadline = Instant.now.advanced(bySeconds: patience)
         do throws(SystemError) {
             while true {
@@ -113,6 +110,6 @@ extension ArtifactsDirectory {
 
     /// Counts a failure that a limit left without a bundle.
     package func countFailureLeftOut() {
-        DirectoryLock(of: path).countFailureLeftOut()
+        DirectoryLock(of: self).countFailureLeftOut()
     }
 }

@@ -50,7 +50,7 @@ package struct StagingReservation: Sendable {
     package mutating func available(for bytes: UInt64) -> UInt64 {
         var room = room
         if room.bytes < bytes, room.limit == .totalBytes, !hasMadeRoom {
-            try? DirectoryLock(of: directory.path).checkRoom(
+            try? DirectoryLock(of: directory).checkRoom(
                 forBundleOf: bytes.saturatingAdd(used), upTo: limits.totalContentBytes, limits)
             bundleBytes = Self.bundleBytes(in: directory)
             hasMadeRoom = true

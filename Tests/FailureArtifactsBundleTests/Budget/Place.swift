@@ -11,9 +11,9 @@ struct Place: ~Copyable {
     let directory: ArtifactsDirectory
     let test = BundleMetadata.Test(framework: "XCTest", suite: "S", name: "t")
 
-    init() throws {
+    init(lockPatience: Double = 5) throws {
         root = try FileSystem.createUniqueDirectory(in: "/tmp", prefix: "budget-")
-        directory = ArtifactsDirectory(path: root)
+        directory = ArtifactsDirectory(path: root, lockPatience: lockPatience)
     }
 
     deinit { try? FileSystem.remove(root) }
