@@ -132,21 +132,6 @@ package struct Console {
 
 extension Console: SupervisorMessages {}
 
-/// Checks of paths from the command line, before a command does its work.
-enum PathCheck {
-    static func directory(_ path: String) throws {
-        guard let status = try FileSystem.status(of: path) else {
-            throw CommandError(
-                .noInput, "There is no directory '\(path)'. Give the directory that holds the bundles.")
-        }
-        guard status.kind == .directory else {
-            throw CommandError(
-                .noInput, "'\(path)' is not a directory. Give the directory that holds the bundles.")
-        }
-        _ = try FileSystem.contents(ofDirectory: path)
-    }
-}
-
 /// The limits on resources that reading a bundle can use; `--no-limits` lifts all of them.
 struct ReadingLimits: Sendable {
     var archive: ZipLimits

@@ -98,6 +98,27 @@ class Documents(unittest.TestCase):
         rows = re.findall(r"^\| (`.+?) \|", table, re.MULTILINE)
         self.assertEqual(sorted(code for row in rows for code in re.findall(r"`([a-z-]+)`", row)), sorted(codes))
 
+    def test_the_places_of_behaviours(self):
+        """Each file of Architecture's list exists and declares or uses the name."""
+        section = (ARTICLES / "Architecture.md").read_text().split("\n### Where is …\n")[1].split("\n### ")[0]
+        rows = re.findall(r"^\| .+ \| `(\S+)` \| `(\w+)` \|$", section, re.MULTILINE)
+        self.assertGreaterEqual(len(rows), 20)
+        for path, name in rows:
+            with self.subTest(path=path, name=name):
+                self.assertRegex((ROOT / path).read_text(), rf"\b{name}\b")
+
+    def test_the_words_are_those_of_the_code(self):
+        """The types that Architecture's words stand for are declared under these names."""
+        section = (ARTICLES / "Architecture.md").read_text().split("\n### Words\n")[1].split("\n### ")[0]
+        cells = re.findall(r"^\| [^|]+ \| [^|]+ \| ([^|]+) \|$", section, re.MULTILINE)
+        types = [name for cell in cells for name in re.findall(r"`((?:\w+\.)?[A-Z]\w+)`", cell)]
+        self.assertGreaterEqual(len(types), 20)
+        files = {path.stem for path in (ROOT / "Sources").rglob("*.swift")}
+        for name in types:
+            with self.subTest(name=name):
+                # A type has a file of its name.
+                self.assertIn(name.split(".")[0], files)
+
     def test_every_key_of_the_metadata_is_in_the_article(self):
         schema = json.loads((ARTICLES / "metadata.schema.json").read_text())
         section = (ARTICLES / "BundleFormat.md").read_text().split("\n## Metadata\n")[1].split("\n### ")[0]
