@@ -13,7 +13,7 @@
 // The layout, in bytes; numbers are in the byte order of the machine, because the file never leaves it:
 //
 //     header            one page
-//     in-flight list    list_size: lines, as InFlightRecord describes them
+//     in-flight list    tests_size: lines, as InFlightRecord describes them
 //     chunks            chunk_size each: the log of one connection, or a part of it
 //     slots             the recorded states of stores, as slots.h describes them
 //
@@ -44,22 +44,22 @@ typedef struct failure_artifacts_clock_pair {
 typedef struct failure_artifacts_recorder_header {
     char magic[8];
     uint32_t version;
-    uint32_t list_size;
+    uint32_t tests_size;
     uint32_t chunk_count;
     // The index of the latest complete pair. The pair of the first point in time is at 0; the others take turns.
     _Atomic(uint32_t) clock;
     failure_artifacts_clock_pair clocks[3];
     // The valid bytes of the list.
-    _Atomic(uint64_t) list_length;
+    _Atomic(uint64_t) tests_length;
     // Grows by one before and after lines of the list are replaced: odd in between.
-    _Atomic(uint64_t) list_generation;
+    _Atomic(uint64_t) tests_generation;
 } failure_artifacts_recorder_header;
 
 // The fields of the header, as another process reads them.
 typedef struct failure_artifacts_recorder_facts {
-    uint64_t list_size;
-    uint64_t list_length;
-    uint64_t list_generation;
+    uint64_t tests_size;
+    uint64_t tests_length;
+    uint64_t tests_generation;
     uint64_t chunk_count;
     // See slots.h.
     uint64_t slots_offset;
@@ -236,7 +236,7 @@ void failure_artifacts_recorder_close(failure_artifacts_recorder *recorder);
 
 // Writes lines to the list, and cuts it after them. Returns false without a change if there is no space for them.
 // Not thread-safe.
-bool failure_artifacts_recorder_list(
+bool failure_artifacts_recorder_write_tests(
     failure_artifacts_recorder *recorder, uint64_t offset, const void *lines, size_t length);
 
 // Returns a free chunk for a connection; NULL if there is no memory. It is in the file if there is one with space.
