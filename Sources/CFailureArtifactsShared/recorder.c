@@ -373,7 +373,7 @@ bool failure_artifacts_chunk_reserve(chunk *chunk, size_t end) {
 bool failure_artifacts_has_counter;
 static failure_artifacts_clock_pair first_pair;
 
-uint64_t failure_artifacts_clock_ticks(void) {
+uint64_t failure_artifacts_nanoseconds(void) {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;

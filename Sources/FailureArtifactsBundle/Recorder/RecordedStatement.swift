@@ -109,7 +109,7 @@ extension [RecordedStatement] {
 }
 
 extension RecordedStatement {
-    /// The statements that count as one, as in `repetitions.c`.
+    /// The statements that count as one, as in `log_repetitions.c`.
     fileprivate struct Kind: Hashable {
         /// The text without its numbers and strings.
         let shape: [UInt8]
