@@ -32,8 +32,8 @@ struct failure_artifacts_recorder {
     struct stat identity;
     bool has_chunks;
     bool is_closed;
-    // The bytes of the journal that may be written without reserving a page first.
-    size_t journal_reserved;
+    // The bytes of the lines that may be written without reserving a page first.
+    size_t tests_reserved;
     // The numbers of the free chunks that were in use before; they have reserved pages.
     uint16_t free_chunks[failure_artifacts_maximum_chunks];
     unsigned free_count;
@@ -55,7 +55,7 @@ static recorder *current(void) { return first && !first->is_closed && first->has
 
 static header *header_of(recorder *recorder) { return (header *)recorder->memory; }
 
-static size_t chunks_offset(recorder *recorder) { return failure_artifacts_page + header_of(recorder)->journal_size; }
+static size_t chunks_offset(recorder *recorder) { return failure_artifacts_page + header_of(recorder)->tests_size; }
 
 // MARK: - Space on the disk
 
@@ -140,8 +140,8 @@ recorder *failure_artifacts_recorder_open(int descriptor, bool has_chunks) {
     header *header = memory;
     memcpy(header->magic, FAILURE_ARTIFACTS_RECORDER_MAGIC, sizeof header->magic);
     header->version = failure_artifacts_recorder_version;
-    header->journal_size = (uint32_t)(size / 5 / failure_artifacts_page * failure_artifacts_page);
-    size_t count = (size - failure_artifacts_page - header->journal_size) / failure_artifacts_chunk_size;
+    header->tests_size = (uint32_t)(size / 5 / failure_artifacts_page * failure_artifacts_page);
+    size_t count = (size - failure_artifacts_page - header->tests_size) / failure_artifacts_chunk_size;
     header->chunk_count =
         (uint32_t)(count < failure_artifacts_maximum_chunks ? count : failure_artifacts_maximum_chunks);
     failure_artifacts_recorder_calibrate(new);
@@ -154,10 +154,10 @@ recorder *failure_artifacts_recorder_open(int descriptor, bool has_chunks) {
 }
 
 // Returns the offset of the slots.
-static size_t slots_after(size_t journal_size, size_t chunk_count) {
+static size_t slots_after(size_t tests_size, size_t chunk_count) {
     // A multiple of every system's page size.
     enum { alignment = 64 << 10 };
-    size_t end = failure_artifacts_page + journal_size + chunk_count * failure_artifacts_chunk_size;
+    size_t end = failure_artifacts_page + tests_size + chunk_count * failure_artifacts_chunk_size;
     return (end + alignment - 1) / alignment * alignment;
 }
 
@@ -167,18 +167,18 @@ bool failure_artifacts_recorder_read(const void *page, failure_artifacts_recorde
     uint32_t clock = header.clock;
     if (memcmp(header.magic, FAILURE_ARTIFACTS_RECORDER_MAGIC, sizeof header.magic) != 0
         || header.version != failure_artifacts_recorder_version || clock > 2
-        || header.journal_size > failure_artifacts_recorder_size
-        || header.chunk_count > failure_artifacts_maximum_chunks || header.journal_length > header.journal_size) {
+        || header.tests_size > failure_artifacts_recorder_size || header.chunk_count > failure_artifacts_maximum_chunks
+        || header.tests_length > header.tests_size) {
         return false;
     }
     *facts = (failure_artifacts_recorder_facts){
-        .journal_size = header.journal_size,
-        .journal_length = header.journal_length,
-        .journal_generation = header.journal_generation,
+        .tests_size = header.tests_size,
+        .tests_length = header.tests_length,
+        .tests_generation = header.tests_generation,
         .chunk_count = header.chunk_count,
         .first_clock = header.clocks[0],
         .last_clock = header.clocks[clock],
-        .slots_offset = slots_after(header.journal_size, header.chunk_count),
+        .slots_offset = slots_after(header.tests_size, header.chunk_count),
     };
     return true;
 }
@@ -205,7 +205,7 @@ void failure_artifacts_recorder_close(recorder *recorder) {
 // MARK: - Slots
 
 static size_t slots_offset(recorder *recorder) {
-    return slots_after(header_of(recorder)->journal_size, header_of(recorder)->chunk_count);
+    return slots_after(header_of(recorder)->tests_size, header_of(recorder)->chunk_count);
 }
 
 recorder *failure_artifacts_recorder_map(size_t offset, size_t size, void *address) {
@@ -255,27 +255,27 @@ bool failure_artifacts_recorder_is_current(const recorder *recorder) {
     return result;
 }
 
-// MARK: - The journal
+// MARK: - The running tests
 
-bool failure_artifacts_journal_write(recorder *recorder, uint64_t offset, const void *lines, size_t length) {
+bool failure_artifacts_recorder_write_tests(recorder *recorder, uint64_t offset, const void *lines, size_t length) {
     header *header = header_of(recorder);
-    if (recorder->is_closed || offset > header->journal_size || length > header->journal_size - offset) return false;
+    if (recorder->is_closed || offset > header->tests_size || length > header->tests_size - offset) return false;
     size_t end = (size_t)offset + length;
-    if (end > recorder->journal_reserved) {
+    if (end > recorder->tests_reserved) {
         size_t wanted = (end + failure_artifacts_page - 1) / failure_artifacts_page * failure_artifacts_page;
-        size_t reserved = recorder->journal_reserved;
+        size_t reserved = recorder->tests_reserved;
         if (!reserve(recorder, failure_artifacts_page + reserved, wanted - reserved)) return false;
-        recorder->journal_reserved = wanted;
+        recorder->tests_reserved = wanted;
     }
-    bool replaces = offset < atomic_load(&header->journal_length);
+    bool replaces = offset < atomic_load(&header->tests_length);
     if (replaces) {
-        atomic_fetch_add(&header->journal_generation, 1);
-        atomic_store(&header->journal_length, offset);
+        atomic_fetch_add(&header->tests_generation, 1);
+        atomic_store(&header->tests_length, offset);
         atomic_thread_fence(memory_order_seq_cst);
     }
     memcpy(recorder->memory + failure_artifacts_page + offset, lines, length);
-    atomic_store(&header->journal_length, end);
-    if (replaces) atomic_fetch_add(&header->journal_generation, 1);
+    atomic_store(&header->tests_length, end);
+    if (replaces) atomic_fetch_add(&header->tests_generation, 1);
     return true;
 }
 

@@ -358,9 +358,9 @@ NOINLINE static void statements(void) {
     finished = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
     CHECK(finished != MAP_FAILED);
     const char *test = "T\t1\n", *closed = "S\t1\tstore\n";
-    CHECK(failure_artifacts_journal_write(recorder, 0, test, strlen(test)));
-    CHECK(failure_artifacts_journal_write(recorder, strlen(test), "S\t1\told\n", 8));
-    CHECK(failure_artifacts_journal_write(recorder, strlen(test), closed, strlen(closed)));
+    CHECK(failure_artifacts_recorder_write_tests(recorder, 0, test, strlen(test)));
+    CHECK(failure_artifacts_recorder_write_tests(recorder, strlen(test), "S\t1\told\n", 8));
+    CHECK(failure_artifacts_recorder_write_tests(recorder, strlen(test), closed, strlen(closed)));
     pthread_t thread;
     for (uintptr_t number = 0; number < writers; number++) {
         CHECK(pthread_create(&thread, NULL, write_rows, (void *)number) == 0);
@@ -555,7 +555,7 @@ static void *start_tests(void *context) {
     while (!atomic_load(&is_over)) {
         failure_artifacts_test_starts();
         failure_artifacts_recorder_calibrate(recorder);
-        CHECK(failure_artifacts_journal_write(recorder, 0, "T\t1\n", 4));
+        CHECK(failure_artifacts_recorder_write_tests(recorder, 0, "T\t1\n", 4));
         usleep(200);
     }
     return NULL;
@@ -596,7 +596,7 @@ int getpagesize(void) { return page_size ? page_size : (int)sysconf(_SC_PAGESIZE
 NOINLINE static void pages(void) {
     page_size = 64 << 10;
     failure_artifacts_recorder *other = open_recorder("large");
-    CHECK(failure_artifacts_journal_write(other, 0, "T\t1\n", 4));
+    CHECK(failure_artifacts_recorder_write_tests(other, 0, "T\t1\n", 4));
     failure_artifacts_chunk *chunk = failure_artifacts_chunk_take(1);
     CHECK(chunk->recorder == other);
     struct stat status;

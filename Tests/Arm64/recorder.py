@@ -22,16 +22,16 @@ class Recorder:
     def __init__(self, path):
         self.bytes = path.read_bytes()
         header = struct.unpack_from("<8s4I6q2Q", self.bytes)
-        magic, version, journal_size, chunk_count, clock, *pairs, journal_length, self.generation = header
+        magic, version, tests_size, chunk_count, clock, *pairs, tests_length, self.generation = header
         assert magic == b"FARECORD" and version == 3, "The file is not a recorder of this version."
-        assert journal_length <= journal_size and clock in (1, 2), "The header is wrong."
-        assert PAGE + journal_size + chunk_count * CHUNK <= len(self.bytes), "The file is too short."
+        assert tests_length <= tests_size and clock in (1, 2), "The header is wrong."
+        assert PAGE + tests_size + chunk_count * CHUNK <= len(self.bytes), "The file is too short."
         self.first, self.last = pairs[:2], pairs[2 * clock:2 * clock + 2]
-        self.journal = self.bytes[PAGE:PAGE + journal_length].decode()
+        self.journal = self.bytes[PAGE:PAGE + tests_length].decode()
         # The statements of each connection, and the store's path.
         self.connections, self.paths = {}, {}
         for number in range(chunk_count):
-            self.read_chunk(PAGE + journal_size + number * CHUNK)
+            self.read_chunk(PAGE + tests_size + number * CHUNK)
         for statements in self.connections.values():
             statements.sort(key=lambda statement: statement.order)
 

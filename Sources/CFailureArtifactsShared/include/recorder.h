@@ -5,14 +5,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// The flight recorder: a file of a process that survives its death. It holds the journal of the running tests and the
+// The flight recorder: a file of a process that survives its death. It holds lines about the running tests and the
 // last statements of each connection. The process writes it as shared memory, without system calls. Another process
 // reads it after the death, as an untrusted file: RecorderFile, in Swift.
 //
 // The layout, in bytes; numbers are in the byte order of the machine, because the file never leaves it:
 //
 //     header            one page
-//     journal           journal_size: lines, as JournalRecord describes them
+//     tests             tests_size: lines about the running tests, as JournalRecord describes them
 //     chunks            chunk_size each: the log of one connection, or a part of it
 //     slots             the recorded states of stores, as slots.h describes them
 //
@@ -23,7 +23,7 @@ enum {
     failure_artifacts_page = 4 << 10,
     failure_artifacts_chunk_size = 32 << 10,
     failure_artifacts_maximum_chunks = 2048,
-    // Without a limit on the size of files, the file has this size, a fifth of it for the journal.
+    // Without a limit on the size of files, the file has this size, a fifth of it for the lines.
     failure_artifacts_recorder_size = 80 << 20,
     failure_artifacts_least_recorder_size = 128 << 10,
     failure_artifacts_recorder_version = 3,
@@ -43,22 +43,22 @@ typedef struct failure_artifacts_clock_pair {
 typedef struct failure_artifacts_recorder_header {
     char magic[8];
     uint32_t version;
-    uint32_t journal_size;
+    uint32_t tests_size;
     uint32_t chunk_count;
     // The index of the latest complete pair. The first pair is at 0; the others take turns.
     _Atomic(uint32_t) clock;
     failure_artifacts_clock_pair clocks[3];
-    // The valid bytes of the journal.
-    _Atomic(uint64_t) journal_length;
-    // Grows by one before and after lines of the journal are replaced: odd in between.
-    _Atomic(uint64_t) journal_generation;
+    // The valid bytes of the lines.
+    _Atomic(uint64_t) tests_length;
+    // Grows by one before and after lines are replaced: odd in between.
+    _Atomic(uint64_t) tests_generation;
 } failure_artifacts_recorder_header;
 
 // The fields of the header, as another process reads them.
 typedef struct failure_artifacts_recorder_facts {
-    uint64_t journal_size;
-    uint64_t journal_length;
-    uint64_t journal_generation;
+    uint64_t tests_size;
+    uint64_t tests_length;
+    uint64_t tests_generation;
     uint64_t chunk_count;
     // See slots.h.
     uint64_t slots_offset;
@@ -233,9 +233,9 @@ bool failure_artifacts_recorder_takes_older_chunks(void);
 // Ends the use of the file, which the caller removes. Chunks that are in use keep their memory.
 void failure_artifacts_recorder_close(failure_artifacts_recorder *recorder);
 
-// Writes lines to the journal, and cuts it after them. Returns false without a change if there is no space for them.
-// Not thread-safe.
-bool failure_artifacts_journal_write(
+// Writes lines about the running tests, and cuts the text after them. Returns false without a change if there is no
+// space for them. Not thread-safe.
+bool failure_artifacts_recorder_write_tests(
     failure_artifacts_recorder *recorder, uint64_t offset, const void *lines, size_t length);
 
 // Returns a free chunk for a connection; NULL if there is no memory. It is in the file if there is one with space.

@@ -28,11 +28,11 @@ final class RecorderFile {
         file = try File(reading: path)
         guard try readFacts() else { return }
         for _ in 0..<Self.attempts {
-            let generation = facts.journal_generation
-            let lines = try file.bytes(Int(facts.journal_length), at: UInt64(Self.pageSize))
+            let generation = facts.tests_generation
+            let lines = try file.bytes(Int(facts.tests_length), at: UInt64(Self.pageSize))
             guard try readFacts() else { return }
             // It is odd while the process replaces lines.
-            if generation % 2 == 0, facts.journal_generation == generation {
+            if generation % 2 == 0, facts.tests_generation == generation {
                 journal = lines
                 return
             }
@@ -51,7 +51,7 @@ final class RecorderFile {
     /// The tests are those that the journal lists.
     func statements(of tests: [BundleMetadata.NumberedTest]) throws(SystemError) -> RecordedStatements {
         var chunks: [UInt64: [RecordedChunk]] = [:]
-        let start = Self.pageSize + Int(facts.journal_size)
+        let start = Self.pageSize + Int(facts.tests_size)
         var unused = 0
         for number in 0..<Int(facts.chunk_count) where unused < Self.maximumUnusedChunks {
             guard let chunk = try chunk(at: UInt64(start + number * Self.chunkSize)) else {

@@ -249,7 +249,7 @@ package final class InFlightJournal: Sendable {
         guard let file = state.file else { return false }
         var lines = lines
         let isWritten = lines.withUTF8 {
-            failure_artifacts_journal_write(file.recorder, state.end, $0.baseAddress, $0.count)
+            failure_artifacts_recorder_write_tests(file.recorder, state.end, $0.baseAddress, $0.count)
         }
         if isWritten { state.end += UInt64(lines.utf8.count) }
         return isWritten

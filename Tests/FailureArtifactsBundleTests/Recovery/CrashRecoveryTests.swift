@@ -47,7 +47,7 @@ import Testing
                 (isOriginal ? [.file(identity)] : []) + first + [JournalRecord.began(1, test, at: .now)]
                 + parallel + stores
             let lines = records.flatMap { Array($0.line.utf8) }
-            #expect(failure_artifacts_journal_write(recorder, 0, lines, lines.count))
+            #expect(failure_artifacts_recorder_write_tests(recorder, 0, lines, lines.count))
         }
 
         /// Writes the staging directory of a test that had failed.
