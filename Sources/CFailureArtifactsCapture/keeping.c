@@ -134,10 +134,6 @@ void failure_artifacts_keep(
     failure_artifacts_discovery_resume();
 }
 
-static bool starts_with(const char *sql, const char *word, size_t length) {
-    return strncasecmp(sql, word, length) == 0;
-}
-
 // Skips white space, comments and byte order marks, as SQLite does.
 static const char *start_of(const char *sql) {
     for (;;) {
@@ -157,18 +153,17 @@ static const char *start_of(const char *sql) {
     }
 }
 
-bool failure_artifacts_attaches(const char *sql) { return starts_with(start_of(sql), "ATTACH", 6); }
-
 void failure_artifacts_follow(
     failure_artifacts_connection *connection, const char *sql, failure_artifacts_receiver receiver) {
     sql = start_of(sql);
     bool is_unwound = atomic_load(&connection->is_unwound);
-    if (starts_with(sql, "ROLLBACK", 8)) {
+    if (strncasecmp(sql, "ATTACH", 6) == 0) atomic_store_explicit(&connection->attaches, true, memory_order_relaxed);
+    if (strncasecmp(sql, "ROLLBACK", 8) == 0) {
         if (is_unwound) return;
         failure_artifacts_keep(connection, failure_artifacts_is_rolling_back, receiver);
         // Also if this rollback lost nothing: content that an earlier rollback lost is no longer the latest loss.
         begin_unwinding(connection);
-    } else if (is_unwound && !starts_with(sql, "RELEASE", 7)) {
+    } else if (is_unwound && strncasecmp(sql, "RELEASE", 7) != 0) {
         atomic_store(&connection->is_unwound, false);
     }
 }

@@ -11,9 +11,7 @@ static inline bool failure_artifacts_is_followed(const char *sql) {
     return first < 'd' || first == 'r' || first == 0xef;
 }
 
-bool failure_artifacts_attaches(const char *sql);
-
-// Handles the start of a statement: notes a rollback, and saves the content that it is about to lose.
+// Handles the start of a statement: notes an ATTACH or a rollback, and saves the content that it is about to lose.
 void failure_artifacts_follow(
     failure_artifacts_connection *connection, const char *sql, failure_artifacts_receiver receiver);
 

@@ -57,9 +57,6 @@ static void follow(failure_artifacts_connection *connection, const char *sql) {
         failure_artifacts_record_histories(connection);
         failure_artifacts_handlers.attached(connection);
     }
-    if (failure_artifacts_attaches(sql)) {
-        atomic_store_explicit(&connection->attaches, true, memory_order_relaxed);
-    }
     failure_artifacts_follow(connection, sql, failure_artifacts_handlers.kept);
     connection->is_watched = atomic_load(&connection->attaches) || failure_artifacts_is_unwound(connection);
     failure_artifacts_cancellation_restore(state);
