@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 
 #include "closed_files.h"
-#include "history.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -35,6 +34,18 @@ static int maximum_files(void) {
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur < least) return 0;
     rlim_t count = limit.rlim_cur / share;
     return count < maximum ? (int)count : maximum;
+}
+
+uint64_t failure_artifacts_birth_of(const char *path) {
+#ifdef __APPLE__
+    struct stat status;
+    if (stat(path, &status) != 0) return 0;
+    return (uint64_t)status.st_birthtimespec.tv_sec * 1000000000 + (uint64_t)status.st_birthtimespec.tv_nsec;
+#else
+    struct statx status;
+    if (statx(AT_FDCWD, path, 0, STATX_BTIME, &status) != 0 || !(status.stx_mask & STATX_BTIME)) return 0;
+    return (uint64_t)status.stx_btime.tv_sec * 1000000000 + status.stx_btime.tv_nsec;
+#endif
 }
 
 static bool is_file(const struct stat *status, failure_artifacts_file_identity identity) {
@@ -169,10 +180,10 @@ static void let_go(failure_artifacts_held_file *file) {
     *file = none;
 }
 
-// Opens a handle on a journal, if there is one. Returns false if it can't be held.
-static bool hold_journal(const char *path, failure_artifacts_held_file *file) {
+// Opens a handle on a WAL or a rollback journal, if there is one. Returns false if it can't be held.
+static bool hold_beside(const char *path, failure_artifacts_held_file *file) {
     struct stat status;
-    // Most stores have left no journal, which takes access() half as long to find out as open().
+    // Most stores have left neither, which takes access() half as long to find out as open().
     if (access(path, F_OK) != 0) return true;
     *file = hold(path, &status);
     return file->descriptor >= 0 || access(path, F_OK) != 0;
@@ -207,9 +218,9 @@ static failure_artifacts_release_reason hold_all(closed_files *files, size_t len
     }
 #endif
     memcpy(name + length, wal, sizeof wal);
-    bool is_held = hold_journal(name, &files->wal);
+    bool is_held = hold_beside(name, &files->wal);
     memcpy(name + length, journal, sizeof journal);
-    is_held = is_held && hold_journal(name, &files->journal);
+    is_held = is_held && hold_beside(name, &files->journal);
     name[length] = 0;
     if (is_held) return failure_artifacts_is_not_released;
     let_go_all(files);
@@ -219,7 +230,7 @@ static failure_artifacts_release_reason hold_all(closed_files *files, size_t len
 closed_files *failure_artifacts_hold_files(const char *path, failure_artifacts_file_identity identity) {
     size_t length = strlen(path);
     closed_files *files = malloc(sizeof *files);
-    // Large enough for the names of the journals.
+    // Large enough for the names of the files beside it.
     char *name = malloc(length + sizeof "-journal");
     if (!files || !name) {
         free(files);

@@ -2,7 +2,6 @@
 
 #include "compatibility.h"
 #include "library.h"
-#include "taken_over.h"
 
 #include <dlfcn.h>
 #include <stdint.h>
@@ -30,9 +29,15 @@ static bool is_null_at(const failure_artifacts_connection *connection, size_t of
     return word_at(connection, offset) == NULL;
 }
 
+static failure_artifacts_trace *own_trace, *shared_trace;
+
+void failure_artifacts_trace_calls(failure_artifacts_trace *own, failure_artifacts_trace *shared) {
+    own_trace = own;
+    shared_trace = shared;
+}
+
 static bool is_trace(const void *function) {
-    return function == (const void *)failure_artifacts_connection_is_used
-        || function == (const void *)failure_artifacts_shared_trace;
+    return function == (const void *)own_trace || function == (const void *)shared_trace;
 }
 
 static bool has_trace_at(const failure_artifacts_connection *connection, size_t offset) {
@@ -46,12 +51,11 @@ static size_t last_offset(const failure_artifacts_connection *connection) {
     return (size_t)connection->library->msize(connection->handle) - 2 * sizeof(void *);
 }
 
-static int set(failure_artifacts_connection *connection) {
-    const failure_artifacts_requests *requests = connection->requests;
-    unsigned events = connection->reported_events | failure_artifacts_requested_events(requests);
-    if (!requests && connection->leaves_out_ends) events &= ~(unsigned)SQLITE_TRACE_PROFILE;
-    failure_artifacts_trace *trace = requests ? failure_artifacts_shared_trace : failure_artifacts_connection_is_used;
-    return SQLITE(connection, trace_v2, events, trace, connection);
+int failure_artifacts_trace_update(failure_artifacts_connection *connection) {
+    bool is_shared = connection->requests;
+    unsigned events = connection->reported_events | connection->requested_events;
+    if (!is_shared && connection->leaves_out_ends) events &= ~(unsigned)SQLITE_TRACE_PROFILE;
+    return SQLITE(connection, trace_v2, events, is_shared ? shared_trace : own_trace, connection);
 }
 
 // Returns the offset of the word. May only be called at a connection's open, when no other code knows the connection.
@@ -61,7 +65,7 @@ static size_t find(failure_artifacts_connection *connection) {
         if (!has_trace_at(connection, offset)) continue;
         SQLITE(connection, trace_v2, 0, NULL, NULL);
         bool is_argument = word_at(connection, offset) != connection;
-        set(connection);
+        failure_artifacts_trace_update(connection);
         if (!is_argument) continue;
         if (found != not_found) return not_found;
         found = offset;
@@ -74,15 +78,14 @@ static bool is_free(const failure_artifacts_connection *connection, size_t place
         && is_null_at(connection, place + sizeof(void *));
 }
 
-void failure_artifacts_trace_set(failure_artifacts_connection *connection) {
+void failure_artifacts_trace_set(failure_artifacts_connection *connection, bool is_traced) {
     if (!connection->library->trace_v2) return;
     _Atomic(size_t) *known = &connection->library->trace_place;
     size_t place = atomic_load(known);
-    bool is_traced = failure_artifacts_is_traced_before(connection);
     // Code that isn't in this image may have set a trace or a profile function.
     if (is_found(place) && !is_free(connection, place)) return;
     if (place == not_looked_for && is_traced) return;
-    set(connection);
+    failure_artifacts_trace_update(connection);
     if (place == not_looked_for) {
         // A thread that opens another connection at the same time finds the same place.
         place = find(connection);
@@ -90,14 +93,12 @@ void failure_artifacts_trace_set(failure_artifacts_connection *connection) {
     }
 }
 
-int failure_artifacts_trace_update(failure_artifacts_connection *connection) { return set(connection); }
-
 bool failure_artifacts_trace_ends(failure_artifacts_connection *connection, bool reports) {
     size_t place = atomic_load(&connection->library->trace_place);
     if (connection->requests || !is_found(place) || !has_trace_at(connection, place)) return false;
     if (!is_null_at(connection, place + sizeof(void *))) return false;
     connection->leaves_out_ends = !reports;
-    set(connection);
+    failure_artifacts_trace_update(connection);
     return true;
 }
 

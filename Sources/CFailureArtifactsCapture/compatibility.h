@@ -1,5 +1,4 @@
-#ifndef CFAILUREARTIFACTS_COMPATIBILITY_H
-#define CFAILUREARTIFACTS_COMPATIBILITY_H
+#pragma once
 
 #include "discovery.h"
 
@@ -15,13 +14,13 @@
 
 typedef int failure_artifacts_trace(unsigned event, void *connection, void *statement, void *argument);
 
-// Handles the start or end of a statement, or the close of a connection; implemented in discovery.c.
-failure_artifacts_trace failure_artifacts_connection_is_used;
+// Sets the functions that SQLite calls for each connection: `shared` for one with a trace of the application.
+void failure_artifacts_trace_calls(failure_artifacts_trace *own, failure_artifacts_trace *shared);
 
 // Sets a connection's trace at its open, so that SQLite reports its statements and its close; see sqlite3_trace_v2().
-// Has no effect in a copy of SQLite without traces, and if an automatic extension has set a trace or a profile
-// function. On the first connection of a copy of SQLite, that isn't noticed if the extension isn't in this image, and
-// they are lost.
+// `is_traced` is true if an automatic extension in this image has set a trace. Has no effect in a copy of SQLite without
+// traces, and if an automatic extension has set a trace or a profile function. On the first connection of a copy of
+// SQLite, that isn't noticed if the extension isn't in this image, and they are lost.
 //
 // Relies on: SQLite keeps the trace's function and argument in adjacent words of the connection's memory, and clears
 // them with the trace. Read in sqlite3_trace_v2() of main.c and struct sqlite3 of sqliteInt.h of several versions since
@@ -29,7 +28,7 @@ failure_artifacts_trace failure_artifacts_connection_is_used;
 // Otherwise: failure_artifacts_is_unwatched() always returns false, and failure_artifacts_traced_connection() NULL. An
 // application that sets its own trace is then not noticed, and bundles don't say that the later statements are missing.
 // The errors that SQLite doesn't log are not recorded.
-void failure_artifacts_trace_set(failure_artifacts_connection *connection);
+void failure_artifacts_trace_set(failure_artifacts_connection *connection, bool is_traced);
 
 // Sets the trace again, after the application's requests have changed. Returns SQLite's result code.
 int failure_artifacts_trace_update(failure_artifacts_connection *connection);
@@ -82,5 +81,3 @@ bool failure_artifacts_error_is_about_preparing(
 // Relies on: the Swift runtime exports swift_task_getCurrent(), with C's calling convention.
 // Otherwise: tests that run at the same time and share a connection are not told apart.
 uintptr_t failure_artifacts_current_task(void);
-
-#endif

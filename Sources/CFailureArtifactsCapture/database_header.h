@@ -1,5 +1,4 @@
-#ifndef CFAILUREARTIFACTS_DATABASE_HEADER_H
-#define CFAILUREARTIFACTS_DATABASE_HEADER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ static inline bool failure_artifacts_parse_header(
     };
     return true;
 }
-
-#endif

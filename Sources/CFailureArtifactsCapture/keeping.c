@@ -1,8 +1,10 @@
 #include "keeping.h"
 #include "closed_files.h"
+#include "databases.h"
 #include "library.h"
 #include "page_cache.h"
 #include "reading.h"
+#include "recorder.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -17,56 +19,21 @@ static _Atomic(int64_t) maximum_bytes;
 static _Atomic(uint64_t) begun;
 static _Atomic(uint64_t) spent;
 
-static uint64_t now(clockid_t clock) {
+static uint64_t processor_now(void) {
     struct timespec time;
-    clock_gettime(clock, &time);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
     return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
-}
-
-// Measures the time that copying takes from the test. It is processor time: on a busy machine the thread also waits for
-// its turn, which says nothing about the copy. A slow file system makes the thread wait too, so at least a sixteenth of
-// the elapsed time counts.
-typedef struct stopwatch {
-    uint64_t start, processor_start;
-} stopwatch;
-
-static stopwatch started(void) { return (stopwatch){now(CLOCK_MONOTONIC), now(CLOCK_THREAD_CPUTIME_ID)}; }
-
-static uint64_t elapsed(stopwatch watch) {
-    uint64_t processor = now(CLOCK_THREAD_CPUTIME_ID) - watch.processor_start;
-    uint64_t total = now(CLOCK_MONOTONIC) - watch.start;
-    return processor > total / 16 ? processor : total / 16;
 }
 
 void failure_artifacts_keeping_begins(int64_t bytes, bool is_first) {
     if (is_first) {
-        atomic_store(&begun, now(CLOCK_MONOTONIC));
+        atomic_store(&begun, failure_artifacts_nanoseconds());
         atomic_store(&spent, 0);
     }
     if (is_first || bytes > atomic_load(&maximum_bytes)) atomic_store(&maximum_bytes, bytes);
 }
 
 void failure_artifacts_keeping_ends(void) { atomic_store(&maximum_bytes, 0); }
-
-// MARK: - What a connection has
-
-// With a library before 3.39, attached stores without a file are not found.
-const char *failure_artifacts_schema_name(const failure_artifacts_connection *connection, int index) {
-    if (connection->library->db_name) return SQLITE(connection, db_name, index);
-    return index == 0 ? "main" : index == 1 ? "temp" : NULL;
-}
-
-bool failure_artifacts_is_memory_vfs(const char *vfs) { return vfs && strcasecmp(vfs, "memdb") == 0; }
-
-// Returns the path of the database's file; NULL if it has none. A store at /dev/null was never written: its content is
-// in the page cache only.
-const char *failure_artifacts_path(const failure_artifacts_connection *connection, const char *schema) {
-    const char *path = SQLITE(connection, db_filename, schema);
-    if (!path || !*path || strcmp(path, "/dev/null") == 0) return NULL;
-    sqlite3_vfs *vfs = NULL;
-    SQLITE(connection, file_control, schema, SQLITE_FCNTL_VFS_POINTER, &vfs);
-    return vfs && failure_artifacts_is_memory_vfs(vfs->zName) ? NULL : path;
-}
 
 // True if the database's content outlives the connection: it is in a file that still has its name.
 static bool is_in_place(const failure_artifacts_connection *connection, const char *schema) {
@@ -119,18 +86,13 @@ static failure_artifacts_image image_of(
 static void keep_database(
     failure_artifacts_connection *connection, const char *schema, failure_artifacts_keeping_reason reason,
     int64_t limit, failure_artifacts_receiver receiver) {
-    stopwatch watch = started();
+    uint64_t start = failure_artifacts_nanoseconds(), processor_start = processor_now();
     failure_artifacts_image image = image_of(connection, schema, reason, limit);
     if (image.size > 0) receiver(connection, image);
-    atomic_fetch_add(&spent, elapsed(watch));
-}
-
-int64_t failure_artifacts_size_of_journal(const char *path, const char *suffix) {
-    char *name = sqlite3_mprintf("%s%s", path, suffix);
-    struct stat status;
-    int64_t size = name && stat(name, &status) == 0 ? (int64_t)status.st_size : -1;
-    sqlite3_free(name);
-    return size;
+    // The processor's time counts: on a busy machine the thread also waits for its turn, which says nothing about the
+    // copy. A slow file system makes the thread wait too, so at least a sixteenth of the elapsed time counts.
+    uint64_t least = (failure_artifacts_nanoseconds() - start) / 16, processor = processor_now() - processor_start;
+    atomic_fetch_add(&spent, processor > least ? processor : least);
 }
 
 static void begin_unwinding(failure_artifacts_connection *connection) {
@@ -145,7 +107,7 @@ void failure_artifacts_keep(
     failure_artifacts_receiver receiver) {
     int64_t limit = atomic_load(&maximum_bytes);
     if (limit == 0) return;
-    if (atomic_load(&spent) > 100000000 + (now(CLOCK_MONOTONIC) - atomic_load(&begun)) / 50) limit = 0;
+    if (atomic_load(&spent) > 100000000 + (failure_artifacts_nanoseconds() - atomic_load(&begun)) / 50) limit = 0;
     // Errors of a backup are not the application's.
     failure_artifacts_discovery_pause();
     bool was_unwound = atomic_load(&connection->is_unwound);
@@ -172,10 +134,6 @@ void failure_artifacts_keep(
     failure_artifacts_discovery_resume();
 }
 
-static bool starts_with(const char *sql, const char *word, size_t length) {
-    return strncasecmp(sql, word, length) == 0;
-}
-
 // Skips white space, comments and byte order marks, as SQLite does.
 static const char *start_of(const char *sql) {
     for (;;) {
@@ -195,18 +153,17 @@ static const char *start_of(const char *sql) {
     }
 }
 
-bool failure_artifacts_attaches(const char *sql) { return starts_with(start_of(sql), "ATTACH", 6); }
-
 void failure_artifacts_follow(
     failure_artifacts_connection *connection, const char *sql, failure_artifacts_receiver receiver) {
     sql = start_of(sql);
     bool is_unwound = atomic_load(&connection->is_unwound);
-    if (starts_with(sql, "ROLLBACK", 8)) {
+    if (strncasecmp(sql, "ATTACH", 6) == 0) atomic_store_explicit(&connection->attaches, true, memory_order_relaxed);
+    if (strncasecmp(sql, "ROLLBACK", 8) == 0) {
         if (is_unwound) return;
         failure_artifacts_keep(connection, failure_artifacts_is_rolling_back, receiver);
         // Also if this rollback lost nothing: content that an earlier rollback lost is no longer the latest loss.
         begin_unwinding(connection);
-    } else if (is_unwound && !starts_with(sql, "RELEASE", 7)) {
+    } else if (is_unwound && strncasecmp(sql, "RELEASE", 7) != 0) {
         atomic_store(&connection->is_unwound, false);
     }
 }

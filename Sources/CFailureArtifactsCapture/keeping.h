@@ -1,5 +1,4 @@
-#ifndef CFAILUREARTIFACTS_KEEPING_H
-#define CFAILUREARTIFACTS_KEEPING_H
+#pragma once
 
 #include "discovery.h"
 
@@ -12,12 +11,7 @@ static inline bool failure_artifacts_is_followed(const char *sql) {
     return first < 'd' || first == 'r' || first == 0xef;
 }
 
-// Returns the size of the file with this suffix, such as "-wal", in bytes; -1 if it does not exist.
-int64_t failure_artifacts_size_of_journal(const char *path, const char *suffix);
-
-bool failure_artifacts_attaches(const char *sql);
-
-// Handles the start of a statement: notes a rollback, and saves the content that it is about to lose.
+// Handles the start of a statement: notes an ATTACH or a rollback, and saves the content that it is about to lose.
 void failure_artifacts_follow(
     failure_artifacts_connection *connection, const char *sql, failure_artifacts_receiver receiver);
 
@@ -25,5 +19,3 @@ void failure_artifacts_follow(
 void failure_artifacts_keep(
     failure_artifacts_connection *connection, failure_artifacts_keeping_reason reason,
     failure_artifacts_receiver receiver);
-
-#endif

@@ -1,19 +1,13 @@
 #define _GNU_SOURCE // For RTLD_DEFAULT.
 
 #include "library.h"
-#include "log.h"
 #include "opening.h"
-#include "page_cache.h"
-#include "taken_over.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
-// The originals of two functions that are taken over.
-#define sqlite3_exec failure_artifacts_original_exec
-#define sqlite3_trace_v2 failure_artifacts_original_trace_v2
 failure_artifacts_library failure_artifacts_system_library = {
     .prefix = "",
     .has_log = true,
@@ -21,9 +15,6 @@ failure_artifacts_library failure_artifacts_system_library = {
     FAILURE_ARTIFACTS_FUNCTIONS(FUNCTION)
 #undef FUNCTION
 };
-#undef sqlite3_exec
-#undef sqlite3_trace_v2
-
 const failure_artifacts_library *failure_artifacts_linked_library(void) { return &failure_artifacts_system_library; }
 
 const char *failure_artifacts_prefix(const failure_artifacts_library *library) { return library->prefix; }
@@ -50,32 +41,15 @@ int failure_artifacts_library_open(
 
 // MARK: - Other copies
 
-enum { most_copies = 4 };
-
 static struct {
     failure_artifacts_library library;
     // True if the process has it.
     bool is_found;
-} copies[most_copies];
+} copies[failure_artifacts_most_copies];
 
 // The number of copies whose prefixes are known.
 static unsigned known_copies;
 static pthread_mutex_t copies_lock = PTHREAD_MUTEX_INITIALIZER;
-
-// SQLite calls an automatic extension without saying which copy calls, so each copy has its own.
-#define FUNCTIONS_OF(copy) \
-    static int opens_##copy(sqlite3 *handle, char **message, const sqlite3_api_routines *api) { \
-        (void)message, (void)api; \
-        return failure_artifacts_connection_opens(handle, &copies[copy].library); \
-    }
-FUNCTIONS_OF(0)
-FUNCTIONS_OF(1)
-FUNCTIONS_OF(2)
-FUNCTIONS_OF(3)
-#undef FUNCTIONS_OF
-
-typedef int opening(sqlite3 *, char **, const sqlite3_api_routines *);
-static opening *const openings[most_copies] = {opens_0, opens_1, opens_2, opens_3};
 
 // Returns the address of a function whose name has a prefix; NULL if the process doesn't export it.
 static void *exported(const char *prefix, const char *name) {
@@ -148,9 +122,10 @@ static bool is_known(const char *prefix) {
 
 void failure_artifacts_library_add(const char *prefix) {
     pthread_mutex_lock(&copies_lock);
-    failure_artifacts_library *library = &copies[known_copies < most_copies ? known_copies : 0].library;
+    failure_artifacts_library *library =
+        &copies[known_copies < failure_artifacts_most_copies ? known_copies : 0].library;
     // Without a prefix, it is the SQLite that this package is linked to.
-    bool is_new = *prefix && known_copies < most_copies && !is_known(prefix);
+    bool is_new = *prefix && known_copies < failure_artifacts_most_copies && !is_known(prefix);
     if (is_new && (library->prefix = strdup(prefix))) {
         link_functions(library);
         known_copies += 1;
@@ -158,26 +133,21 @@ void failure_artifacts_library_add(const char *prefix) {
     pthread_mutex_unlock(&copies_lock);
 }
 
-void failure_artifacts_libraries_ensure(void) {
+failure_artifacts_library *failure_artifacts_library_copy(unsigned number) { return &copies[number].library; }
+
+void failure_artifacts_libraries_each(void (*body)(failure_artifacts_library *library, unsigned number, bool is_new)) {
     pthread_mutex_lock(&copies_lock);
     for (unsigned i = 0; i < known_copies; i++) {
         failure_artifacts_library *library = &copies[i].library;
-        if (!copies[i].is_found) {
+        bool is_new = !copies[i].is_found;
+        if (is_new) {
             // The library may be loaded later.
             look_up(library);
             if (!is_complete(library)) continue;
             library->has_log = can_log(library);
-            sqlite3_pcache_methods2 methods;
-            // Fails if the library is in use already.
-            if (library->config(SQLITE_CONFIG_GETPCACHE2, &methods) == SQLITE_OK
-                && failure_artifacts_page_cache_wrap(library, &methods)) {
-                library->config(SQLITE_CONFIG_PCACHE2, &methods);
-                // A copy that is linked is found before the application's code can have set an error log.
-                if (library->is_linked && library->has_log) failure_artifacts_log_errors(library);
-            }
             copies[i].is_found = true;
         }
-        library->auto_extension((void (*)(void))openings[i]);
+        body(library, i, is_new);
     }
     pthread_mutex_unlock(&copies_lock);
 }

@@ -1,5 +1,4 @@
-#ifndef CFAILUREARTIFACTS_LIBRARY_H
-#define CFAILUREARTIFACTS_LIBRARY_H
+#pragma once
 
 #include "discovery.h"
 
@@ -93,13 +92,8 @@ const char *failure_artifacts_library_vfs(const failure_artifacts_library *libra
 int failure_artifacts_library_open(
     const failure_artifacts_library *library, const char *name, sqlite3 **db, int flags, const char *vfs);
 
-// Registers automatic extensions with the other copies. Registering twice is harmless.
-void failure_artifacts_libraries_ensure(void);
+enum { failure_artifacts_most_copies = 4 };
+failure_artifacts_library *failure_artifacts_library_copy(unsigned number);
 
-// Handles an open; implemented in discovery.c.
-int failure_artifacts_connection_opens(sqlite3 *handle, failure_artifacts_library *library);
-
-// Handles an open that failed.
-void failure_artifacts_open_failed(const char *name, int code);
-
-#endif
+// Calls `body` with each other copy that the process has, and its number from 0. `is_new` is true the first time.
+void failure_artifacts_libraries_each(void (*body)(failure_artifacts_library *library, unsigned number, bool is_new));

@@ -1,10 +1,13 @@
-#ifndef CFAILUREARTIFACTS_LOG_H
-#define CFAILUREARTIFACTS_LOG_H
+#pragma once
 
 #include "discovery.h"
 #include "recorder.h"
+#include "threads.h"
 
 #include <sqlite3.h>
+
+typedef failure_artifacts_chunk chunk;
+typedef failure_artifacts_record record;
 
 // MARK: The log of a connection
 
@@ -94,7 +97,7 @@ enum {
     failure_artifacts_log_margin = 1024,
 };
 
-// See repetitions.c.
+// See log_repetitions.c.
 typedef struct failure_artifacts_repetitions failure_artifacts_repetitions;
 
 // The last statements of one connection, in one or more chunks of the recorder. Only the thread that holds the
@@ -153,7 +156,6 @@ struct failure_artifacts_log {
     // The chunks, starting with the oldest. The last one is the current one.
     failure_artifacts_log_part *parts;
     unsigned count;
-    unsigned capacity;
     // The number of chunks that were added for the sake of older writes.
     unsigned added;
 };
@@ -191,23 +193,8 @@ bool failure_artifacts_log_is_kept(const failure_artifacts_connection *connectio
 // called before the library is initialised.
 void failure_artifacts_log_errors(const failure_artifacts_library *library);
 
-// Returns the numbers of the connection and of the statement that this thread has started last; 0 if none. In
-// discovery.c, as the next one.
-void failure_artifacts_log_last(uint64_t *connection, uint64_t *order);
-
-// Borrows the connection of that statement. NULL if it has ended, another thread has used it since, or is reading it.
-failure_artifacts_connection *failure_artifacts_borrow_last(void);
-
-// Borrows the open connection of `handle`, or, if that is NULL, the one whose `last_statement` or `ended_statement` is
-// `statement`. Another thread may have ended the connection or the statement since SQLite's call has returned, so neither
-// is accessed. NULL without such a connection, and if this thread is reading it.
-failure_artifacts_connection *failure_artifacts_borrow_user(const sqlite3 *handle, const sqlite3_stmt *statement);
-
 // Renews the allowances of the connection's statements, because a test has started.
 void failure_artifacts_log_test_starts(failure_artifacts_connection *connection);
-
-// The number of the test that runs alone; 0 if none or several run. In discovery.c.
-extern _Atomic(uint64_t) failure_artifacts_only_test;
 
 // MARK: Parts of a log
 
@@ -248,13 +235,10 @@ static inline const failure_artifacts_record *failure_artifacts_log_record_at(
 // Returns the length of the longest prefix of at most `length` bytes that ends with a whole UTF-8 character.
 size_t failure_artifacts_whole_characters(const char *text, size_t length);
 
-// The result lacks the connection's error.
-failure_artifacts_log_end failure_artifacts_log_state_of(const failure_artifacts_log *log, sqlite3 *handle);
-
 // Makes the space after the first `used` bytes of a chunk the current place.
 void failure_artifacts_log_continue(failure_artifacts_log *log, failure_artifacts_chunk *chunk, size_t used);
 
-void failure_artifacts_log_add_connection(failure_artifacts_log *log, const char *path);
+void failure_artifacts_log_add_connection(failure_artifacts_log *log, const failure_artifacts_connection *connection);
 
 // True if a statement of the chunk may have changed the database, or begun or ended a transaction.
 bool failure_artifacts_chunk_has_writes(const failure_artifacts_chunk *chunk);
@@ -266,5 +250,3 @@ void failure_artifacts_repetitions_read(
     const failure_artifacts_repetitions *repetitions, void *context, failure_artifacts_log_reader reader);
 
 void failure_artifacts_repetitions_free(failure_artifacts_repetitions *repetitions);
-
-#endif

@@ -1,6 +1,6 @@
 #include "log.h"
 #include "compatibility.h"
-#include "keeping.h"
+#include "connections.h"
 #include "library.h"
 #include "stack.h"
 
@@ -28,7 +28,6 @@ enum {
 
 typedef failure_artifacts_library library;
 typedef failure_artifacts_log_text text;
-typedef failure_artifacts_record record;
 
 // MARK: - The budget
 
@@ -52,13 +51,6 @@ static uint64_t due_after(uint64_t start, uint64_t now) {
 }
 
 // MARK: - Texts
-
-size_t failure_artifacts_whole_characters(const char *text, size_t length) {
-    for (size_t less = 0; less < 4 && less < length; less++) {
-        if (((unsigned char)text[length - less] & 0xc0) != 0x80) return length - less;
-    }
-    return length;
-}
 
 // Adds a statement's text. Returns its offset; 0 if there is no space for it.
 static uint32_t add_text(failure_artifacts_log *log, const char *sql) {
@@ -128,20 +120,6 @@ static text *learn(failure_artifacts_connection *connection, sqlite3_stmt *state
 }
 
 // MARK: - Stacks
-
-// FNV-1a, by words of 8 bytes.
-uint32_t failure_artifacts_log_hash(const void *bytes, size_t length) {
-    uint64_t hash = 0xcbf29ce484222325, word = 0;
-    const char *next = bytes;
-    for (; length >= sizeof word; length -= sizeof word, next += sizeof word) {
-        memcpy(&word, next, sizeof word);
-        hash = (hash ^ word) * 0x100000001b3;
-    }
-    word = length;
-    memcpy((char *)&word + 1, next, length);
-    hash = (hash ^ word) * 0x100000001b3;
-    return (uint32_t)(hash ^ hash >> 32) | 1;
-}
 
 uint32_t failure_artifacts_log_add_stack(failure_artifacts_log *log, uint32_t *place) {
     *place = 0;
@@ -475,7 +453,8 @@ void failure_artifacts_log_statement(
     else add_statement(connection, text, 0, order, ticks);
 }
 
-failure_artifacts_log_end failure_artifacts_log_state_of(const failure_artifacts_log *log, sqlite3 *handle) {
+// The result lacks the connection's error.
+static failure_artifacts_log_end state_of(const failure_artifacts_log *log, sqlite3 *handle) {
     // The version is read again, even if no page was written since the last statement began.
     failure_artifacts_pages pages = {0}, last = log->pages;
     check_pages(log->library, &last, handle);
@@ -494,5 +473,28 @@ failure_artifacts_log_end failure_artifacts_log_state_of(const failure_artifacts
 }
 
 void failure_artifacts_log_close(failure_artifacts_connection *connection) {
-    if (connection->log) connection->log->final = failure_artifacts_log_state_of(connection->log, connection->handle);
+    if (connection->log) connection->log->final = state_of(connection->log, connection->handle);
+}
+
+// MARK: - Reading
+
+bool failure_artifacts_log_read(
+    failure_artifacts_log *log, sqlite3 *handle, void *context, failure_artifacts_log_reader reader) {
+    if (!log) return true;
+    failure_artifacts_connection *connection = log->connection;
+    bool borrows = connection && atomic_load(&connection->held_by) != failure_artifacts_current_thread();
+    if (borrows && !failure_artifacts_borrowing_begins(connection)) return false;
+    failure_artifacts_log_end end = log->final;
+    if (handle && end.changes < 0) {
+        end = state_of(log, handle);
+        end.code = log->library->extended_errcode(handle);
+        end.message = end.code == SQLITE_OK ? NULL : log->library->errmsg(handle);
+    }
+    failure_artifacts_repetitions_read(log->repetitions, context, reader);
+    for (unsigned index = 0; index < log->count; index++) {
+        const chunk *chunk = log->parts[index].chunk;
+        reader(context, chunk, atomic_load(&chunk->used), index + 1 == log->count ? &end : NULL);
+    }
+    if (borrows) failure_artifacts_borrowing_ends(connection);
+    return true;
 }

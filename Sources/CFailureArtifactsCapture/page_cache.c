@@ -1,18 +1,17 @@
-#define _GNU_SOURCE // For statx().
-
 #include "page_cache.h"
+#include "closed_files.h"
 #include "database_header.h"
+#include "databases.h"
 #include "history.h"
 #include "keeping.h"
+#include "library.h"
 #include "page_history.h"
 #include "reading.h"
 #include "untraced.h"
 #include "wal_frames.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 
 // A page cache that passes each call on to SQLite's own, by the documented interface
@@ -30,6 +29,8 @@
 typedef struct wrapped_library {
     const failure_artifacts_library *library;
     sqlite3_pcache_methods2 methods;
+    // Called before a cache is created; may be NULL.
+    void (*is_created)(void);
 } wrapped_library;
 
 enum { most_wrapped = 3 };
@@ -129,7 +130,7 @@ static _Thread_local struct {
 } replacing;
 
 static sqlite3_pcache *create(unsigned library, int page_size, int extra_size, int is_purgeable) {
-    if (wrapped_libraries[library].library == &failure_artifacts_system_library) failure_artifacts_cache_is_created();
+    if (wrapped_libraries[library].is_created) wrapped_libraries[library].is_created();
     page_cache *cache = calloc(1, sizeof *cache);
     if (!cache) return NULL;
     cache->methods = &wrapped_libraries[library].methods;
@@ -150,15 +151,13 @@ static sqlite3_pcache *create(unsigned library, int page_size, int extra_size, i
 }
 
 // SQLite does not say for which library it creates a cache.
-static sqlite3_pcache *creates_0(int page_size, int extra_size, int is_purgeable) {
-    return create(0, page_size, extra_size, is_purgeable);
-}
-static sqlite3_pcache *creates_1(int page_size, int extra_size, int is_purgeable) {
-    return create(1, page_size, extra_size, is_purgeable);
-}
-static sqlite3_pcache *creates_2(int page_size, int extra_size, int is_purgeable) {
-    return create(2, page_size, extra_size, is_purgeable);
-}
+#define CREATES(number) \
+    static sqlite3_pcache *creates_##number(int page_size, int extra_size, int is_purgeable) { \
+        return create(number, page_size, extra_size, is_purgeable); \
+    }
+CREATES(0)
+CREATES(1)
+CREATES(2)
 
 static void set_size(sqlite3_pcache *cache, int size) {
     replacing.has_size = replacing.cache == of(cache) && !replacing.has_size;
@@ -166,6 +165,7 @@ static void set_size(sqlite3_pcache *cache, int size) {
 }
 
 static __attribute__((noinline)) void request(page_cache *cache, mark *mark, uint32_t number) {
+    if (failure_artifacts_is_child()) return;
     mark->transaction = cache->transaction;
     mark->number = number;
     failure_artifacts_pages_in_use pages = pages_of(cache);
@@ -215,7 +215,7 @@ static void rekey(sqlite3_pcache *cache, sqlite3_pcache_page *page, unsigned old
 static void truncate_from(sqlite3_pcache *cache, unsigned limit) {
     page_cache *wrapper = of(cache);
     replacing.cache = NULL;
-    if (wrapper->history) {
+    if (wrapper->history && !failure_artifacts_is_child()) {
         failure_artifacts_pages_in_use pages = pages_of(wrapper);
         failure_artifacts_history_transaction_ends(wrapper->history, &pages, &wrapper->requests, limit - 1);
         if (wrapper->requests.count == 0) begin_transaction(wrapper);
@@ -237,7 +237,7 @@ static void destroy(sqlite3_pcache *cache) {
         next->file = old->file;
         next->sightings = old->sightings;
         next->is_main = old->is_main;
-    } else {
+    } else if (!failure_artifacts_is_child()) {
         failure_artifacts_history_release(old->history);
     }
     replacing.cache = NULL;
@@ -264,11 +264,12 @@ static int count_pages(sqlite3_pcache *cache) {
     return of(cache)->methods->xPagecount(of(cache)->original);
 }
 
-bool failure_artifacts_page_cache_wrap(const failure_artifacts_library *library, sqlite3_pcache_methods2 *methods) {
+bool failure_artifacts_page_cache_wrap(
+    const failure_artifacts_library *library, sqlite3_pcache_methods2 *methods, void (*is_created)(void)) {
     static sqlite3_pcache *(*const creates[most_wrapped])(int, int, int) = {creates_0, creates_1, creates_2};
     if (wrapped_count == most_wrapped) return false;
     unsigned index = wrapped_count++;
-    wrapped_libraries[index] = (wrapped_library){library, *methods};
+    wrapped_libraries[index] = (wrapped_library){library, *methods, is_created};
     methods->xCreate = creates[index];
     methods->xCachesize = set_size;
     methods->xPagecount = count_pages;
@@ -311,31 +312,18 @@ static void visit_cache(
     sought.position = -1;
 }
 
-uint64_t failure_artifacts_birth_of(const char *path) {
-#ifdef __APPLE__
-    struct stat status;
-    if (stat(path, &status) != 0) return 0;
-    return (uint64_t)status.st_birthtimespec.tv_sec * 1000000000 + (uint64_t)status.st_birthtimespec.tv_nsec;
-#else
-    struct statx status;
-    if (statx(AT_FDCWD, path, 0, STATX_BTIME, &status) != 0 || !(status.stx_mask & STATX_BTIME)) return 0;
-    return (uint64_t)status.stx_btime.tv_sec * 1000000000 + status.stx_btime.tv_nsec;
-#endif
-}
-
 // Returns the history of a database that has none yet; NULL if none is recorded. SQLite's file is set if it has one.
 static failure_artifacts_history *new_history(
     const failure_artifacts_connection *connection, const char *schema, const page_cache *cache, sqlite3_file **file) {
     *file = NULL;
     if (!cache->is_purgeable) return failure_artifacts_history_of_cache(failure_artifacts_in_memory);
-    sqlite3_vfs *vfs = NULL;
     const failure_artifacts_library *library = connection->library;
     const char *path = SQLITE(connection, db_filename, schema);
-    SQLITE(connection, file_control, schema, SQLITE_FCNTL_VFS_POINTER, &vfs);
-    SQLITE(connection, file_control, schema, SQLITE_FCNTL_FILE_POINTER, file);
+    sqlite3_vfs *vfs = failure_artifacts_vfs_of(connection, schema);
+    *file = failure_artifacts_file_of(connection, schema);
     if (!vfs || !*file) return NULL;
     // Several connections may share such a store, without a number that tells.
-    if (failure_artifacts_is_memory_vfs(vfs->zName)) {
+    if (failure_artifacts_has_memory_vfs(connection, schema)) {
         bool is_shared = path && *path == '/';
         return is_shared ? NULL : failure_artifacts_history_of_cache(failure_artifacts_in_file);
     }
@@ -349,7 +337,7 @@ static failure_artifacts_history *new_history(
     if (has_moved) return NULL;
     return failure_artifacts_history_of_file(
         (failure_artifacts_file_identity){true, (uint64_t)status.st_dev, (uint64_t)status.st_ino},
-        failure_artifacts_birth_of(path), failure_artifacts_size_of_journal(path, "-wal") > 0);
+        failure_artifacts_birth_of(path), failure_artifacts_size_beside(path, "-wal") > 0);
 }
 
 typedef struct recorded_database {
@@ -418,8 +406,7 @@ static void examine(void *context, page_cache *cache) {
 failure_artifacts_cached_database failure_artifacts_examine_cache(
     const failure_artifacts_connection *connection, const char *schema) {
     failure_artifacts_cached_database result = {0};
-    page_reading reading = {.database = &result};
-    SQLITE(connection, file_control, schema, SQLITE_FCNTL_FILE_POINTER, &reading.file);
+    page_reading reading = {.database = &result, .file = failure_artifacts_file_of(connection, schema)};
     visit_cache(connection, schema, &reading, examine);
     result.uses_wal = result.uses_wal && failure_artifacts_path(connection, schema);
     // SQLite's counter includes earlier transactions, and sqlite3_db_cacheflush(). The application may have reset it.
@@ -467,8 +454,11 @@ static void read_pages(void *context, page_cache *cache) {
 bool failure_artifacts_read_cache(
     const failure_artifacts_connection *connection, const char *schema, failure_artifacts_cached_database database,
     void *context, failure_artifacts_page_reader *reader) {
-    page_reading reading = {.database = &database, .context = context, .reader = reader};
-    SQLITE(connection, file_control, schema, SQLITE_FCNTL_FILE_POINTER, &reading.file);
+    page_reading reading = {
+        .database = &database,
+        .file = failure_artifacts_file_of(connection, schema),
+        .context = context,
+        .reader = reader};
     SQLITE(connection, file_control, schema, SQLITE_FCNTL_JOURNAL_POINTER, &reading.wal);
     visit_cache(connection, schema, &reading, read_pages);
     return reading.has_succeeded;

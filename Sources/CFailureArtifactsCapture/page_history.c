@@ -1,15 +1,7 @@
 #include "page_history_state.h"
-#include "log.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-typedef failure_artifacts_history history;
-typedef failure_artifacts_pages_in_use pages_in_use;
-typedef failure_artifacts_page_requests requests;
-typedef failure_artifacts_slot slot;
-typedef failure_artifacts_step step;
-typedef failure_artifacts_database_header header;
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static history *first_history;
@@ -158,7 +150,7 @@ static void release(history *history, unsigned caches) {
 }
 
 void failure_artifacts_history_release(history *history) {
-    if (history && !failure_artifacts_is_child()) release(history, 1);
+    if (history) release(history, 1);
 }
 
 // Removes the history that was released first; returns false without one.
@@ -361,7 +353,6 @@ static void save(history *history, const pages_in_use *pages, uint32_t number) {
 
 void failure_artifacts_history_request(
     history *history, const pages_in_use *pages, requests *requests, uint32_t number) {
-    if (failure_artifacts_is_child()) return;
     int error = errno;
     // A store that is too large is given up when its transaction ends.
     if (number <= failure_artifacts_slot_pages) failure_artifacts_page_requests_add(requests, number);

@@ -1,8 +1,6 @@
-#ifndef CFAILUREARTIFACTS_PAGE_HISTORY_H
-#define CFAILUREARTIFACTS_PAGE_HISTORY_H
+#pragma once
 
-#include "cancellation.h"
-#include "library.h"
+#include "databases.h"
 
 #include <string.h>
 
@@ -69,26 +67,3 @@ void failure_artifacts_history_request(
 void failure_artifacts_history_transaction_ends(
     failure_artifacts_history *history, const failure_artifacts_pages_in_use *pages,
     failure_artifacts_page_requests *requests, uint32_t size);
-
-// Reads from SQLite's own file. What is beyond its end is zero.
-static inline bool read_file(sqlite3_file *file, void *bytes, size_t size, uint64_t offset) {
-    if (!file || !file->pMethods) return false;
-    int state = failure_artifacts_cancellation_disable();
-    int code = file->pMethods->xRead(file, bytes, (int)size, (sqlite3_int64)offset);
-    failure_artifacts_cancellation_restore(state);
-    return code == SQLITE_OK || code == SQLITE_IOERR_SHORT_READ;
-}
-
-// As above, for a file that the connection isn't using now. It may have been cut while SQLite has it mapped into memory,
-// where reading beyond the end of the file would end the process.
-static inline bool read_idle_file(sqlite3_file *file, void *bytes, size_t size, uint64_t offset) {
-    sqlite3_int64 end = 0;
-    if (!file || !file->pMethods || file->pMethods->xFileSize(file, &end) != SQLITE_OK) return false;
-    size_t there = (uint64_t)end <= offset ? 0
-        : (uint64_t)end - offset < size    ? (size_t)((uint64_t)end - offset)
-                                           : size;
-    memset((char *)bytes + there, 0, size - there);
-    return there == 0 || read_file(file, bytes, there, offset);
-}
-
-#endif

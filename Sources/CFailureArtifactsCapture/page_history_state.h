@@ -1,5 +1,4 @@
-#ifndef CFAILUREARTIFACTS_PAGE_HISTORY_STATE_H
-#define CFAILUREARTIFACTS_PAGE_HISTORY_STATE_H
+#pragma once
 
 #include "database_header.h"
 #include "history.h"
@@ -10,6 +9,13 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+
+typedef failure_artifacts_history history;
+typedef failure_artifacts_pages_in_use pages_in_use;
+typedef failure_artifacts_page_requests requests;
+typedef failure_artifacts_slot slot;
+typedef failure_artifacts_step step;
+typedef failure_artifacts_database_header header;
 
 // A page, with its place in the cache; NULL if it is not there.
 typedef struct listed_page {
@@ -123,5 +129,3 @@ static inline void *with_room(void *array, uint32_t count, uint32_t *capacity, s
     if (result) *capacity = larger;
     return result;
 }
-
-#endif

@@ -1,15 +1,8 @@
 #include "page_history_state.h"
-#include "log.h"
+#include "threads.h"
 #include "wal_frames.h"
 
 #include <string.h>
-
-typedef failure_artifacts_history history;
-typedef failure_artifacts_pages_in_use pages_in_use;
-typedef failure_artifacts_page_requests requests;
-typedef failure_artifacts_slot slot;
-typedef failure_artifacts_step step;
-typedef failure_artifacts_database_header header;
 
 // MARK: - Differences
 
@@ -249,10 +242,9 @@ static bool record(ending *ending) {
         .transactions = history->pending_transactions + 1,
     };
     if (history->pending_transactions > 0) header.flags |= failure_artifacts_step_is_merged;
-    uint64_t connection;
-    failure_artifacts_log_last(&connection, &header.order);
     // The statements of a connection with a trace of the application are not known.
-    if (!failure_artifacts_history_uses(history, connection)) header.order = 0;
+    if (failure_artifacts_history_uses(history, failure_artifacts_this_thread.last_connection))
+        header.order = failure_artifacts_this_thread.last_order;
     memcpy(history->record, &header, sizeof header);
     memcpy(place, history->record, history->record_length);
     atomic_store(&slot->pending, atomic_load(&slot->next) + 1);
@@ -419,7 +411,6 @@ static bool follows(history *history, const pages_in_use *pages, requests *reque
 
 void failure_artifacts_history_transaction_ends(
     history *history, const pages_in_use *pages, requests *requests, uint32_t size) {
-    if (failure_artifacts_is_child()) return;
     int error = errno;
     pthread_mutex_lock(&history->lock);
     history->taken_count = 0;

@@ -1,13 +1,13 @@
 #include "reading.h"
-#include "page_cache.h"
-#include "page_history.h"
 #include "compatibility.h"
+#include "databases.h"
 #include "keeping.h"
 #include "library.h"
+#include "page_cache.h"
+#include "recorder.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 bool failure_artifacts_is_closing(const failure_artifacts_connection *connection) {
@@ -16,23 +16,26 @@ bool failure_artifacts_is_closing(const failure_artifacts_connection *connection
     return failure_artifacts_is_refused(connection);
 }
 
-bool failure_artifacts_has_pending_statement(const failure_artifacts_connection *connection) {
-    sqlite3_stmt *statement = NULL;
-    while ((statement = SQLITE(connection, next_stmt, statement))) {
-        if (connection->library->stmt_busy(statement)) return true;
+// SQLite considers COMMIT a statement that doesn't write. Unlike a query, it has no columns.
+static bool writes(const failure_artifacts_library *library, sqlite3_stmt *statement) {
+    return !library->stmt_readonly(statement) || library->column_count(statement) == 0;
+}
+
+static bool has_pending(const failure_artifacts_connection *connection, bool only_writes) {
+    const failure_artifacts_library *library = connection->library;
+    sqlite3_stmt *one = NULL;
+    while ((one = SQLITE(connection, next_stmt, one))) {
+        if (library->stmt_busy(one) && (!only_writes || writes(library, one))) return true;
     }
     return false;
 }
 
+bool failure_artifacts_has_pending_statement(const failure_artifacts_connection *connection) {
+    return has_pending(connection, false);
+}
+
 bool failure_artifacts_has_pending_write(const failure_artifacts_connection *connection) {
-    const failure_artifacts_library *library = connection->library;
-    sqlite3_stmt *statement = NULL;
-    while ((statement = SQLITE(connection, next_stmt, statement))) {
-        if (!library->stmt_busy(statement)) continue;
-        // SQLite considers COMMIT a statement that doesn't write. Unlike a query, it has no columns.
-        if (!library->stmt_readonly(statement) || library->column_count(statement) == 0) return true;
-    }
-    return false;
+    return has_pending(connection, true);
 }
 
 static atomic_bool decrypts;
@@ -51,10 +54,8 @@ bool failure_artifacts_is_sealed(const failure_artifacts_connection *connection,
     int reserved = -1;
     SQLITE(connection, file_control, schema, SQLITE_FCNTL_RESERVE_BYTES, &reserved);
     if (reserved > most_reserved_in_plain_files) return true;
-    sqlite3_file *file = NULL;
     char start[16];
-    SQLITE(connection, file_control, schema, SQLITE_FCNTL_FILE_POINTER, &file);
-    if (!read_idle_file(file, start, sizeof start, 0)) return false;
+    if (!read_idle_file(failure_artifacts_file_of(connection, schema), start, sizeof start, 0)) return false;
     // A transaction that is larger than the cache writes later pages of a new file before the first one.
     static const char nothing[sizeof start];
     return memcmp(start, "SQLite format 3", sizeof start) != 0 && memcmp(start, nothing, sizeof start) != 0;
@@ -68,9 +69,8 @@ static bool is_backup_target(const failure_artifacts_connection *connection) {
 // True if only the connection can read the database, so that no other one can have changed it since. Not so if others
 // share its cache.
 static bool is_private(const failure_artifacts_connection *connection, const char *schema) {
-    sqlite3_vfs *vfs = NULL;
-    SQLITE(connection, file_control, schema, SQLITE_FCNTL_VFS_POINTER, &vfs);
-    return !failure_artifacts_path(connection, schema) && vfs && !failure_artifacts_is_memory_vfs(vfs->zName);
+    return !failure_artifacts_path(connection, schema) && failure_artifacts_vfs_of(connection, schema)
+        && !failure_artifacts_has_memory_vfs(connection, schema);
 }
 
 bool failure_artifacts_may_read_cache(
@@ -120,12 +120,6 @@ failure_artifacts_reading failure_artifacts_permitted_reading(
 
 // MARK: - Backups
 
-static double seconds_now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
-
 // Takes the lock of a reader, which SQLite releases at the end of the backup's step. Without it, SQLite would call the
 // application's busy handler if the store is locked.
 //
@@ -139,7 +133,7 @@ static int lock(const failure_artifacts_library *library, sqlite3 *source, const
     library->file_control(source, schema, SQLITE_FCNTL_HAS_MOVED, &is_moved);
     library->file_control(source, schema, SQLITE_FCNTL_LOCKSTATE, &state);
     if (is_moved && state == SQLITE_LOCK_NONE
-        && failure_artifacts_size_of_journal(library->db_filename(source, schema), "-journal") > 0)
+        && failure_artifacts_size_beside(library->db_filename(source, schema), "-journal") > 0)
         return SQLITE_CANTOPEN;
     // Another thread may be using the file through another connection.
     if (failure_artifacts_shares_caches(library, source)) return SQLITE_LOCKED;
@@ -151,11 +145,11 @@ static int back_up_to(
     const failure_artifacts_library *library, sqlite3 *target, sqlite3 *source, const char *schema, double seconds) {
     sqlite3_backup *backup = library->backup_init(target, "main", source, schema);
     if (!backup) return library->extended_errcode(target);
-    double end = seconds_now() + seconds;
+    uint64_t end = failure_artifacts_nanoseconds() + (uint64_t)(seconds * 1e9);
     for (;;) {
         int code = lock(library, source, schema);
         if (code == SQLITE_OK) code = library->backup_step(backup, -1);
-        if ((code == SQLITE_BUSY || code == SQLITE_LOCKED) && seconds_now() < end) {
+        if ((code == SQLITE_BUSY || code == SQLITE_LOCKED) && failure_artifacts_nanoseconds() < end) {
             usleep(1000);
             continue;
         }
@@ -197,81 +191,4 @@ int failure_artifacts_back_up(
     if (code == SQLITE_OK) code = back_up_to(library, target, source, schema, seconds);
     library->close(target);
     return code;
-}
-
-// MARK: - One connection
-
-// sqlite3_serialize() reads all pages without the connection's mutex, while a statement of its own is pending.
-//
-// Relies on: the text of that statement. Verified on SQLite 3.40.1. Otherwise: two threads use the cache at the same
-// time.
-static bool is_serialized(const failure_artifacts_connection *connection) {
-    static const char start[] = "PRAGMA \"";
-    const failure_artifacts_library *library = connection->library;
-    sqlite3_stmt *statement = NULL;
-    while ((statement = SQLITE(connection, next_stmt, statement))) {
-        const char *sql = library->stmt_busy(statement) ? library->sql(statement) : NULL;
-        if (!sql || strncmp(sql, start, sizeof start - 1) != 0) continue;
-        const char *dot = strrchr(sql, '.');
-        if (dot && strcmp(dot, ".page_count") == 0) return true;
-    }
-    return false;
-}
-
-failure_artifacts_entering failure_artifacts_enter(const failure_artifacts_connection *connection) {
-    sqlite3_mutex *mutex = SQLITE(connection, db_mutex);
-    if (!mutex) return failure_artifacts_has_no_mutex;
-    if (connection->library->mutex_try(mutex) != SQLITE_OK) return failure_artifacts_is_busy;
-    if (failure_artifacts_is_closing(connection) || !is_serialized(connection)) return failure_artifacts_has_entered;
-    connection->library->mutex_leave(mutex);
-    return failure_artifacts_is_busy;
-}
-
-void failure_artifacts_leave(const failure_artifacts_connection *connection) {
-    connection->library->mutex_leave(SQLITE(connection, db_mutex));
-}
-
-int failure_artifacts_transaction_state(const failure_artifacts_connection *connection, const char *schema) {
-    return SQLITE(connection, txn_state, schema);
-}
-
-bool failure_artifacts_has_database(
-    const failure_artifacts_connection *connection, const char *schema, failure_artifacts_database *database) {
-    sqlite3_file *file = NULL;
-    sqlite3_vfs *vfs = NULL;
-    if (SQLITE(connection, file_control, schema, SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK) return false;
-    SQLITE(connection, file_control, schema, SQLITE_FCNTL_VFS_POINTER, &vfs);
-    *database = (failure_artifacts_database){
-        file,
-        SQLITE(connection, db_filename, schema),
-        vfs && failure_artifacts_is_memory_vfs(vfs->zName),
-    };
-    return true;
-}
-
-// MARK: - The kind of store
-
-int failure_artifacts_read_version(const failure_artifacts_connection *connection, const char *schema) {
-    sqlite3_file *file = NULL;
-    SQLITE(connection, file_control, schema, SQLITE_FCNTL_FILE_POINTER, &file);
-    unsigned char version;
-    return read_idle_file(file, &version, 1, 19) ? version : -1;
-}
-
-// True if the journal of a database is open: the WAL, or a rollback journal during a transaction.
-static bool has_open_journal(const failure_artifacts_connection *connection, const char *schema) {
-    sqlite3_file *journal = NULL;
-    SQLITE(connection, file_control, schema, SQLITE_FCNTL_JOURNAL_POINTER, &journal);
-    return journal && journal->pMethods;
-}
-
-bool failure_artifacts_leaves_no_wal(const failure_artifacts_connection *connection, const char *schema) {
-    if (has_open_journal(connection, schema)) return true;
-    int version = failure_artifacts_read_version(connection, schema);
-    return version == 0 || version == 1;
-}
-
-bool failure_artifacts_is_in_memory(const failure_artifacts_connection *connection, const char *schema) {
-    const char *name = SQLITE(connection, db_filename, schema);
-    return !name || *name || failure_artifacts_is_constant_name(name);
 }

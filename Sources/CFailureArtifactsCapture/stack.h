@@ -1,5 +1,4 @@
-#ifndef CFAILUREARTIFACTS_STACK_H
-#define CFAILUREARTIFACTS_STACK_H
+#pragma once
 
 #include "library.h"
 
@@ -15,5 +14,3 @@ void failure_artifacts_stack_prepare(void);
 // remembered frame sizes and frame pointers lead. `copy` is NULL for the system's SQLite. The unwinder leaves the functions
 // of another copy.
 int failure_artifacts_stack(uintptr_t *addresses, int maximum, const failure_artifacts_library *copy);
-
-#endif

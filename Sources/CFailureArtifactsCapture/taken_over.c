@@ -2,9 +2,11 @@
 
 #include "taken_over.h"
 #include "compatibility.h"
+#include "connections.h"
 #include "library.h"
 #include "log.h"
 #include "reading.h"
+#include "trace.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -103,20 +105,14 @@ typedef struct running {
 } running;
 
 // The arguments of the application's last sqlite3_trace_v2(). Protected by the connection's mutex.
-struct failure_artifacts_requests {
-    // 0 without a trace.
-    unsigned events;
+typedef struct failure_artifacts_requests {
     trace_function *trace;
     void *context;
     running *running;
     unsigned count;
     // The statement whose end is being reported; NULL for none.
     const sqlite3_stmt *ending;
-};
-
-unsigned failure_artifacts_requested_events(const failure_artifacts_requests *requests) {
-    return requests ? requests->events : 0;
-}
+} failure_artifacts_requests;
 
 void failure_artifacts_free_requests(failure_artifacts_requests *requests) {
     if (requests) free(requests->running);
@@ -154,7 +150,7 @@ static void note_running(failure_artifacts_connection *connection) {
             noted = more;
         }
         running *earlier = find(requests, statement);
-        bool reports_end = earlier ? earlier->reports_end : requests->events & SQLITE_TRACE_PROFILE;
+        bool reports_end = earlier ? earlier->reports_end : connection->requested_events & SQLITE_TRACE_PROFILE;
         noted[count++] = (running){statement, reports_end, steps_of(statement)};
     }
     free(requests->running);
@@ -178,7 +174,7 @@ static void forget_earlier_run(failure_artifacts_requests *requests, sqlite3_stm
 static void statement_ends(failure_artifacts_connection *connection, sqlite3_stmt *statement, void *nanoseconds) {
     failure_artifacts_requests *requests = connection->requests;
     running *noted = find(requests, statement);
-    bool reports_end = (!noted || noted->reports_end) && requests->events & SQLITE_TRACE_PROFILE;
+    bool reports_end = (!noted || noted->reports_end) && connection->requested_events & SQLITE_TRACE_PROFILE;
     if (noted) *noted = requests->running[--requests->count];
     if (connection->reported_events & SQLITE_TRACE_PROFILE) {
         failure_artifacts_connection_is_used(SQLITE_TRACE_PROFILE, connection, statement, nanoseconds);
@@ -189,7 +185,7 @@ static void statement_ends(failure_artifacts_connection *connection, sqlite3_stm
     requests->ending = outer;
 }
 
-int failure_artifacts_shared_trace(unsigned event, void *context, void *statement, void *argument) {
+static int shared_trace(unsigned event, void *context, void *statement, void *argument) {
     failure_artifacts_connection *connection = context;
     failure_artifacts_requests *requests = connection->requests;
     if (failure_artifacts_is_paused()) return 0;
@@ -202,7 +198,7 @@ int failure_artifacts_shared_trace(unsigned event, void *context, void *statemen
         forget_earlier_run(requests, statement);
         failure_artifacts_connection_is_used(event, context, statement, argument);
     }
-    if (requests->events & event) requests->trace(event, requests->context, statement, argument);
+    if (connection->requested_events & event) requests->trace(event, requests->context, statement, argument);
     if (event == SQLITE_TRACE_CLOSE) failure_artifacts_connection_is_used(event, context, statement, argument);
     return 0;
 }
@@ -213,8 +209,8 @@ int failure_artifacts_shared_trace(unsigned event, void *context, void *statemen
 // extension.
 static _Thread_local const sqlite3 *traced_before;
 
-bool failure_artifacts_is_traced_before(const failure_artifacts_connection *connection) {
-    bool result = connection->handle == traced_before;
+bool failure_artifacts_is_traced_before(const sqlite3 *handle) {
+    bool result = handle == traced_before;
     traced_before = NULL;
     return result;
 }
@@ -239,7 +235,7 @@ int failure_artifacts_taken_trace_v2(sqlite3 *handle, unsigned events, trace_fun
         if (!failure_artifacts_is_paused()) traced_before = trace && events ? handle : NULL;
         return failure_artifacts_original_trace_v2(handle, events, trace, context);
     }
-    connection->requests->events = trace ? events & all_events : 0;
+    connection->requested_events = trace ? events & all_events : 0;
     connection->requests->trace = trace;
     connection->requests->context = context;
     int code = failure_artifacts_trace_update(connection);
@@ -301,7 +297,8 @@ static bool may_lack_schema(sqlite3 *handle, const char *sql) {
 // that `sql` has started on the connection. Nothing waits for another thread that is inside a call on the connection.
 static __attribute__((noinline, cold)) void statement_failed(
     const sqlite3 *user, sqlite3_stmt *statement, const char *sql, int code) {
-    failure_artifacts_connection *connection = failure_artifacts_borrow_user(user, statement);
+    failure_artifacts_connection *connection =
+        failure_artifacts_ignores_calls() ? NULL : failure_artifacts_borrow_user(user, statement);
     if (!connection) return;
     sqlite3 *handle = connection->handle;
     failure_artifacts_entering entering = failure_artifacts_enter(connection);
@@ -360,26 +357,21 @@ static bool is_unlogged(int code) {
 }
 
 int failure_artifacts_taken_exec(sqlite3 *handle, const char *sql, row_function *row, void *context, char **message) {
-    uint64_t connection, before, after;
-    failure_artifacts_log_last(&connection, &before);
+    uint64_t before = failure_artifacts_this_thread.last_order;
     int code = failure_artifacts_original_exec(handle, sql, row, context, message);
     if (__builtin_expect(code == SQLITE_OK, true) || !is_unlogged(code)) return code;
-    failure_artifacts_log_last(&connection, &after);
-    if (after != before) statement_failed(handle, NULL, sql, code);
+    if (failure_artifacts_this_thread.last_order != before) statement_failed(handle, NULL, sql, code);
     return code;
 }
 
 // MARK: - Opens
 
-// An open that fails loads no extensions. On Apple platforms, the system's SQLite refuses automatic extensions, and other
-// images, such as Core Data's, aren't taken over.
+// An open that fails loads no extensions. On Apple platforms, other images, such as Core Data's, aren't taken over.
+static void (*_Atomic open_returns)(int code, const char *name, sqlite3 *handle);
+
 static int is_open(int code, const char *name, sqlite3 **handle) {
-    if (code != SQLITE_OK && name) failure_artifacts_open_failed(name, code);
-#ifdef __APPLE__
-    if (code == SQLITE_OK) failure_artifacts_connection_opens(*handle, &failure_artifacts_system_library);
-#else
-    (void)handle;
-#endif
+    void (*report)(int, const char *, sqlite3 *) = atomic_load(&open_returns);
+    if (report) report(code, name, code == SQLITE_OK ? *handle : NULL);
     return code;
 }
 
@@ -396,3 +388,11 @@ int failure_artifacts_taken_open16(const void *name, sqlite3 **handle) {
     return is_open(failure_artifacts_original_open16(name, handle), NULL, handle);
 }
 #endif
+
+// MARK: - Installation
+
+void failure_artifacts_take_over(void (*returns)(int code, const char *name, sqlite3 *handle)) {
+    failure_artifacts_system_library.trace_v2 = failure_artifacts_original_trace_v2;
+    failure_artifacts_trace_calls(failure_artifacts_connection_is_used, shared_trace);
+    atomic_store(&open_returns, returns);
+}

@@ -1,5 +1,4 @@
-#ifndef CFAILUREARTIFACTS_TAKEN_OVER_H
-#define CFAILUREARTIFACTS_TAKEN_OVER_H
+#pragma once
 
 #include "discovery.h"
 
@@ -16,22 +15,10 @@
 // here, such as those of GRDB. Calls of other images go to SQLite itself, and so do all calls if the image has its own
 // copy of SQLite. The application's trace then replaces the product's; see failure_artifacts_is_unwatched().
 
-// SQLite's own functions.
-__typeof__(sqlite3_exec) failure_artifacts_original_exec;
-__typeof__(sqlite3_trace_v2) failure_artifacts_original_trace_v2;
-
-typedef struct failure_artifacts_requests failure_artifacts_requests;
-
-// The callback for a connection with a trace of the application: calls failure_artifacts_connection_is_used(), and
-// passes on the application's events.
-int failure_artifacts_shared_trace(unsigned event, void *connection, void *statement, void *argument);
-
-// Returns the events of sqlite3_trace_v2() that an application's requests need; 0 without requests.
-unsigned failure_artifacts_requested_events(const failure_artifacts_requests *requests);
-
 // True if an automatic extension of the application has set a trace on a connection that opens.
-bool failure_artifacts_is_traced_before(const failure_artifacts_connection *connection);
+bool failure_artifacts_is_traced_before(const sqlite3 *handle);
 
-void failure_artifacts_free_requests(failure_artifacts_requests *requests);
+void failure_artifacts_free_requests(struct failure_artifacts_requests *requests);
 
-#endif
+// Begins to take the functions over. `open_returns` is called after each open; `handle` is NULL if it has failed.
+void failure_artifacts_take_over(void (*open_returns)(int code, const char *name, sqlite3 *handle));

@@ -1,6 +1,7 @@
 #include "untraced.h"
 #include "library.h"
 #include "log.h"
+#include "threads.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +51,13 @@ struct failure_artifacts_sightings {
     bool is_in_transaction;
     bool is_rolled_back;
 };
+
+static void (*report)(failure_artifacts_connection *, sqlite3_stmt *, const char *);
+
+void failure_artifacts_sightings_report_to(
+    void (*seen)(failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql)) {
+    report = seen;
+}
 
 failure_artifacts_sightings *failure_artifacts_sightings_begin(failure_artifacts_connection *connection) {
     if (connection->library->trace_v2 || !failure_artifacts_log_is_kept(connection)) return NULL;
@@ -101,18 +109,18 @@ static void note_transaction(failure_artifacts_sightings *sightings) {
     failure_artifacts_connection *connection = sightings->connection;
     bool is_open = !SQLITE(connection, get_autocommit);
     if (sightings->is_in_transaction && sightings->is_rolled_back) {
-        failure_artifacts_statement_is_seen(connection, NULL, "ROLLBACK");
+        report(connection, NULL, "ROLLBACK");
         sightings->is_in_transaction = false;
     }
     sightings->is_rolled_back = false;
-    if (is_open && !sightings->is_in_transaction) failure_artifacts_statement_is_seen(connection, NULL, "BEGIN");
+    if (is_open && !sightings->is_in_transaction) report(connection, NULL, "BEGIN");
     sightings->is_in_transaction = is_open;
 }
 
 static void look(failure_artifacts_sightings *sightings, unsigned page) {
     failure_artifacts_connection *connection = sightings->connection;
     const failure_artifacts_library *library = connection->library;
-    if (failure_artifacts_is_paused()) return;
+    if (failure_artifacts_ignores_calls()) return;
     sqlite3_stmt *statement = running(sightings);
     // SQLite's own statements, which read the schema, have no text.
     const char *sql = statement ? library->sql(statement) : NULL;
@@ -128,7 +136,7 @@ static void look(failure_artifacts_sightings *sightings, unsigned page) {
     if (is_known(sightings, run)) return;
     sightings->last[sightings->next++ % remembered] = run;
     note_transaction(sightings);
-    failure_artifacts_statement_is_seen(connection, statement, sql);
+    report(connection, statement, sql);
 }
 
 void failure_artifacts_page_is_requested(

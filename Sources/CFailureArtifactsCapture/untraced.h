@@ -1,5 +1,4 @@
-#ifndef CFAILUREARTIFACTS_UNTRACED_H
-#define CFAILUREARTIFACTS_UNTRACED_H
+#pragma once
 
 #include "discovery.h"
 
@@ -19,9 +18,6 @@ void failure_artifacts_page_is_requested(
 // Called at the end of each write transaction, before its history is recorded.
 void failure_artifacts_transaction_is_ending(failure_artifacts_sightings *sightings);
 
-// Records a statement that is running on the connection; `statement` is NULL for one that has ended. Implemented in
-// discovery.c.
-void failure_artifacts_statement_is_seen(
-    failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql);
-
-#endif
+// Sets the function that gets the statements that are found; `statement` is NULL for one that has ended.
+void failure_artifacts_sightings_report_to(
+    void (*seen)(failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql));

@@ -1,5 +1,4 @@
-#ifndef CFAILUREARTIFACTS_WAL_FRAMES_H
-#define CFAILUREARTIFACTS_WAL_FRAMES_H
+#pragma once
 
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -23,5 +22,3 @@ static inline uint64_t failure_artifacts_place_of_frame(uint32_t frame, uint32_t
 
 // Returns a region of the index of the WAL, as 32-bit numbers; NULL if it is not in shared memory.
 const volatile uint32_t *failure_artifacts_wal_index(sqlite3_file *database, uint32_t region);
-
-#endif

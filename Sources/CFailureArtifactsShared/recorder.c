@@ -370,16 +370,13 @@ bool failure_artifacts_chunk_reserve(chunk *chunk, size_t end) {
 
 // MARK: - Time
 
-bool failure_artifacts_has_counter;
-static failure_artifacts_clock_pair first_pair;
-
 static int64_t nanoseconds(clockid_t clock) {
     struct timespec time;
     clock_gettime(clock, &time);
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-uint64_t failure_artifacts_clock_ticks(void) { return (uint64_t)nanoseconds(CLOCK_MONOTONIC); }
+uint64_t failure_artifacts_nanoseconds(void) { return (uint64_t)nanoseconds(CLOCK_MONOTONIC); }
 
 bool failure_artifacts_has_counter;
 

@@ -1,5 +1,4 @@
-#ifndef CFAILUREARTIFACTS_RECORDER_FILE_H
-#define CFAILUREARTIFACTS_RECORDER_FILE_H
+#pragma once
 
 #include "recorder.h"
 
@@ -17,5 +16,3 @@ void failure_artifacts_recorder_unmap(failure_artifacts_recorder *recorder);
 
 // True if a new part would be mapped from this recorder's file, or from none if it is NULL.
 bool failure_artifacts_recorder_is_current(const failure_artifacts_recorder *recorder);
-
-#endif

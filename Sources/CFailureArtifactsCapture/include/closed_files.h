@@ -1,5 +1,4 @@
-#ifndef CFAILUREARTIFACTS_CLOSED_FILES_H
-#define CFAILUREARTIFACTS_CLOSED_FILES_H
+#pragma once
 
 #include "discovery.h"
 
@@ -51,8 +50,8 @@ typedef struct failure_artifacts_closed_files {
     struct failure_artifacts_closed_files *earlier;
 } failure_artifacts_closed_files;
 
-// Opens handles on the file at a path and on its journals, if it is the expected file or no file is expected. NULL if
-// memory runs out.
+// Opens handles on the file at a path and on its WAL and rollback journal, if it is the expected file or no file is
+// expected. NULL if memory runs out.
 failure_artifacts_closed_files *failure_artifacts_hold_files(
     const char *path, failure_artifacts_file_identity identity);
 void failure_artifacts_release_files(failure_artifacts_closed_files *files);
@@ -69,6 +68,9 @@ failure_artifacts_release_reason failure_artifacts_reason_to_release(const failu
 // Closes the descriptors in a child made by fork.
 void failure_artifacts_release_files_in_child(void);
 
+// Returns the time at which a file was created, in nanoseconds; 0 if the file system doesn't tell.
+uint64_t failure_artifacts_birth_of(const char *path);
+
 // True if the path still names the file that was closed, and not another one with the same number.
 bool failure_artifacts_are_in_place(const failure_artifacts_closed_files *files);
 
@@ -78,5 +80,3 @@ bool failure_artifacts_is_held(failure_artifacts_held_file file);
 // True if both refer to the same file, even if it is gone by now.
 bool failure_artifacts_are_same_files(
     const failure_artifacts_closed_files *files, const failure_artifacts_closed_files *others);
-
-#endif

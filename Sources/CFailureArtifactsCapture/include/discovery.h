@@ -1,5 +1,4 @@
-#ifndef CFAILUREARTIFACTS_DISCOVERY_H
-#define CFAILUREARTIFACTS_DISCOVERY_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -14,6 +13,26 @@ struct sqlite3_stmt;
 //
 // Written in C because SQLite calls it for every statement and every open. `swift test` builds dependencies in debug
 // mode, where Swift code would take longer than the statement itself.
+//
+// The files are in layers. A file calls only its own functions and those of files before it in this list. For a call in
+// the other direction, the later file registers a function.
+//
+//     cancellation, opening, recorder, slots    shared with other modules, as are child, images, redaction
+//     threads          the state of the process and of each thread
+//     libraries        the copies of SQLite and their functions
+//     compatibility    the uses of undocumented behaviour
+//     closed_files     the files of stores that were closed
+//     connections      the list of open connections, and the thread that holds each
+//     databases        the databases of a connection and their files
+//     stack            the functions that run a statement
+//     log_records, log_repetitions, log, log_statements, log_errors    the log of each connection, which `log` owns
+//     wal_frames, page_history, page_transactions    the history of each store, which `page_history` owns
+//     untraced         the statements of copies without traces
+//     page_cache       the page caches, each of which owns its wrapper and uses a history
+//     reading, keeping    the permitted ways to read a connection, and content that is about to be lost
+//     trace            the start and the end of each statement
+//     taken_over       the functions of SQLite that are taken over
+//     discovery        the connections, which it owns from their open to their end, and the installation
 
 typedef struct failure_artifacts_log failure_artifacts_log;
 
@@ -109,6 +128,8 @@ typedef struct failure_artifacts_connection {
     char *vfs;
     // The events that the product's trace needs.
     unsigned reported_events;
+    // The events that the application's own trace needs; 0 without one.
+    unsigned requested_events;
     // True if the ends of statements are left out of them for now; see failure_artifacts_trace_ends().
     bool leaves_out_ends;
     // See untraced.h; NULL if SQLite reports the connection's statements. Freed with the record.
@@ -190,7 +211,6 @@ void failure_artifacts_discovery_resume(void);
 // were, and its parent's mapped files. So it records nothing, takes no lock of this package, and frees nothing of its
 // parent: each function that SQLite calls leaves at once.
 bool failure_artifacts_is_child(void);
-bool failure_artifacts_is_paused(void);
 
 // Returns the system's number of this thread; on Apple platforms, its handle (pthread_self).
 uintptr_t failure_artifacts_current_thread(void);
@@ -244,9 +264,6 @@ const char *failure_artifacts_schema_name(const failure_artifacts_connection *co
 // connection.
 const char *failure_artifacts_path(const failure_artifacts_connection *connection, const char *schema);
 
-// True if SQLite keeps stores of this VFS in memory.
-bool failure_artifacts_is_memory_vfs(const char *vfs);
-
 // MARK: The last statements of each connection
 
 // The state of a connection after the last statement of its log.
@@ -285,5 +302,3 @@ failure_artifacts_log *failure_artifacts_log_take(failure_artifacts_connection *
 void failure_artifacts_log_retain(failure_artifacts_log *log);
 // The log may be NULL.
 void failure_artifacts_log_release(failure_artifacts_log *log);
-
-#endif

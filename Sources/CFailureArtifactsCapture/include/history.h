@@ -1,5 +1,4 @@
-#ifndef CFAILUREARTIFACTS_HISTORY_H
-#define CFAILUREARTIFACTS_HISTORY_H
+#pragma once
 
 #include "discovery.h"
 
@@ -25,9 +24,6 @@ void failure_artifacts_history_turn(bool on);
 // Notes the start of a test, which has an allowance of its own.
 void failure_artifacts_history_test_starts(void);
 
-// Returns the time at which a file was created, in nanoseconds; 0 if the file system doesn't tell.
-uint64_t failure_artifacts_birth_of(const char *path);
-
 // A database: a file, or what a connection has under a name, such as "main".
 typedef struct failure_artifacts_database_key {
     failure_artifacts_file_identity file;
@@ -46,5 +42,3 @@ typedef struct failure_artifacts_database_key {
 bool failure_artifacts_history_read(
     failure_artifacts_database_key key, void *context, void (*body)(void *context, const void *slot),
     failure_artifacts_history_gap *gap);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CFAILUREARTIFACTS_READING_H
-#define CFAILUREARTIFACTS_READING_H
+#pragma once
 
 #include "discovery.h"
 
@@ -160,5 +159,3 @@ bool failure_artifacts_has_database(
 // True if a database without a file always keeps its pages in memory; false if they go to a temporary file when the
 // cache is full.
 bool failure_artifacts_is_in_memory(const failure_artifacts_connection *connection, const char *schema);
-
-#endif

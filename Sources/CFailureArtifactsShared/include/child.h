@@ -1,5 +1,4 @@
-#ifndef CFAILUREARTIFACTS_CHILD_H
-#define CFAILUREARTIFACTS_CHILD_H
+#pragma once
 
 // Starts a program that this process doesn't notice: no SIGCHLD, no result of a wait for any child, no child among its
 // children, no descriptor.
@@ -11,5 +10,3 @@
 // Returns the program's process ID without waiting for its end; 0 if it can't be started. Only a process that adopts
 // orphans (see PR_SET_CHILD_SUBREAPER) waits for its end. Starts nothing except on Linux (5.9 or later).
 int failure_artifacts_start_unnoticed(char *const *arguments, const char *input, const char *output, int milliseconds);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CFAILUREARTIFACTS_IMAGES_H
-#define CFAILUREARTIFACTS_IMAGES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -27,5 +26,3 @@ uint64_t failure_artifacts_loaded_images(void);
 // Demangles the name of a function in Swift or C++, as Swift's backtraces do, such as `closure #1 in Ledger.split(_:)`.
 // The caller frees the result. Returns NULL for another name, or if the runtime library can't demangle.
 char *failure_artifacts_demangled(const char *name);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CFAILUREARTIFACTS_OPENING_H
-#define CFAILUREARTIFACTS_OPENING_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -19,5 +18,3 @@ bool failure_artifacts_opens_own(void);
 // VFS of its own the default. The result is NULL if SQLite has no VFS of the usual name, so that the default must
 // do.
 const char *failure_artifacts_system_vfs(void);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CFAILUREARTIFACTS_RECORDER_H
-#define CFAILUREARTIFACTS_RECORDER_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -259,19 +258,20 @@ bool failure_artifacts_chunk_reserve(failure_artifacts_chunk *chunk, size_t end)
 // True if the processor's counter advances at a constant rate on all processors.
 extern bool failure_artifacts_has_counter;
 
-uint64_t failure_artifacts_clock_ticks(void);
+// Returns the time of a monotonic clock.
+uint64_t failure_artifacts_nanoseconds(void);
 
 // Returns the current time in ticks of an unknown, constant length. With a constant counter, it is one instruction.
 static inline uint64_t failure_artifacts_ticks(void) {
 #if defined(__x86_64__)
     if (failure_artifacts_has_counter) return __builtin_ia32_rdtsc();
-    return failure_artifacts_clock_ticks();
+    return failure_artifacts_nanoseconds();
 #elif defined(__aarch64__)
     uint64_t ticks;
     __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
     return ticks;
 #else
-    return failure_artifacts_clock_ticks();
+    return failure_artifacts_nanoseconds();
 #endif
 }
 
@@ -285,5 +285,3 @@ void failure_artifacts_recorder_calibrate(failure_artifacts_recorder *recorder);
 // Returns a pair for the first point in time, and a current one. The first one's wall-clock time is what a clock that
 // wasn't set since then would have shown.
 void failure_artifacts_recorder_clocks(failure_artifacts_clock_pair *first, failure_artifacts_clock_pair *now);
-
-#endif

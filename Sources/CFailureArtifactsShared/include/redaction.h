@@ -1,5 +1,4 @@
-#ifndef CFAILUREARTIFACTS_REDACTION_H
-#define CFAILUREARTIFACTS_REDACTION_H
+#pragma once
 
 #include <stddef.h>
 
@@ -27,5 +26,3 @@ void failure_artifacts_hmac_sha256(
 //
 // Returns SQLite's result code.
 int failure_artifacts_add_redact(struct sqlite3 *db, const void *key, size_t key_size);
-
-#endif

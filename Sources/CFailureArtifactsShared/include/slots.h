@@ -1,5 +1,4 @@
-#ifndef CFAILUREARTIFACTS_SLOTS_H
-#define CFAILUREARTIFACTS_SLOTS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -150,5 +149,3 @@ static inline unsigned char *failure_artifacts_slot_records(failure_artifacts_sl
 static inline unsigned char *failure_artifacts_slot_page(failure_artifacts_slot *slot, uint32_t number) {
     return failure_artifacts_slot_records(slot) + failure_artifacts_slot_log + (size_t)(number - 1) * slot->page_size;
 }
-
-#endif

@@ -90,7 +90,7 @@ extension [LoggedStatement] {
 }
 
 extension LoggedStatement {
-    /// The statements that count as one, as in `repetitions.c`.
+    /// The statements that count as one, as in `log_repetitions.c`.
     package struct Kind: Hashable {
         /// The text without its numbers and strings.
         let shape: [UInt8]

@@ -3,6 +3,7 @@
 // compare: no
 // sanitizers: address thread
 #include "collector.h"
+#include "closed_files.h"
 #include "page_history_state.h"
 
 static failure_artifacts_database_key key;

@@ -29,6 +29,7 @@ SOURCES = [file for folder in FOLDERS for file in sorted(folder.glob("*.c")) if 
 HEADERS = [file for folder in [PROGRAMS, *FOLDERS] for file in folder.rglob("*.h")]
 INCLUDES = [f"-I{path}" for folder in FOLDERS for path in (folder, folder / "include")]
 FLAGS = ["-g", "-fno-omit-frame-pointer", "-Wall", "-Wextra", "-Werror"]
+LAYERS = FOLDERS[1] / "include" / "discovery.h"
 # Only a program that hangs takes so long, in seconds, even beside many others.
 PATIENCE = 600
 
@@ -140,6 +141,23 @@ class NativeTests(unittest.TestCase):
             self.fail(reports[0].text)
         self.assertEqual(status, 0, errors[-4000:])
         return output
+
+    def test_calls_go_one_way(self):
+        """A file calls only those before it in the list of layers in discovery.h."""
+        lines = re.findall(r"^//     ([a-z_]+(?:, [a-z_]+)*)    ", LAYERS.read_text(), re.MULTILINE)
+        layers = [name for line in lines for name in line.split(", ")]
+        owners, uses = {}, []
+        for made in collector(None):
+            for line in subprocess.check_output(["nm", made], text=True).splitlines():
+                kind, symbol = line.split()[-2:]
+                if symbol.startswith("failure_artifacts_"):
+                    if kind == "U":
+                        uses.append((made.stem, symbol))
+                    elif kind.isupper():
+                        owners[symbol] = made.stem
+        self.assertEqual(set(owners.values()) - set(layers), {"child", "images", "redaction"})
+        self.assertEqual(
+            [(file, symbol) for file, symbol in uses if layers.index(file) < layers.index(owners[symbol])], [])
 
     def test_a_program_that_hangs_is_ended(self):
         status, output, _ = ends(["sh", "-c", "echo started; sleep 1000 & wait"], None, {}, patience=1)

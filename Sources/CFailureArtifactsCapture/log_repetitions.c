@@ -21,8 +21,6 @@ enum {
     known_shapes = 16,
 };
 
-typedef failure_artifacts_chunk chunk;
-typedef failure_artifacts_record record;
 typedef failure_artifacts_statement_record statement_record;
 typedef failure_artifacts_repeated_record repeated_record;
 
@@ -151,7 +149,7 @@ static bool begin_chunk(failure_artifacts_log *log, failure_artifacts_connection
         return false;
     }
     failure_artifacts_log_continue(log, next, sizeof *next);
-    failure_artifacts_log_add_connection(log, connection->path ? connection->path : "");
+    failure_artifacts_log_add_connection(log, connection);
     return true;
 }
 
@@ -171,30 +169,30 @@ static uint32_t add(
     statement_record moved = *statement;
     repeated_record repeated = {
         .record = {sizeof repeated, failure_artifacts_record_repeated, 0, 0}, .order = statement->order};
-    const record *parts[] = {
-        record_at(source, statement->text),
-        stack ? record_at(source, stack) : NULL,
-        &moved.record,
-        following(source, statement, failure_artifacts_record_values),
-        following(source, statement, failure_artifacts_record_end),
-        (const record *)error,
-        &repeated.record,
+    // In the order of the chunk: a record refers to earlier ones.
+    enum { text_part, stack_part, statement_part, values_part, end_part, error_part, repeated_part, part_count };
+    const record *parts[part_count] = {
+        [text_part] = record_at(source, statement->text),
+        [stack_part] = stack ? record_at(source, stack) : NULL,
+        [statement_part] = &moved.record,
+        [values_part] = following(source, statement, failure_artifacts_record_values),
+        [end_part] = following(source, statement, failure_artifacts_record_end),
+        [error_part] = (const record *)error,
+        [repeated_part] = &repeated.record,
     };
-    size_t needed = 0;
-    for (unsigned index = 0; index < 7; index++) needed += parts[index] ? parts[index]->length + 8 : 0;
+    uint32_t needed = 0, offsets[part_count];
+    for (unsigned part = 0; part < part_count; part++) needed += parts[part] ? parts[part]->length + 8 : 0;
     if (!failure_artifacts_log_place(log, needed, 0)
         && (!begin_chunk(log, connection) || !failure_artifacts_log_place(log, needed, 0)))
         return 0;
-    moved.text = copy(log, parts[0]);
-    moved.stack = copy(log, parts[1]);
-    uint32_t offset = 0;
-    for (unsigned index = 2; index < 7; index++) {
-        uint32_t place = copy(log, parts[index]);
-        // The stack is the statement's now.
-        if (error && index == 5) ((failure_artifacts_error_record *)((char *)log->chunk + place))->stack = 0;
-        offset = place;
+    for (unsigned part = 0; part < part_count; part++) {
+        offsets[part] = copy(log, parts[part]);
+        if (part == text_part) moved.text = offsets[part];
+        if (part == stack_part) moved.stack = offsets[part];
     }
-    return offset;
+    // The stack is the statement's now.
+    if (error) ((failure_artifacts_error_record *)((char *)log->chunk + offsets[error_part]))->stack = 0;
+    return offsets[repeated_part];
 }
 
 // Returns the place of a key: the one that has it, or else an unused one nearby, or the first.

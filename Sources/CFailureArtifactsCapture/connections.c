@@ -1,0 +1,137 @@
+#include "connections.h"
+#include "cancellation.h"
+#include "library.h"
+#include "reading.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+// A capture is short, but a wait for its end must end, too: attempts, 100 µs apart.
+enum { most_attempts = 50000 };
+
+bool failure_artifacts_borrowing_begins(failure_artifacts_connection *connection) {
+    if (!failure_artifacts_try_hold(connection, failure_artifacts_current_thread())) return false;
+    if (!atomic_load(&connection->is_closing)) return true;
+    failure_artifacts_borrowing_ends(connection);
+    return false;
+}
+
+void failure_artifacts_borrowing_ends(failure_artifacts_connection *connection) {
+    failure_artifacts_let_go(connection);
+}
+
+__attribute__((noinline, cold)) bool failure_artifacts_wait_and_hold(
+    failure_artifacts_connection *connection, uintptr_t thread) {
+    int state = failure_artifacts_cancellation_disable();
+    bool is_held = false;
+    for (int i = 0; i < most_attempts && atomic_load(&connection->held_by) != thread; i++) {
+        is_held = failure_artifacts_try_hold(connection, thread);
+        if (is_held) break;
+        usleep(100);
+    }
+    failure_artifacts_cancellation_restore(state);
+    return is_held;
+}
+
+// MARK: - The list
+
+// Lists, by a part of the connections' numbers.
+enum { lists = 256 };
+static failure_artifacts_connection *open_connections[lists];
+// Held for some instructions only.
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static failure_artifacts_connection **list_of(uint64_t serial) { return &open_connections[serial % lists]; }
+
+void failure_artifacts_connection_add(failure_artifacts_connection *connection) {
+    pthread_mutex_lock(&list_lock);
+    connection->next_open = *list_of(connection->serial);
+    *list_of(connection->serial) = connection;
+    pthread_mutex_unlock(&list_lock);
+}
+
+void failure_artifacts_connection_remove(failure_artifacts_connection *connection) {
+    pthread_mutex_lock(&list_lock);
+    failure_artifacts_connection **place = list_of(connection->serial);
+    while (*place != connection) place = &(*place)->next_open;
+    *place = connection->next_open;
+    pthread_mutex_unlock(&list_lock);
+}
+
+failure_artifacts_connection *failure_artifacts_borrow_last(void) {
+    uint64_t serial = failure_artifacts_this_thread.last_connection;
+    pthread_mutex_lock(&list_lock);
+    failure_artifacts_connection *connection = *list_of(serial);
+    while (connection && connection->serial != serial) connection = connection->next_open;
+    // The end of the connection waits from here on.
+    bool is_held = connection && failure_artifacts_try_hold(connection, failure_artifacts_current_thread());
+    pthread_mutex_unlock(&list_lock);
+    if (!is_held) return NULL;
+    if (failure_artifacts_last_thread(connection) == failure_artifacts_current_thread()) return connection;
+    failure_artifacts_borrowing_ends(connection);
+    return NULL;
+}
+
+static bool runs(const failure_artifacts_connection *connection, const sqlite3 *handle, const sqlite3_stmt *statement) {
+    if (handle) return connection->handle == handle;
+    return atomic_load_explicit(&connection->last_statement, memory_order_relaxed) == statement
+        || atomic_load_explicit(&connection->ended_statement, memory_order_relaxed) == statement;
+}
+
+static failure_artifacts_connection *find(const sqlite3 *handle, const sqlite3_stmt *statement) {
+    // Most likely this thread has used no other connection since.
+    for (unsigned number = 0; number < lists; number++) {
+        failure_artifacts_connection *connection = *list_of(failure_artifacts_this_thread.last_connection + number);
+        while (connection && !runs(connection, handle, statement)) connection = connection->next_open;
+        if (connection) return connection;
+    }
+    return NULL;
+}
+
+failure_artifacts_connection *failure_artifacts_borrow_user(const sqlite3 *handle, const sqlite3_stmt *statement) {
+    int state = failure_artifacts_cancellation_disable();
+    failure_artifacts_connection *connection = NULL;
+    bool is_held = false, waits = true;
+    for (int attempt = 0; attempt < most_attempts && waits; attempt++) {
+        if (attempt > 0) usleep(100);
+        pthread_mutex_lock(&list_lock);
+        connection = find(handle, statement);
+        is_held = connection && failure_artifacts_try_hold(connection, failure_artifacts_current_thread());
+        waits = connection && !is_held && atomic_load(&connection->held_by) != failure_artifacts_current_thread();
+        pthread_mutex_unlock(&list_lock);
+    }
+    failure_artifacts_cancellation_restore(state);
+    return is_held ? connection : NULL;
+}
+
+// MARK: - Mutexes
+
+// sqlite3_serialize() reads all pages without the connection's mutex, while a statement of its own is pending.
+//
+// Relies on: the text of that statement. Verified on SQLite 3.40.1. Otherwise: two threads use the cache at the same
+// time.
+static bool is_serialized(const failure_artifacts_connection *connection) {
+    static const char start[] = "PRAGMA \"";
+    const failure_artifacts_library *library = connection->library;
+    sqlite3_stmt *statement = NULL;
+    while ((statement = SQLITE(connection, next_stmt, statement))) {
+        const char *sql = library->stmt_busy(statement) ? library->sql(statement) : NULL;
+        if (!sql || strncmp(sql, start, sizeof start - 1) != 0) continue;
+        const char *dot = strrchr(sql, '.');
+        if (dot && strcmp(dot, ".page_count") == 0) return true;
+    }
+    return false;
+}
+
+failure_artifacts_entering failure_artifacts_enter(const failure_artifacts_connection *connection) {
+    sqlite3_mutex *mutex = SQLITE(connection, db_mutex);
+    if (!mutex) return failure_artifacts_has_no_mutex;
+    if (connection->library->mutex_try(mutex) != SQLITE_OK) return failure_artifacts_is_busy;
+    if (failure_artifacts_is_closing(connection) || !is_serialized(connection)) return failure_artifacts_has_entered;
+    connection->library->mutex_leave(mutex);
+    return failure_artifacts_is_busy;
+}
+
+void failure_artifacts_leave(const failure_artifacts_connection *connection) {
+    connection->library->mutex_leave(SQLITE(connection, db_mutex));
+}
