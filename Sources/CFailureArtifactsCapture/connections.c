@@ -1,9 +1,11 @@
 #include "connections.h"
 #include "cancellation.h"
+#include "compatibility.h"
 #include "library.h"
 #include "reading.h"
 
 #include <pthread.h>
+#include <string.h>
 #include <unistd.h>
 
 // A capture is short, but a wait for its end must end, too: attempts, 100 µs apart.
@@ -121,6 +123,12 @@ static bool is_serialized(const failure_artifacts_connection *connection) {
         if (dot && strcmp(dot, ".page_count") == 0) return true;
     }
     return false;
+}
+
+bool failure_artifacts_is_closing(const failure_artifacts_connection *connection) {
+    // SQLite reports a close first, unless the connection is unwatched. But the close may have been refused.
+    if (!atomic_load(&connection->is_closing) && !failure_artifacts_is_unwatched(connection)) return false;
+    return failure_artifacts_is_refused(connection);
 }
 
 failure_artifacts_entering failure_artifacts_enter(const failure_artifacts_connection *connection) {

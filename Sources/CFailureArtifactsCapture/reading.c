@@ -10,12 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-bool failure_artifacts_is_closing(const failure_artifacts_connection *connection) {
-    // SQLite reports a close first, unless the connection is unwatched. But the close may have been refused.
-    if (!atomic_load(&connection->is_closing) && !failure_artifacts_is_unwatched(connection)) return false;
-    return failure_artifacts_is_refused(connection);
-}
-
 // SQLite considers COMMIT a statement that doesn't write. Unlike a query, it has no columns.
 static bool writes(const failure_artifacts_library *library, sqlite3_stmt *statement) {
     return !library->stmt_readonly(statement) || library->column_count(statement) == 0;
