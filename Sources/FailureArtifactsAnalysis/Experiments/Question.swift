@@ -28,7 +28,7 @@ struct Question {
     var result: QueryResult { known ?? QueryResult() }
 
     var record: StatementRecord { statement.record }
-    var sql: String { statement.localSQL }
+    var sql: String { statement.localSQL ?? record.sql }
 
     /// The folded names of the tables that it reads with `LEFT JOIN`.
     var optionalTables: [String] {
@@ -280,8 +280,9 @@ struct Question {
             }
             budget.limit(connection)
             let sql = statement.localSQL
-            let access = try? StatementAccess(of: sql, on: connection)
-            let named = SQLText(sql).tables.map { ($0, Set<String>()) }
+            let access = sql.flatMap { try? StatementAccess(of: $0, on: connection) }
+            let named = SQLText(record.sql).sources.filter { !statement.outline.isElsewhere($0) }
+                .map { ($0.table, Set<String>()) }
             let reads = access?.reads ?? Dictionary(named, uniquingKeysWith: { first, _ in first })
             guard
                 reads.keys.contains(where: {
@@ -289,7 +290,7 @@ struct Question {
                 })
             else { continue }
             var result: QueryResult?
-            if let values, access?.functions.isDisjoint(with: unsteady) == true {
+            if let sql, let values, access?.functions.isDisjoint(with: unsteady) == true {
                 result = (try? QueryResult.of(sql, values, on: connection)) ?? nil
             }
             let frames = record.frames.filter(\.isInTests)

@@ -167,6 +167,26 @@ import Testing
             "\(finding.explanation)")
     }
 
+    /// The trigger changes only the other row.
+    @Test func aTriggerThatWritesATableNeedNotReadItsRows() throws {
+        let found = try findings(
+            [
+                Step(sql: "CREATE TABLE total(owner TEXT PRIMARY KEY, n)", changes: 0),
+                Step(
+                    sql: "CREATE TRIGGER sum AFTER UPDATE ON task BEGIN "
+                        + "UPDATE total SET n = n + new.minutes WHERE owner = new.owner; END", changes: 0
+                ),
+                Step(sql: "INSERT INTO total VALUES ('ann', 35)"),
+                Step(sql: "INSERT INTO total VALUES ('cleo', 60)"),
+                Step(sql: "UPDATE task SET minutes = 40 WHERE id = 1", changes: 2),
+                query("SELECT n FROM total WHERE owner = ?", values: "[\"ann\"]"),
+            ], equal("75", "40"))
+        let finding = try #require(found.first { $0.transaction == 6 })
+        #expect(
+            finding.explanation.hasSuffix("Its result is the same without the transaction."),
+            "\(finding.explanation)")
+    }
+
     /// The updated row gives back the value that the deleted one had.
     @Test func aReplacedRowComesBack() throws {
         let found = try findings(
@@ -636,6 +656,31 @@ import Testing
                 query("SELECT count(*) FROM task WHERE owner < ?", values: "[\"2026-05-04 10:00:00\"]"),
             ], equal("1", "0"))
         #expect(found.contains { $0.title == "The query returns the expected 0 with the day of ?" })
+    }
+
+    @Test(arguments: [("25", nil), ("?", "[25]")])
+    func aNumberIsNoDay(value: String, values: String?) throws {
+        let sql = "SELECT EXISTS (SELECT 1 FROM task WHERE minutes < \(value))"
+        let found = try findings([query(sql, values: values)], "XCTAssertFalse failed")
+        #expect(found.contains { $0.title == "The query returned 1" })
+        #expect(!found.contains { $0.title.contains("day of") })
+    }
+
+    /// The store alone would give another result.
+    @Test(arguments: [
+        "SELECT title FROM main.task UNION ALL SELECT title FROM old.task",
+        "SELECT title FROM task WHERE id NOT IN (SELECT id FROM old.task)",
+    ])
+    func aQueryOfSeveralDatabasesHasNoKnownResult(sql: String) throws {
+        let found = try findings([query(sql)], equal(#"["Sweep"]"#, #"["Call"]"#))
+        let last = try #require(found.first { $0.code == .failingQuery })
+        #expect(last.title == "The query's result is unknown")
+        #expect(
+            last.explanation.hasSuffix("It reads another database of its connection."),
+            "\(last.explanation)")
+        let others = try findings(
+            [query("SELECT title FROM old.task")], equal(#"["Sweep"]"#, #"["Call"]"#))
+        #expect(!others.contains { $0.code == .failingQuery })
     }
 
     @Test func theDataIsRightIfTheQueryGivesTheExpectedResult() throws {
