@@ -95,14 +95,16 @@ struct Question {
         }
     }
 
-    /// Returns the texts of a result's rows or values; of rows that differ from those at the failure, only the cells that
-    /// do.
+    /// Returns the texts of a result's rows or values; of long rows that differ from those at the failure, only the cells
+    /// that do.
     private func texts(of result: QueryResult) -> [String] {
+        let all = parts[0].ordered.texts(of: result)
         guard parts[0] == .all || parts[0] == .properties(isOrdered: true), result.columns.count > 1
-        else {
-            return parts[0].ordered.texts(of: result)
-        }
-        let isOther = result != self.result && result.rows.count == self.result.rows.count
+        else { return all }
+        let width = 200 / max(1, min(all.count, 4))
+        let isOther =
+            result != self.result && result.rows.count == self.result.rows.count
+            && all.contains { TextWidth.columns(of: $0) > width }
         let texts =
             isOther && result.columns == self.result.columns
             ? zip(result.rows, self.result.rows).enumerated().compactMap { index, pair in
@@ -111,7 +113,7 @@ struct Question {
                 }
                 let place = result.rows.count > 1 ? "row \(index + 1): " : ""
                 return cells.isEmpty ? nil : place + cells.joined(separator: ", ")
-            } : parts[0].ordered.texts(of: result)
+            } : all
         return texts.map { TextWidth.abridged($0, to: 200 / min(texts.count, 4)) }
     }
 

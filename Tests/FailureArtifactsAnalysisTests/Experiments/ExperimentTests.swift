@@ -54,6 +54,20 @@ import Testing
         #expect(explanation.question?.results.allSatisfy { $0.result.utf8.count < 300 } == true)
     }
 
+    /// A part of a result reads like a whole one.
+    @Test func shortRowsAreWhole() throws {
+        let found = try findings(
+            [
+                Step(sql: "UPDATE task SET minutes = 5 WHERE id = 2"),
+                query("SELECT owner, sum(minutes) FROM task GROUP BY owner"),
+            ], equal(#"["ben": 50]"#, #"["ben": 65]"#))
+        #expect(
+            found.contains {
+                $0.title
+                    == "Without transaction 3, the query returns ('ann', 35), ('ben', 65), ('cleo', 60)"
+            }, "\(found.map(\.title))")
+    }
+
     private func explanation(
         _ steps: [Step], _ message: String, in fixture: borrowing Fixture
     ) throws -> Explanation {
