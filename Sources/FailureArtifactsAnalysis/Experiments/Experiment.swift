@@ -297,7 +297,8 @@ struct Experiment {
 
     private mutating func vary(in scratch: ScratchStore, _ budget: StepBudget) {
         guard !question.isSource, !question.isExpected(question.result) else { return }
-        for variant in QueryVariants(of: question.sql).all
+        let hasTexts = question.values.contains { if case .text = $0 { true } else { false } }
+        for variant in QueryVariants(of: question.sql, hasTexts: hasTexts).all
         where !budget.isUsedUp && self.variants.count < 5 {
             let isComplete = variant.family == .nulls && question.result.rows.isEmpty
             guard question.claim.shown != nil || isComplete,

@@ -286,7 +286,8 @@ extension Question {
 
     /// The reason why the result isn't known, as a clause that follows the query.
     var obstacle: String {
-        record.knownValues == nil
+        if statement.localSQL == nil { return "reads another database of its connection" }
+        return record.knownValues == nil
             ? "can't be repeated without the values of its parameters" : "can't run outside of the test"
     }
 

@@ -13,7 +13,7 @@ struct LaterChanges {
     /// The folded names of the tables whose changes matter.
     private let tables: Set<String>
     /// The tables that triggers read, by the tables whose changes start them.
-    private let triggers: [(table: String, words: Set<String>)]
+    private let triggers: [(table: String, reads: [String])]
     /// The later changes of rows, oldest first, with their transactions.
     private var changes: [Row: [(step: String, row: RowChange)]] = [:]
     /// The last transactions that read tables in order to write, by the folded names of the tables.
@@ -23,7 +23,7 @@ struct LaterChanges {
         self.store = store
         self.tables = tables
         triggers = store.schema.objects.filter { $0.type == "trigger" }
-            .map { (folded($0.table), Set(SQLText($0.sql).words)) }
+            .map { (folded($0.table), SQLText($0.sql).tables) }
     }
 
     /// Adds a transaction that precedes all those which were added.
@@ -44,7 +44,7 @@ struct LaterChanges {
             }
         }
         for table in tables
-        where started.contains(where: { $0.table != table && $0.words.contains(table) }) {
+        where started.contains(where: { $0.table != table && $0.reads.contains(table) }) {
             readers[table] = title
         }
     }

@@ -19,6 +19,8 @@ struct QueryVariants {
     }
 
     private let query: SQLText
+    /// True if a parameter is a text, which may be a time.
+    private let hasTexts: Bool
     private(set) var all: [Variant] = []
 
     private static let limit = 200
@@ -28,8 +30,9 @@ struct QueryVariants {
         "/": "* 1.0 /",
     ]
 
-    init(of sql: String) {
+    init(of sql: String, hasTexts: Bool = true) {
         query = SQLText(sql)
+        self.hasTexts = hasTexts
         for index in query.tokens.indices { change(index) }
         for condition in query.conditions { change(condition) }
         var seen: Set<String> = [sql]
@@ -68,8 +71,11 @@ struct QueryVariants {
             replace(index..<(index + 1), with: other)
         }
         switch (token.kind, token.text) {
-        case (.sign, "<"), (.sign, "<="), (.sign, ">"), (.sign, ">="): compareDays(before: index)
-        case (.name, "between"): compareDays(before: previous?.isWord("not") == true ? index - 1 : index)
+        case (.sign, "<"), (.sign, "<="), (.sign, ">"), (.sign, ">="):
+            compareDays(before: index, with: index + 1)
+        case (.name, "between"):
+            compareDays(
+                before: previous?.isWord("not") == true ? index - 1 : index, with: index + 1)
         case (.sign, "="), (.sign, "=="):
             guard let next, [.parameter, .text].contains(next.kind) else { return }
             append(
@@ -106,13 +112,16 @@ struct QueryVariants {
     }
 
     /// Adds variants that compare days in place of times.
-    private mutating func compareDays(before index: Int) {
-        guard let operand = operand(before: index) else { return }
+    private mutating func compareDays(before index: Int, with value: Int) {
+        // Numbers are no days.
+        guard let operand = operand(before: index), let next = query.tokens[safe: value],
+            next.kind != .number, next.kind != .parameter || hasTexts
+        else { return }
         let column = query.text(operand)
         append(query.replacing(operand, with: "date(\(column))"), "with the day of \(column)")
-        if let next = query.tokens[safe: index + 1], [.parameter, .text].contains(next.kind) {
-            let value = query.text((index + 1)..<(index + 2))
-            append(query.replacing(index + 1, with: "date(\(value))"), "with the day of \(value)")
+        if [.parameter, .text].contains(next.kind) {
+            let text = query.text(value..<(value + 1))
+            append(query.replacing(value, with: "date(\(text))"), "with the day of \(text)")
         }
     }
 

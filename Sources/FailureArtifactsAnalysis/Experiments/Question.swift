@@ -28,7 +28,7 @@ struct Question {
     var result: QueryResult { known ?? QueryResult() }
 
     var record: StatementRecord { statement.record }
-    var sql: String { statement.localSQL }
+    var sql: String { statement.localSQL ?? record.sql }
 
     /// The folded names of the tables that it reads with `LEFT JOIN`.
     var optionalTables: [String] {
@@ -95,14 +95,16 @@ struct Question {
         }
     }
 
-    /// Returns the texts of a result's rows or values; of rows that differ from those at the failure, only the cells that
-    /// do.
+    /// Returns the texts of a result's rows or values; of long rows that differ from those at the failure, only the cells
+    /// that do.
     private func texts(of result: QueryResult) -> [String] {
+        let all = parts[0].ordered.texts(of: result)
         guard parts[0] == .all || parts[0] == .properties(isOrdered: true), result.columns.count > 1
-        else {
-            return parts[0].ordered.texts(of: result)
-        }
-        let isOther = result != self.result && result.rows.count == self.result.rows.count
+        else { return all }
+        let width = 200 / max(1, min(all.count, 4))
+        let isOther =
+            result != self.result && result.rows.count == self.result.rows.count
+            && all.contains { TextWidth.columns(of: $0) > width }
         let texts =
             isOther && result.columns == self.result.columns
             ? zip(result.rows, self.result.rows).enumerated().compactMap { index, pair in
@@ -111,7 +113,7 @@ struct Question {
                 }
                 let place = result.rows.count > 1 ? "row \(index + 1): " : ""
                 return cells.isEmpty ? nil : place + cells.joined(separator: ", ")
-            } : parts[0].ordered.texts(of: result)
+            } : all
         return texts.map { TextWidth.abridged($0, to: 200 / min(texts.count, 4)) }
     }
 
@@ -280,8 +282,9 @@ struct Question {
             }
             budget.limit(connection)
             let sql = statement.localSQL
-            let access = try? StatementAccess(of: sql, on: connection)
-            let named = SQLText(sql).tables.map { ($0, Set<String>()) }
+            let access = sql.flatMap { try? StatementAccess(of: $0, on: connection) }
+            let named = SQLText(record.sql).sources.filter { !statement.outline.isElsewhere($0) }
+                .map { ($0.table, Set<String>()) }
             let reads = access?.reads ?? Dictionary(named, uniquingKeysWith: { first, _ in first })
             guard
                 reads.keys.contains(where: {
@@ -289,7 +292,7 @@ struct Question {
                 })
             else { continue }
             var result: QueryResult?
-            if let values, access?.functions.isDisjoint(with: unsteady) == true {
+            if let sql, let values, access?.functions.isDisjoint(with: unsteady) == true {
                 result = (try? QueryResult.of(sql, values, on: connection)) ?? nil
             }
             let frames = record.frames.filter(\.isInTests)

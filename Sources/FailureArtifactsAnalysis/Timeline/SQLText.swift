@@ -164,8 +164,17 @@ struct SQLText {
 
     // MARK: - Tables
 
+    /// A table of a `FROM` clause.
+    struct Source {
+        /// The database that the statement names; nil without one.
+        let schema: String?
+        let table: String
+    }
+
+    var tables: [String] { sources.map(\.table) }
+
     /// The tables of the `FROM` clauses of the query and its subqueries.
-    var tables: [String] {
+    var sources: [Source] {
         var isList: [Int: Bool] = [:]
         return tokens.indices.dropLast().compactMap { index in
             let token = tokens[index]
@@ -176,7 +185,12 @@ struct SQLText {
             }
             let isStart =
                 token.isWord(in: ["from", "join"]) || token.text == "," && isList[token.depth] == true
-            return isStart && tokens[index + 1].kind == .name ? tokens[index + 1].text : nil
+            guard isStart, tokens[index + 1].kind == .name else { return nil }
+            let first = tokens[index + 1].text
+            guard tokens[safe: index + 2]?.text == ".", let name = tokens[safe: index + 3] else {
+                return Source(schema: nil, table: first)
+            }
+            return Source(schema: first, table: name.text)
         }
     }
 

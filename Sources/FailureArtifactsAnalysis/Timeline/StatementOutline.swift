@@ -40,6 +40,11 @@ struct StatementOutline: Equatable {
     var isElsewhere: Bool {
         schema.map { $0 != attached?.name ?? "main" } ?? (attached?.lacks(table) ?? false)
     }
+    /// True if it is a table of another database of the connection, as far as the name tells.
+    func isElsewhere(_ source: SQLText.Source) -> Bool {
+        source.schema.map { $0 != attached?.name ?? "main" }
+            ?? (attached?.hidden.contains(source.table) ?? false)
+    }
     /// True if the statement begins a transaction that writes, so that it waits for other writers.
     var beginsWriting: Bool { kind == .begin && ["immediate", "exclusive"].contains(word(1)) }
     var isQuery: Bool { ["select", "explain", "values", ""].contains(word(0)) }
@@ -135,10 +140,16 @@ struct AttachedDatabase: Equatable {
     let name: String
     /// The folded names of its tables.
     let tables: Set<String>
+    /// The folded names that mean tables of the connection's other databases, unless the statement names this one.
+    var hidden: Set<String> = []
+
+    /// The tables of another store, and the connections that use it.
+    typealias Other = (tables: Set<String>, connections: Set<UInt64>)
 
     /// Finds the connections in a store's log that attached it.
     static func all(
-        _ store: BundleMetadata.Store, _ tables: Set<String>, in log: [StatementRecord]
+        _ store: BundleMetadata.Store, _ tables: Set<String>, in log: [StatementRecord],
+        beside others: @autoclosure () -> [Other]
     ) -> [UInt64: AttachedDatabase] {
         let file = store.originalPath.map(Path.name)
         var found: [UInt64: AttachedDatabase] = [:]
@@ -150,10 +161,18 @@ struct AttachedDatabase: Equatable {
             else { continue }
             found[record.connection] = AttachedDatabase(name: words[place + 1], tables: tables)
         }
+        if found.isEmpty { return [:] }
+        for other in others() {
+            for connection in other.connections {
+                found[connection]?.hidden.formUnion(other.tables)
+            }
+        }
         return found
     }
 
-    func lacks(_ table: String?) -> Bool { table.map { !tables.contains($0) } ?? false }
+    func lacks(_ table: String?) -> Bool {
+        table.map { !tables.contains($0) || hidden.contains($0) } ?? false
+    }
 
     /// Returns a statement for a connection that opens the database itself.
     func opened(_ sql: String) -> String {

@@ -58,8 +58,12 @@ package final class Timeline {
         }
 
         var order: UInt64 { record.order }
-        /// The text for a connection that opens the store, even if this one attached it.
-        var localSQL: String { outline.attached?.opened(record.sql) ?? record.sql }
+        /// The text for a connection that opens the store, even if this one attached it; nil if it reads another
+        /// database.
+        var localSQL: String? {
+            SQLText(record.sql).sources.contains(where: outline.isElsewhere)
+                ? nil : outline.attached?.opened(record.sql) ?? record.sql
+        }
         var writes: Bool { outline.isWrite }
         /// True if it inserted, updated or deleted rows, as far as known.
         var hasChangedRows: Bool { writes && record.error == nil && record.changes != 0 }
@@ -147,7 +151,9 @@ package final class Timeline {
         var records = StatementLines.applied(to: log ?? [])
         QueryPlan.add(to: &records, from: connection)
         let own = TestStatements(in: records, of: choice.store, bundle.metadata)
-        let attached = AttachedDatabase.all(choice.store, Set(schema.tables.keys), in: records)
+        let attached = AttachedDatabase.all(
+            choice.store, Set(schema.tables.keys), in: records,
+            beside: Self.stores(beside: choice, of: bundle, scratch, limits))
         statements = records.map {
             Statement($0, isOfTest: own.contains($0), attached: attached[$0.connection])
         }
@@ -158,6 +164,20 @@ package final class Timeline {
         } catch {
             history = nil
             historyError = error
+        }
+    }
+
+    private static func stores(
+        beside choice: StoreChoice, of bundle: BundleReader, _ scratch: String, _ limits: UntrustedLimits
+    ) -> [AttachedDatabase.Other] {
+        bundle.metadata.storeChoices.compactMap { other in
+            guard other.name == other.store.name, other.name != choice.store.name,
+                let log = try? bundle.statements(of: other.store),
+                let path = try? bundle.extract(other, below: scratch),
+                let connection = try? Connection.untrusted(path, limits: limits),
+                let schema = try? DatabaseSchema("main", of: connection)
+            else { return nil }
+            return (Set(schema.tables.keys), Set(log.map(\.connection)))
         }
     }
 

@@ -54,6 +54,20 @@ import Testing
         #expect(explanation.question?.results.allSatisfy { $0.result.utf8.count < 300 } == true)
     }
 
+    /// A part of a result reads like a whole one.
+    @Test func shortRowsAreWhole() throws {
+        let found = try findings(
+            [
+                Step(sql: "UPDATE task SET minutes = 5 WHERE id = 2"),
+                query("SELECT owner, sum(minutes) FROM task GROUP BY owner"),
+            ], equal(#"["ben": 50]"#, #"["ben": 65]"#))
+        #expect(
+            found.contains {
+                $0.title
+                    == "Without transaction 3, the query returns ('ann', 35), ('ben', 65), ('cleo', 60)"
+            }, "\(found.map(\.title))")
+    }
+
     private func explanation(
         _ steps: [Step], _ message: String, in fixture: borrowing Fixture
     ) throws -> Explanation {
@@ -164,6 +178,26 @@ import Testing
         #expect(finding.undone == nil)
         #expect(
             finding.explanation.hasSuffix("It can't be undone alone: transaction 4 \(obstacle)."),
+            "\(finding.explanation)")
+    }
+
+    /// The trigger changes only the other row.
+    @Test func aTriggerThatWritesATableNeedNotReadItsRows() throws {
+        let found = try findings(
+            [
+                Step(sql: "CREATE TABLE total(owner TEXT PRIMARY KEY, n)", changes: 0),
+                Step(
+                    sql: "CREATE TRIGGER sum AFTER UPDATE ON task BEGIN "
+                        + "UPDATE total SET n = n + new.minutes WHERE owner = new.owner; END", changes: 0
+                ),
+                Step(sql: "INSERT INTO total VALUES ('ann', 35)"),
+                Step(sql: "INSERT INTO total VALUES ('cleo', 60)"),
+                Step(sql: "UPDATE task SET minutes = 40 WHERE id = 1", changes: 2),
+                query("SELECT n FROM total WHERE owner = ?", values: "[\"ann\"]"),
+            ], equal("75", "40"))
+        let finding = try #require(found.first { $0.transaction == 6 })
+        #expect(
+            finding.explanation.hasSuffix("Its result is the same without the transaction."),
             "\(finding.explanation)")
     }
 
@@ -636,6 +670,31 @@ import Testing
                 query("SELECT count(*) FROM task WHERE owner < ?", values: "[\"2026-05-04 10:00:00\"]"),
             ], equal("1", "0"))
         #expect(found.contains { $0.title == "The query returns the expected 0 with the day of ?" })
+    }
+
+    @Test(arguments: [("25", nil), ("?", "[25]")])
+    func aNumberIsNoDay(value: String, values: String?) throws {
+        let sql = "SELECT EXISTS (SELECT 1 FROM task WHERE minutes < \(value))"
+        let found = try findings([query(sql, values: values)], "XCTAssertFalse failed")
+        #expect(found.contains { $0.title == "The query returned 1" })
+        #expect(!found.contains { $0.title.contains("day of") })
+    }
+
+    /// The store alone would give another result.
+    @Test(arguments: [
+        "SELECT title FROM main.task UNION ALL SELECT title FROM old.task",
+        "SELECT title FROM task WHERE id NOT IN (SELECT id FROM old.task)",
+    ])
+    func aQueryOfSeveralDatabasesHasNoKnownResult(sql: String) throws {
+        let found = try findings([query(sql)], equal(#"["Sweep"]"#, #"["Call"]"#))
+        let last = try #require(found.first { $0.code == .failingQuery })
+        #expect(last.title == "The query's result is unknown")
+        #expect(
+            last.explanation.hasSuffix("It reads another database of its connection."),
+            "\(last.explanation)")
+        let others = try findings(
+            [query("SELECT title FROM old.task")], equal(#"["Sweep"]"#, #"["Call"]"#))
+        #expect(!others.contains { $0.code == .failingQuery })
     }
 
     @Test func theDataIsRightIfTheQueryGivesTheExpectedResult() throws {

@@ -1,6 +1,8 @@
+import FailureArtifactsSQLite
 import Testing
 
 @testable import FailureArtifactsAnalysis
+@testable import FailureArtifactsBundle
 
 @Suite struct StatementOutlineTests {
     @Test(arguments: [
@@ -18,12 +20,32 @@ import Testing
     @Test(arguments: [
         ("INSERT INTO vault.old VALUES (1)", false), ("UPDATE Vault.old SET a = 1", false),
         ("DELETE FROM old", false), ("DELETE FROM sailing", true), ("DELETE FROM main.old", true),
+        ("DELETE FROM boat", true), ("DELETE FROM vault.boat", false),
     ])
     func aStatementOnAnotherDatabaseThanTheAttachedOne(sql: String, isElsewhere: Bool) {
-        let vault = AttachedDatabase(name: "vault", tables: ["old"])
+        let vault = AttachedDatabase(name: "vault", tables: ["old", "boat"], hidden: ["boat"])
         #expect(StatementOutline(sql, attached: vault).isElsewhere == isElsewhere)
         #expect(
             vault.opened(#"SELECT "vault".old.a, b FROM Vault.old -- vault.old"#)
                 == "SELECT old.a, b FROM old -- vault.old")
+    }
+    /// A name without a database means a table of the connection's own database if that has one.
+    @Test(arguments: [
+        ("SELECT 1 FROM vault.boat, old", "SELECT 1 FROM boat, old"), ("SELECT 1 FROM boat", nil),
+        ("SELECT 1 FROM vault.boat UNION SELECT 1 FROM main.boat", nil),
+        ("SELECT 1 FROM vault.old WHERE a IN (SELECT a FROM boat)", nil),
+    ])
+    func aQueryOnAnAttachedDatabase(sql: String, local: String?) {
+        func record(_ sql: String) -> StatementRecord {
+            .init(
+                at: "", changes: nil, connection: 1, order: 1, phase: .test, sql: sql, thread: "1")
+        }
+        let store = BundleMetadata.Store(
+            name: "vault", storage: .memory,
+            capture: .init(method: "serialize", consistent: true, duration: 0), bytes: .init())
+        let found = AttachedDatabase.all(
+            store, ["old", "boat"], in: [record("ATTACH ':memory:' AS vault")],
+            beside: [(["boat"], [1]), (["old"], [2])])
+        #expect(Timeline.Statement(record(sql), attached: found[1]).localSQL == local)
     }
 }
