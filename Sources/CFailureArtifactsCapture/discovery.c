@@ -151,13 +151,18 @@ static bool runs(const failure_artifacts_connection *connection, const sqlite3 *
 }
 
 static failure_artifacts_connection *find(const sqlite3 *handle, const sqlite3_stmt *statement) {
-    // Most likely this thread has used no other connection since.
+    failure_artifacts_connection *found = NULL;
     for (unsigned number = 0; number < lists; number++) {
-        failure_artifacts_connection *connection = *list_of(this_thread.last_connection + number);
-        while (connection && !runs(connection, handle, statement)) connection = connection->next_open;
-        if (connection) return connection;
+        failure_artifacts_connection *one = *list_of(this_thread.last_connection + number);
+        for (; one; one = one->next_open) {
+            if (!runs(one, handle, statement)) continue;
+            // Most likely this thread has used no other connection since.
+            if (one->serial == this_thread.last_connection) return one;
+            // An ended statement of another connection may have been at the same address.
+            if (!found || failure_artifacts_last_use(found) < failure_artifacts_last_use(one)) found = one;
+        }
     }
-    return NULL;
+    return found;
 }
 
 failure_artifacts_connection *failure_artifacts_borrow_user(const sqlite3 *handle, const sqlite3_stmt *statement) {
@@ -182,6 +187,8 @@ failure_artifacts_connection *failure_artifacts_borrow_user(const sqlite3 *handl
 static _Atomic(uint64_t) numbers_taken;
 
 uint64_t failure_artifacts_point_in_time(void) { return atomic_fetch_add(&numbers_taken, 1) + 1; }
+
+uint64_t failure_artifacts_last_point_in_time(void) { return atomic_load(&numbers_taken); }
 
 static _Atomic(uint64_t) started_tests;
 

@@ -177,9 +177,9 @@ void failure_artifacts_log_ended(failure_artifacts_connection *connection, sqlit
 
 // Records that a statement has failed, unless SQLite's error log has already said so. SQLITE_OK takes it back: a
 // statement that was refused because the database was locked has gone on. NULL stands for the last statement, which may
-// not exist any more. The connection's mutex must be entered.
+// not exist any more. The connection's mutex must be entered, and another statement must be one of the connection.
 void failure_artifacts_log_failed(
-    failure_artifacts_connection *connection, const sqlite3_stmt *statement, int code, const char *message);
+    failure_artifacts_connection *connection, sqlite3_stmt *statement, int code, const char *message);
 
 // Completes the log of a connection that is about to be closed. Its last statement must have ended.
 void failure_artifacts_log_close(failure_artifacts_connection *connection);
@@ -200,7 +200,8 @@ failure_artifacts_connection *failure_artifacts_borrow_last(void);
 
 // Borrows the open connection of `handle`, or, if that is NULL, the one whose `last_statement` or `ended_statement` is
 // `statement`. Another thread may have ended the connection or the statement since SQLite's call has returned, so neither
-// is accessed. NULL without such a connection, and if this thread is reading it.
+// is accessed: another statement may even be at the address now. NULL without such a connection, and if this thread is
+// reading it.
 failure_artifacts_connection *failure_artifacts_borrow_user(const sqlite3 *handle, const sqlite3_stmt *statement);
 
 // Renews the allowances of the connection's statements, because a test has started.

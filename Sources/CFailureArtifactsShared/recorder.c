@@ -370,9 +370,6 @@ bool failure_artifacts_chunk_reserve(chunk *chunk, size_t end) {
 
 // MARK: - Time
 
-bool failure_artifacts_has_counter;
-static failure_artifacts_clock_pair first_pair;
-
 static int64_t nanoseconds(clockid_t clock) {
     struct timespec time;
     clock_gettime(clock, &time);

@@ -214,6 +214,9 @@ static inline uint64_t failure_artifacts_unwound_at(const failure_artifacts_conn
 // started on any connection, and those of later ones. Each call returns another one.
 uint64_t failure_artifacts_point_in_time(void);
 
+// The last one that was returned, or 0.
+uint64_t failure_artifacts_last_point_in_time(void);
+
 // Between the two calls, another thread that starts a statement on the connection or closes it waits, and nothing is
 // added to its log. For a connection without a mutex this is the closest thing to one. The first call never waits. It
 // returns false if the connection is being closed, is borrowed already, or is about to start a statement. No second call
