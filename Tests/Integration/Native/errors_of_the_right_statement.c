@@ -1,5 +1,6 @@
 // Errors that must not be taken for those of other statements, because a callback runs a statement on another connection:
 // a statement can't be prepared for a lock; one goes on at the address of one that was refused by a lock and has ended.
+// Another thread leaves the connections' mutexes for short times only.
 // compare: no
 // sanitizers: address
 #include "collector.h"
@@ -17,6 +18,14 @@ static int runs_and_gives_up(void *unused, int count) {
     (void)unused, (void)count;
     sqlite3_exec(other, "SELECT 1", NULL, NULL, NULL);
     return 0;
+}
+
+static sqlite3_mutex_methods original;
+
+// Fails as if another thread had the mutex most of the time.
+static int try_in_vain(sqlite3_mutex *mutex) {
+    static int attempts;
+    return ++attempts % 10 == 0 ? original.xMutexTry(mutex) : SQLITE_BUSY;
 }
 
 static void count_errors(void *context, const void *chunk, size_t used, const failure_artifacts_log_end *end) {
@@ -53,6 +62,13 @@ static int step(sqlite3 *handle, sqlite3_stmt **statement) {
 
 int main(void) {
     collector_install(true);
+    // SQLite chooses its mutexes when it is initialized.
+    sqlite3_initialize();
+    sqlite3_shutdown();
+    EXPECT(sqlite3_config(SQLITE_CONFIG_GETMUTEX, &original) == SQLITE_OK);
+    sqlite3_mutex_methods methods = original;
+    methods.xMutexTry = try_in_vain;
+    EXPECT(sqlite3_config(SQLITE_CONFIG_MUTEX, &methods) == SQLITE_OK);
     collector_test_starts();
     sqlite3_open(":memory:", &other);
     sqlite3 *first = opens(), *second = opens(), *locking = opens(), *attaching;
