@@ -81,13 +81,18 @@ static bool runs(const failure_artifacts_connection *connection, const sqlite3 *
 }
 
 static failure_artifacts_connection *find(const sqlite3 *handle, const sqlite3_stmt *statement) {
-    // Most likely this thread has used no other connection since.
+    uint64_t last = failure_artifacts_this_thread.last_connection;
+    failure_artifacts_connection *found = NULL;
     for (unsigned number = 0; number < lists; number++) {
-        failure_artifacts_connection *connection = *list_of(failure_artifacts_this_thread.last_connection + number);
-        while (connection && !runs(connection, handle, statement)) connection = connection->next_open;
-        if (connection) return connection;
+        for (failure_artifacts_connection *one = *list_of(last + number); one; one = one->next_open) {
+            if (!runs(one, handle, statement)) continue;
+            // Most likely this thread has used no other connection since.
+            if (one->serial == last) return one;
+            // An ended statement of another connection may have been at the same address.
+            if (!found || failure_artifacts_last_use(found) < failure_artifacts_last_use(one)) found = one;
+        }
     }
-    return NULL;
+    return found;
 }
 
 failure_artifacts_connection *failure_artifacts_borrow_user(const sqlite3 *handle, const sqlite3_stmt *statement) {
@@ -134,7 +139,11 @@ bool failure_artifacts_is_closing(const failure_artifacts_connection *connection
 failure_artifacts_entering failure_artifacts_enter(const failure_artifacts_connection *connection) {
     sqlite3_mutex *mutex = SQLITE(connection, db_mutex);
     if (!mutex) return failure_artifacts_has_no_mutex;
-    if (connection->library->mutex_try(mutex) != SQLITE_OK) return failure_artifacts_is_busy;
+    // A thread that runs one statement after the other leaves the mutex for some nanoseconds only.
+    int attempts = 100;
+    while (connection->library->mutex_try(mutex) != SQLITE_OK) {
+        if (--attempts == 0) return failure_artifacts_is_busy;
+    }
     if (failure_artifacts_is_closing(connection) || !is_serialized(connection)) return failure_artifacts_has_entered;
     connection->library->mutex_leave(mutex);
     return failure_artifacts_is_busy;

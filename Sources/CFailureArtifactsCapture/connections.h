@@ -32,5 +32,6 @@ failure_artifacts_connection *failure_artifacts_borrow_last(void);
 
 // Borrows the open connection of `handle`, or, if that is NULL, the one whose `last_statement` or `ended_statement` is
 // `statement`. Another thread may have ended the connection or the statement since SQLite's call has returned, so neither
-// is accessed. NULL without such a connection, and if this thread is reading it.
+// is accessed: another statement may even be at the address now. NULL without such a connection, and if this thread is
+// reading it.
 failure_artifacts_connection *failure_artifacts_borrow_user(const sqlite3 *handle, const sqlite3_stmt *statement);

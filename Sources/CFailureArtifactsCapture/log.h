@@ -179,9 +179,9 @@ void failure_artifacts_log_ended(failure_artifacts_connection *connection, sqlit
 
 // Records that a statement has failed, unless SQLite's error log has already said so. SQLITE_OK takes it back: a
 // statement that was refused because the database was locked has gone on. NULL stands for the last statement, which may
-// not exist any more. The connection's mutex must be entered.
+// not exist any more. The connection's mutex must be entered, and another statement must be one of the connection.
 void failure_artifacts_log_failed(
-    failure_artifacts_connection *connection, const sqlite3_stmt *statement, int code, const char *message);
+    failure_artifacts_connection *connection, sqlite3_stmt *statement, int code, const char *message);
 
 // Completes the log of a connection that is about to be closed. Its last statement must have ended.
 void failure_artifacts_log_close(failure_artifacts_connection *connection);

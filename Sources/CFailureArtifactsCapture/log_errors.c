@@ -37,7 +37,7 @@ static void add_error(failure_artifacts_log *log, uint64_t order, int code, cons
 }
 
 void failure_artifacts_log_failed(
-    failure_artifacts_connection *connection, const sqlite3_stmt *statement, int code, const char *message) {
+    failure_artifacts_connection *connection, sqlite3_stmt *statement, int code, const char *message) {
     failure_artifacts_log *log = connection->log;
     if (!log || !log->last_text) return;
     // Others have run since a statement that isn't the last one paused. Its number is known if its end was recorded.
@@ -46,13 +46,11 @@ void failure_artifacts_log_failed(
                                                                            : 0;
     if (!order) return;
     if ((log->last_error == order) == (code == SQLITE_OK)) add_error(log, order, code, message);
-    if (code == SQLITE_OK || order == log->last_values || !atomic_load(&failure_artifacts_records_values)) return;
-    sqlite3_stmt *one = NULL;
-    do one = SQLITE(connection, next_stmt, one);
-    while (one && one != statement);
-    if (!one || log->library->bind_parameter_count(one) == 0) return;
+    bool has_values = statement && log->library->bind_parameter_count(statement) > 0;
+    if (code == SQLITE_OK || order == log->last_values || !has_values) return;
+    if (!atomic_load(&failure_artifacts_records_values)) return;
     failure_artifacts_log_add_values(
-        log, connection->handle, one, log->library->sql(one), order, failure_artifacts_maximum_expanded);
+        log, connection->handle, statement, log->library->sql(statement), order, failure_artifacts_maximum_expanded);
 }
 
 // Adds a statement that could not be prepared, and its error. SQLite does not tell the connection, which is most likely

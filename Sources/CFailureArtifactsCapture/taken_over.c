@@ -293,22 +293,33 @@ static bool may_lack_schema(sqlite3 *handle, const char *sql) {
     return (sql[strspn(sql, " \t\r\n")] | 0x20) != 'b' || !sqlite3_get_autocommit(handle);
 }
 
+// True if the statement belongs to the connection, or if `sql` has started one since the point in time.
+static bool is_user(
+    const failure_artifacts_connection *connection, const sqlite3_stmt *statement, const char *sql, uint64_t start) {
+    if (!statement) return failure_artifacts_last_use(connection) > start && !may_lack_schema(connection->handle, sql);
+    sqlite3_stmt *one = NULL;
+    do one = sqlite3_next_stmt(connection->handle, one);
+    while (one && one != statement);
+    return one;
+}
+
 // Passes the error of a statement on to the log, after SQLite's call has returned: of `statement`, or of the last one
-// that `sql` has started on the connection. Nothing waits for another thread that is inside a call on the connection.
+// that `sql` has started since the point in time. Nothing waits for another thread that is inside a call on the
+// connection.
 static __attribute__((noinline, cold)) void statement_failed(
-    const sqlite3 *user, sqlite3_stmt *statement, const char *sql, int code) {
+    const sqlite3 *user, sqlite3_stmt *statement, const char *sql, uint64_t start, int code) {
     failure_artifacts_connection *connection =
         failure_artifacts_ignores_calls() ? NULL : failure_artifacts_borrow_user(user, statement);
     if (!connection) return;
-    sqlite3 *handle = connection->handle;
     failure_artifacts_entering entering = failure_artifacts_enter(connection);
-    if (entering != failure_artifacts_is_busy && !failure_artifacts_is_unwatched(connection)) {
-        int extended = sqlite3_extended_errcode(handle);
+    if (entering != failure_artifacts_is_busy && !failure_artifacts_is_unwatched(connection)
+        && is_user(connection, statement, sql, start)) {
+        int extended = sqlite3_extended_errcode(connection->handle);
         if (code == SQLITE_OK) {
             failure_artifacts_log_failed(connection, statement, code, NULL);
-        } else if ((extended & 0xff) == (code & 0xff) && (statement || !may_lack_schema(handle, sql))) {
+        } else if ((extended & 0xff) == (code & 0xff)) {
             // No other thread has used the connection since.
-            failure_artifacts_log_failed(connection, statement, extended, sqlite3_errmsg(handle));
+            failure_artifacts_log_failed(connection, statement, extended, sqlite3_errmsg(connection->handle));
         }
     }
     if (entering == failure_artifacts_has_entered) failure_artifacts_leave(connection);
@@ -326,7 +337,7 @@ static inline _Atomic(sqlite3_stmt *) *locked_place(sqlite3_stmt *statement) {
 
 static __attribute__((noinline, cold)) void locked_statement_goes_on(sqlite3_stmt *statement) {
     atomic_store(locked_place(statement), NULL);
-    statement_failed(NULL, statement, NULL, SQLITE_OK);
+    statement_failed(NULL, statement, NULL, 0, SQLITE_OK);
 }
 
 int failure_artifacts_taken_step(sqlite3_stmt *statement) {
@@ -339,7 +350,7 @@ int failure_artifacts_taken_step(sqlite3_stmt *statement) {
     }
     if (code == SQLITE_OK || code == SQLITE_MISUSE) return code;
     if ((code & 0xff) == SQLITE_BUSY) atomic_store(locked_place(statement), statement);
-    statement_failed(NULL, statement, NULL, code);
+    statement_failed(NULL, statement, NULL, 0, code);
     return code;
 }
 
@@ -357,10 +368,10 @@ static bool is_unlogged(int code) {
 }
 
 int failure_artifacts_taken_exec(sqlite3 *handle, const char *sql, row_function *row, void *context, char **message) {
-    uint64_t before = failure_artifacts_this_thread.last_order;
+    uint64_t start = atomic_load(&failure_artifacts_numbers_taken);
     int code = failure_artifacts_original_exec(handle, sql, row, context, message);
     if (__builtin_expect(code == SQLITE_OK, true) || !is_unlogged(code)) return code;
-    if (failure_artifacts_this_thread.last_order != before) statement_failed(handle, NULL, sql, code);
+    statement_failed(handle, NULL, sql, start, code);
     return code;
 }
 
