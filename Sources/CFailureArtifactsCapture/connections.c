@@ -144,7 +144,8 @@ failure_artifacts_entering failure_artifacts_enter(const failure_artifacts_conne
     while (connection->library->mutex_try(mutex) != SQLITE_OK) {
         if (--attempts == 0) return failure_artifacts_is_busy;
     }
-    if (failure_artifacts_is_closing(connection) || !is_serialized(connection)) return failure_artifacts_has_entered;
+    // A close has no statement left, and SQLite's error log would note the question.
+    if (atomic_load(&connection->is_closing) || !is_serialized(connection)) return failure_artifacts_has_entered;
     connection->library->mutex_leave(mutex);
     return failure_artifacts_is_busy;
 }
