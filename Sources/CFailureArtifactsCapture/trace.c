@@ -98,7 +98,7 @@ static inline __attribute__((always_inline)) void statement_starts(
     note_last(connection);
 }
 
-// If the application sets its own trace, this function is called by failure_artifacts_shared_trace(). An application
+// If the application sets its own trace, this function is called by shared_trace() in taken_over.c. An application
 // whose image has its own functions of SQLite replaces this trace. Later statements, their threads and the close are
 // then not reported here.
 int failure_artifacts_connection_is_used(unsigned event, void *context, void *statement, void *argument) {
