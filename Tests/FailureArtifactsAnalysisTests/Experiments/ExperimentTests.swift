@@ -15,7 +15,7 @@ import Testing
         + "(3, 'ben', 'Book dentist', 45, 0), (4, 'cleo', 'Call', 60, 0)"
 
     /// A statement of the log, in a transaction of its own if it changed the store.
-    private struct Step {
+    struct Step {
         var sql: String
         var changes = 1
         var values: String?
@@ -68,7 +68,7 @@ import Testing
             }, "\(found.map(\.title))")
     }
 
-    private func explanation(
+    func explanation(
         _ steps: [Step], _ message: String, in fixture: borrowing Fixture
     ) throws -> Explanation {
         let all = [Step(sql: Self.create, changes: 0), Step(sql: Self.fill, changes: 4)] + steps
@@ -101,22 +101,22 @@ import Testing
         return Explanation(FailureEvidence(bundle, scratch: fixture.directory), bundle: "b.zip")
     }
 
-    private func findings(_ steps: [Step], _ message: String) throws -> [Finding] {
+    func findings(_ steps: [Step], _ message: String) throws -> [Finding] {
         let fixture = try Fixture()
         return try explanation(steps, message, in: fixture).findings
     }
 
-    private func equal(_ first: String, _ second: String) -> String {
+    func equal(_ first: String, _ second: String) -> String {
         "XCTAssertEqual failed: (\"\(first)\") is not equal to (\"\(second)\")"
     }
 
-    private func query(_ sql: String, values: String? = nil) -> Step {
+    func query(_ sql: String, values: String? = nil) -> Step {
         Step(
             sql: sql, changes: 0, values: values, lines: ["Sources/Tasks.swift:90"], isTransaction: false
         )
     }
 
-    private static let sum = "SELECT sum(minutes) FROM task"
+    static let sum = "SELECT sum(minutes) FROM task"
 
     // MARK: - Undoing
 
@@ -394,355 +394,5 @@ import Testing
         let earlier = try #require(found.first { $0.transaction == 3 })
         #expect(earlier.undone?.isExpected == true && earlier.confidence == .possible)
         #expect(earlier.explanation.hasSuffix("It ended before the test began."))
-    }
-
-    // MARK: - The question
-
-    /// The code may have computed the truth value from any of them.
-    @Test func aTruthValueAfterSeveralQueries() throws {
-        func asked(_ sql: String) -> Step {
-            Step(
-                sql: sql, changes: 0, lines: ["Sources/Tasks.swift:90", "Tests/ATests.swift:42"],
-                isTransaction: false)
-        }
-        let fixture = try Fixture()
-        let explanation = try explanation(
-            [
-                Step(sql: "INSERT INTO task VALUES (5, 'dan', 'Read', 30, 0)"),
-                asked("SELECT title FROM task WHERE id > 3"),
-                asked("SELECT title FROM task WHERE id = 1"),
-            ], "Expectation failed: !(try store.isFull(1))", in: fixture)
-        #expect(explanation.question?.isFailing == false)
-        #expect(
-            explanation.findings.first?.title == "Without transaction 3, the query returns 'Call'")
-    }
-
-    @Test func aListInAnotherOrderIsShownAsItIs() throws {
-        let fixture = try Fixture()
-        let (right, wrong) = (
-            #"["Pay rent", "Sweep", "Book dentist", "Call"]"#,
-            #"["Call", "Book dentist", "Sweep", "Pay rent"]"#
-        )
-        let explanation = try explanation(
-            [query("SELECT title FROM task ORDER BY minutes")], equal(wrong, right), in: fixture)
-        #expect(explanation.findings.first?.title == "The query returns the expected \(right)")
-        #expect(
-            explanation.question?.results.last?.result
-                == "'Pay rent', 'Sweep', 'Book dentist', 'Call'")
-    }
-
-    /// A cell is no result, and neither is a sum.
-    @Test func theResultOfAQueryIsNotACell() throws {
-        let update = Step(sql: "UPDATE task SET owner = 'zoe' WHERE id = 1")
-        func titles(_ sql: String, _ message: String) throws -> [String] {
-            try findings([update, query(sql)], message).filter {
-                $0.transaction == 3 || $0.code == .failingQuery
-            }.map(\.title)
-        }
-        #expect(
-            try titles("SELECT * FROM task ORDER BY id", equal("zoe", "ann")) == [
-                "Without transaction 3, the query returns the expected ann in column owner of the first of 4 rows",
-                "The query returned 'zoe' in column owner of the first of 4 rows",
-            ])
-        let sums = try titles("SELECT owner, minutes FROM task", equal("160", "161"))
-        #expect(sums.contains("The query returned rows whose minutes add up to 160"))
-    }
-
-    /// A small number is the result of many queries; only the assertion's line tells which one it compared.
-    @Test func aQueryWithASmallNumberIsNotCertainlyTheFailingOne() throws {
-        let count = query("SELECT count(*) FROM task WHERE owner = 'ben'")
-        let found = try findings([count], equal("2", "3"))
-        #expect(found.first?.title == "The query returned 2")
-        #expect(
-            found.first?.explanation
-                == "The last query at Sources/Tasks.swift:90 may have the result that the assertion compared."
-        )
-        #expect(
-            try findings([query(Self.sum)], equal("160", "3")).first?.explanation.hasPrefix(
-                "The failing") == true)
-        // The code may have divided the sum by the number of owners, for example.
-        #expect(
-            try findings([query(Self.sum)], equal("53", "54")).first { $0.code == .failingQuery }?
-                .explanation
-                == "The last query at Sources/Tasks.swift:90 has another result than the assertion compared, "
-                + "which may be computed from it.")
-    }
-
-    @Test func elementsInAnotherOrderAreNotTheExpectedResult() throws {
-        let list = query("SELECT title FROM task WHERE owner = 'ben' ORDER BY title")
-        let (right, wrong) = (#"["Book dentist", "Pay rent"]"#, #"["Pay rent", "Book dentist"]"#)
-        func first(_ message: String) throws -> Finding? {
-            try findings([list], message).first { $0.code == .failingQuery }
-        }
-        // The query has neither the order of the test nor another one that is expected.
-        let reversed = try #require(try first(equal(right, wrong)))
-        #expect(reversed.title == "The query returned 'Book dentist', 'Pay rent'")
-        let unknown = try #require(try first("Expectation failed: try tasks.titles() == \(wrong)"))
-        #expect(unknown.title.hasPrefix("The query returned"))
-        // The test sorts what it reads.
-        let sorted = try #require(try first(equal(wrong, #"["Pay rent", "Swim"]"#)))
-        #expect(
-            sorted.explanation.contains("has the elements that the assertion compared in another order"))
-        #expect(try first(equal(wrong, right))?.title == "The query returns the expected \(right)")
-    }
-
-    @Test func anyOtherValueIsNotAnExpectedOne() throws {
-        let found = try findings(
-            [
-                Step(sql: "INSERT INTO task VALUES (5, 'zoe', 'Swim', 70, 0)"),
-                query("SELECT title FROM task WHERE owner = 'zoe'"),
-            ], #"XCTAssertNotEqual failed: ("Swim") is equal to ("Swim")"#)
-        #expect(found.allSatisfy { $0.evidence != .fix && !$0.title.contains("expected") })
-        #expect(found.contains { $0.title == "Without transaction 3, the query returns no row" })
-    }
-
-    /// Without the condition, the query would return all pairs of rows.
-    @Test(arguments: ["JOIN star ON star.task = task.id WHERE", ", star WHERE star.task = task.id AND"])
-    func theConditionOfAJoinLeavesOutNoRows(join: String) throws {
-        let found = try findings(
-            [
-                Step(sql: "CREATE TABLE star(task INTEGER, day TEXT)", changes: 0),
-                Step(sql: "INSERT INTO star VALUES (1, 'mon')"),
-                Step(sql: "INSERT INTO task VALUES (5, 'dan', 'Read', 30, 0)"),
-                query("SELECT title FROM task \(join) star.day = 'mon'"),
-            ], equal(#"["Sweep"]"#, #"["Sweep", "Read"]"#))
-        #expect(!found.contains { $0.explanation.contains("task.id.") || $0.title.contains("task.id") })
-    }
-
-    @Test func aListWithoutAnElement() throws {
-        let update = "UPDATE task SET owner = 'cleo' WHERE id = 2"
-        let list = query("SELECT title FROM task WHERE owner = 'ben' ORDER BY title")
-        let found = try findings(
-            [Step(sql: update), list], "Expectation failed: tasks.contains { $0.title == \"Pay rent\" }")
-        #expect(
-            found.first?.title
-                == "Without transaction 3, the query returns the expected list with Pay rent")
-        #expect(found.first?.transaction == 3 && found.first?.confidence == .possible)
-        let others = try findings(
-            [Step(sql: "UPDATE task SET owner = 'ben' WHERE id = 4"), list],
-            "Expectation failed: !tasks.contains { $0.title == \"Call\" }")
-        #expect(
-            others.first?.title
-                == "Without transaction 3, the query returns the expected list without Call")
-    }
-
-    /// If two queries have results in the text, the one in the part that differs is asked.
-    @Test func aNumberInALongerText() throws {
-        let found = try findings(
-            [
-                Step(sql: "UPDATE task SET minutes = 1000 WHERE id = 3"),
-                query("SELECT sum(minutes) FROM task"),
-                query("SELECT sum(minutes) FROM task WHERE owner = 'ben'"),
-            ], equal("1020 of 11.15 minutes", "1020 of 1.60 minutes"))
-        #expect(found.first?.undone?.isExpected == true && found.first?.transaction == 3)
-        #expect(
-            found.first?.explanation
-                == "The failing query at Sources/Tasks.swift:90 returned 1115 at the failure.")
-    }
-
-    /// The row that is found under another row's key was chosen elsewhere.
-    @Test func theQueryThatFoundAParameter() throws {
-        let found = try findings(
-            [
-                Step(sql: "CREATE TABLE star(task INTEGER, day TEXT)", changes: 0),
-                Step(sql: "INSERT INTO star VALUES (3, 'mon')", lines: ["Sources/Stars.swift:4"]),
-                query("SELECT task FROM star WHERE day = ?", values: "[\"mon\"]"),
-                query("SELECT title FROM task WHERE id = ?", values: "[3]"),
-            ], equal("Book dentist", "Call"))
-        let star = try #require(found.first { $0.source?.file == "Sources/Stars.swift" })
-        #expect(
-            star.evidence == .source && star.title == "Without transaction 4, the query returns no row")
-        // A transaction that only made the row is no cause.
-        #expect(!found.prefix(2).contains { $0.transaction == 2 })
-    }
-
-    @Test func valuesOfParameters() throws {
-        let found = try findings(
-            [
-                Step(sql: "UPDATE task SET minutes = 5 WHERE id = 2"),
-                query("SELECT sum(minutes) FROM task WHERE owner = ?", values: "[\"ben\"]"),
-            ], equal("50", "65"))
-        #expect(
-            found.first?.explanation
-                == "The failing query at Sources/Tasks.swift:90 returned 50 at the failure, with 'ben'.")
-    }
-
-    @Test func theFailingQueryIsAlwaysAmongTheFirstThree() throws {
-        let updates = (1...4).map {
-            Step(
-                sql: "UPDATE task SET minutes = minutes + \($0) WHERE id = \($0)",
-                lines: ["Sources/Tasks.swift:\($0)"])
-        }
-        let found = try findings(updates + [query(Self.sum)], equal("170", "100"))
-        let query = try #require(found.firstIndex { $0.code == .failingQuery })
-        #expect(query == 2 && found[2].source?.line == 90)
-    }
-
-    /// The application's function is unknown here.
-    @Test func aQueryThatCannotRunIsNamedAsWell() throws {
-        let found = try findings(
-            [
-                Step(sql: "UPDATE task SET minutes = 5 WHERE id = 2"),
-                query("SELECT shorten(title) FROM task"),
-            ],
-            equal("a", "b"))
-        let query = try #require(found.first { $0.code == .failingQuery })
-        #expect(query.source?.line == 90 && query.title == "The query's result is unknown")
-        let change = try #require(found.first { $0.transaction == 3 })
-        #expect(change.explanation.hasSuffix("can't run outside of the test, so its result is unknown."))
-        #expect(found.allSatisfy { $0.undone == nil })
-    }
-
-    /// An empty result would be the expected one.
-    @Test func anUnknownResultIsNotTheExpectedOne() throws {
-        let found = try findings(
-            [
-                Step(sql: "UPDATE task SET minutes = 5 WHERE id = 2"),
-                query("SELECT shorten(title) FROM task"),
-            ],
-            "XCTAssertNil failed: \"Pay\"")
-        let query = try #require(found.first { $0.code == .failingQuery })
-        #expect(query.evidence == .query && query.title == "The query's result is unknown")
-    }
-
-    @Test func theResultsInAllStates() throws {
-        let fixture = try Fixture()
-        let found = try explanation(
-            [Step(sql: "UPDATE task SET minutes = 5 WHERE id = 2"), query(Self.sum)],
-            equal("145", "160"), in: fixture)
-        let question = try #require(found.question)
-        #expect(
-            question.sentence
-                == "It returned NULL after transaction 1, 160 after transaction 2, 145 after transaction 3."
-        )
-        #expect(question.results.map(\.isExpected) == [nil, true, nil])
-        let json = try #require(
-            JSONSerialization.jsonObject(with: Data(JSONText.line(found).utf8)) as? [String: Any])
-        let object = try #require(json["question"] as? [String: Any])
-        #expect(object["sql"] as? String == Self.sum && (object["results"] as? [Any])?.count == 3)
-    }
-
-    @Test func theSameBundleGivesTheSameFindings() throws {
-        let steps = (1...9).map {
-            Step(sql: "UPDATE task SET minutes = minutes * 2, owner = 'x' WHERE id < \($0)", changes: 2)
-        }
-        let texts = try (0..<3).map { _ in
-            let fixture = try Fixture()
-            return try JSONText.line(
-                explanation(steps + [query(Self.sum)], equal("1", "160"), in: fixture))
-        }
-        #expect(Set(texts).count == 1)
-    }
-
-    // MARK: - Other queries
-
-    @Test func aQueryInAnotherFormGivesTheExpectedResult() throws {
-        let found = try findings(
-            [
-                Step(sql: "UPDATE task SET title = 'x' WHERE id = 1"),
-                query("SELECT sum(minutes) FROM task WHERE minutes > 20"),
-            ],
-            equal("140", "160"))
-        let first = try #require(found.first)
-        #expect(first.code == .wrongQuery && first.confidence == .likely && first.source?.line == 90)
-        #expect(first.title == "The query returns the expected 160 with >= in place of >")
-    }
-
-    @Test func aNullInTheListOfNotIn() throws {
-        let found = try findings(
-            [
-                Step(sql: "INSERT INTO task VALUES (5, NULL, 'Read', 30, 1)"),
-                query(
-                    "SELECT title FROM task WHERE owner NOT IN (SELECT owner FROM task WHERE done = 1)"),
-            ], #"XCTUnwrap failed: expected non-nil value of type "Task""#)
-        let variant = try #require(found.first { $0.code == .wrongQuery })
-        #expect(
-            variant.title
-                == "The query returns 'Sweep' in column title of the first of 5 rows without NULL in the list of NOT IN"
-        )
-        #expect(variant.evidence == .variant && variant.confidence == .possible)
-    }
-
-    @Test func aDayThatIsComparedWithATime() throws {
-        let found = try findings(
-            [
-                Step(sql: "UPDATE task SET owner = '2026-05-04' WHERE id = 1"),
-                query("SELECT count(*) FROM task WHERE owner < ?", values: "[\"2026-05-04 10:00:00\"]"),
-            ], equal("1", "0"))
-        #expect(found.contains { $0.title == "The query returns the expected 0 with the day of ?" })
-    }
-
-    @Test(arguments: [("25", nil), ("?", "[25]")])
-    func aNumberIsNoDay(value: String, values: String?) throws {
-        let sql = "SELECT EXISTS (SELECT 1 FROM task WHERE minutes < \(value))"
-        let found = try findings([query(sql, values: values)], "XCTAssertFalse failed")
-        #expect(found.contains { $0.title == "The query returned 1" })
-        #expect(!found.contains { $0.title.contains("day of") })
-    }
-
-    /// The store alone would give another result.
-    @Test(arguments: [
-        "SELECT title FROM main.task UNION ALL SELECT title FROM old.task",
-        "SELECT title FROM task WHERE id NOT IN (SELECT id FROM old.task)",
-    ])
-    func aQueryOfSeveralDatabasesHasNoKnownResult(sql: String) throws {
-        let found = try findings([query(sql)], equal(#"["Sweep"]"#, #"["Call"]"#))
-        let last = try #require(found.first { $0.code == .failingQuery })
-        #expect(last.title == "The query's result is unknown")
-        #expect(
-            last.explanation.hasSuffix("It reads another database of its connection."),
-            "\(last.explanation)")
-        let others = try findings(
-            [query("SELECT title FROM old.task")], equal(#"["Sweep"]"#, #"["Call"]"#))
-        #expect(!others.contains { $0.code == .failingQuery })
-    }
-
-    @Test func theDataIsRightIfTheQueryGivesTheExpectedResult() throws {
-        let found = try findings([query(Self.sum)], "Expectation failed: try tasks.total() == 160")
-        let first = try #require(found.first { $0.code == .failingQuery })
-        #expect(first.title == "The query returns the expected 160" && first.confidence == .possible)
-        #expect(found.allSatisfy { $0.confidence == .possible })
-    }
-
-    @Test func anUpdateWithoutEffectOnTheRowInQuestion() throws {
-        let found = try findings(
-            [
-                Step(
-                    sql: "UPDATE task SET minutes = 5 WHERE id = ? AND owner = 'x'", changes: 0,
-                    values: "[2]",
-                    lines: ["Sources/Tasks.swift:33"]),
-                query("SELECT minutes FROM task WHERE id = ?", values: "[2]"),
-            ], equal("20", "5"))
-        let first = try #require(found.first)
-        #expect(
-            first.code == .noEffect && first.title == "An UPDATE of task changed no row"
-                && first.source?.line == 33)
-    }
-
-    /// Undoing a change that outdated the expectation gives the expected result, too.
-    @Test func nothingIsMoreThanPossibleIfTheExpectationMayBeOutOfDate() throws {
-        let found = try findings(
-            [
-                Step(sql: "UPDATE task SET title = 'Clean' WHERE id = 1"),
-                query("SELECT title FROM task WHERE id = 1"),
-            ],
-            equal("Clean", "Sweep"))
-        #expect(found.first?.undone?.isExpected == true)
-        #expect(found.allSatisfy { $0.confidence == .possible })
-    }
-
-    /// Only columns that a question reads are searched, and only values that a transaction of the test wrote.
-    @Test func aValueUnlikeAllOthersIsFoundWhereTheQuestionLooks() throws {
-        let steps = [
-            Step(sql: "INSERT INTO task VALUES (5, 'dan', 'Cook', 30, 0)"),
-            Step(sql: "UPDATE task SET owner = 'Ben ' WHERE id = 2", lines: ["Sources/Tasks.swift:44"]),
-            Step(sql: "UPDATE task SET minutes = 9000 WHERE id = 3"),
-        ]
-        let question = "SELECT count(*) FROM task WHERE owner = 'ben'"
-        let found = try findings(steps + [query(question)], equal("1", "2"))
-            .filter { $0.code == .outlier }
-        #expect(found.map(\.title) == ["task.owner has a text of another form in one row"])
-        #expect(found.first?.transaction == 4 && found.first?.statement?.source?.line == 44)
-        #expect(found.first?.confidence == .possible)
     }
 }
