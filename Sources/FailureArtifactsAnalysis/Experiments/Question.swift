@@ -28,7 +28,8 @@ struct Question {
     var result: QueryResult { known ?? QueryResult() }
 
     var record: StatementRecord { statement.record }
-    var sql: String { statement.localSQL ?? record.sql }
+    /// The query for a connection that opens the store itself.
+    let sql: String
 
     /// The folded names of the tables that it reads with `LEFT JOIN`.
     var optionalTables: [String] {
@@ -138,6 +139,7 @@ struct Question {
         let store: Timeline
         let statement: Timeline.Statement
         let path: String
+        let sql: String
         let values: [Value]
         let reads: [String: Set<String>]
         let result: QueryResult?
@@ -231,6 +233,7 @@ struct Question {
         store = candidate.store
         statement = candidate.statement
         path = candidate.path
+        sql = candidate.sql
         values = candidate.values
         reads = candidate.reads
         known = candidate.result
@@ -302,9 +305,9 @@ struct Question {
             if frames.isEmpty, mayBeInAssertion, !record.frames.isEmpty { distance = 0 }
             found.append(
                 Candidate(
-                    store: store, statement: statement, path: path, values: values ?? [], reads: reads,
-                    result: result,
-                    distance: distance, isOnLine: frames.contains { $0.file == file && $0.line == line })
+                    store: store, statement: statement, path: path, sql: sql ?? record.sql,
+                    values: values ?? [], reads: reads, result: result, distance: distance,
+                    isOnLine: frames.contains { $0.file == file && $0.line == line })
             )
         }
         return found

@@ -153,9 +153,10 @@ struct AttachedDatabase: Equatable {
     ) -> [UInt64: AttachedDatabase] {
         let file = store.originalPath.map(Path.name)
         var found: [UInt64: AttachedDatabase] = [:]
-        for record in log where record.error == nil {
+        for record in log
+        where record.error == nil && LeadingComments(of: record.sql).firstWord == "attach" {
             let words = StatementOutline(record.sql).words
-            guard words.first == "attach", let place = words.lastIndex(of: "as"),
+            guard let place = words.lastIndex(of: "as"),
                 place + 1 < words.count,
                 file.map(record.sqlWithLiterals.contains) ?? (words[place + 1] == folded(store.name))
             else { continue }
@@ -176,14 +177,15 @@ struct AttachedDatabase: Equatable {
 
     /// Returns a statement for a connection that opens the database itself.
     func opened(_ sql: String) -> String {
-        var text = SQLText(sql)
-        while let index = text.tokens.indices.dropLast().first(where: {
-            text.tokens[$0].kind == .name && text.tokens[$0].text == name
-                && text.tokens[$0 + 1].text == "."
-        }) {
-            text = SQLText(text.replacing(index..<(index + 2), with: ""))
+        let text = SQLText(sql)
+        var result: [UInt8] = []
+        var end = 0
+        for (token, next) in zip(text.tokens, text.tokens.dropFirst())
+        where token.kind == .name && token.text == name && next.text == "." {
+            result += text.bytes[end..<token.range.lowerBound]
+            end = next.range.upperBound
         }
-        return String(decoding: text.bytes, as: UTF8.self)
+        return String(decoding: result + text.bytes[end...], as: UTF8.self)
     }
 }
 
