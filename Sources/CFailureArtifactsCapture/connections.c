@@ -5,6 +5,7 @@
 #include "reading.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -60,18 +61,45 @@ void failure_artifacts_connection_remove(failure_artifacts_connection *connectio
     pthread_mutex_unlock(&list_lock);
 }
 
-failure_artifacts_connection *failure_artifacts_borrow_last(void) {
-    uint64_t serial = failure_artifacts_this_thread.last_connection;
+failure_artifacts_connection *failure_artifacts_borrow_numbered(uint64_t serial, bool *is_open) {
     pthread_mutex_lock(&list_lock);
     failure_artifacts_connection *connection = *list_of(serial);
     while (connection && connection->serial != serial) connection = connection->next_open;
     // The end of the connection waits from here on.
     bool is_held = connection && failure_artifacts_try_hold(connection, failure_artifacts_current_thread());
     pthread_mutex_unlock(&list_lock);
-    if (!is_held) return NULL;
+    *is_open = connection != NULL;
+    return is_held ? connection : NULL;
+}
+
+failure_artifacts_connection *failure_artifacts_borrow_last(void) {
+    bool is_open;
+    failure_artifacts_connection *connection =
+        failure_artifacts_borrow_numbered(failure_artifacts_this_thread.last_connection, &is_open);
+    if (!connection) return NULL;
     if (failure_artifacts_last_thread(connection) == failure_artifacts_current_thread()) return connection;
     failure_artifacts_borrowing_ends(connection);
     return NULL;
+}
+
+uint64_t *failure_artifacts_connections_used_since(uint64_t order, size_t *count) {
+    size_t used = 0, space = 16;
+    uint64_t *serials = malloc(space * sizeof *serials);
+    pthread_mutex_lock(&list_lock);
+    for (unsigned number = 0; number < lists && serials; number++) {
+        for (failure_artifacts_connection *one = open_connections[number]; one && serials; one = one->next_open) {
+            if (failure_artifacts_last_use(one) <= order) continue;
+            if (used == space) {
+                uint64_t *more = realloc(serials, (space *= 2) * sizeof *serials);
+                if (!more) free(serials);
+                serials = more;
+            }
+            if (serials) serials[used++] = one->serial;
+        }
+    }
+    pthread_mutex_unlock(&list_lock);
+    *count = serials ? used : 0;
+    return serials;
 }
 
 static bool runs(const failure_artifacts_connection *connection, const sqlite3 *handle, const sqlite3_stmt *statement) {

@@ -35,3 +35,11 @@ failure_artifacts_connection *failure_artifacts_borrow_last(void);
 // is accessed: another statement may even be at the address now. NULL without such a connection, and if this thread is
 // reading it.
 failure_artifacts_connection *failure_artifacts_borrow_user(const sqlite3 *handle, const sqlite3_stmt *statement);
+
+// Borrows the open connection with that number; NULL if it has ended, or another thread holds it. `is_open` is false if it
+// has ended.
+failure_artifacts_connection *failure_artifacts_borrow_numbered(uint64_t serial, bool *is_open);
+
+// Returns the numbers of the open connections that were used after a point in time, to be freed with free(); NULL
+// without memory.
+uint64_t *failure_artifacts_connections_used_since(uint64_t order, size_t *count);

@@ -1,4 +1,5 @@
 #include "discovery.h"
+#include "baseline.h"
 #include "cancellation.h"
 #include "closed_files.h"
 #include "compatibility.h"
@@ -41,6 +42,7 @@ static void connection_ends(void *context) {
         failure_artifacts_image lost = {failure_artifacts_is_ending, "main", NULL, NULL, -1};
         failure_artifacts_handlers.kept(connection, lost);
     }
+    if (connection->serial) failure_artifacts_baseline_note_end(connection);
     if (connection->serial) failure_artifacts_handlers.closed(connection);
     failure_artifacts_log_release(connection->log);
     failure_artifacts_free_requests(connection->requests);

@@ -116,6 +116,8 @@ struct failure_artifacts_log {
     failure_artifacts_chunk *chunk;
     // The number of statements in the current chunk.
     unsigned statements;
+    // The tests that have run statements: the bit of each test's number, modulo 64.
+    uint64_t tests;
     // The number of the last statement, and the offset of its text; 0 before the first one.
     uint64_t last_order;
     uint32_t last_text;
@@ -239,6 +241,11 @@ size_t failure_artifacts_whole_characters(const char *text, size_t length);
 void failure_artifacts_log_continue(failure_artifacts_log *log, failure_artifacts_chunk *chunk, size_t used);
 
 void failure_artifacts_log_add_connection(failure_artifacts_log *log, const failure_artifacts_connection *connection);
+
+// True if a test may have statements in the log.
+static inline bool failure_artifacts_log_may_have(const failure_artifacts_log *log, uint64_t test) {
+    return log->tests >> test % 64 & 1;
+}
 
 // True if a statement of the chunk may have changed the database, or begun or ended a transaction.
 bool failure_artifacts_chunk_has_writes(const failure_artifacts_chunk *chunk);

@@ -352,7 +352,7 @@ static void add_statement(
     if (log->may_have_written) update_pages(log->library, &log->pages, handle);
     // The end of a transaction writes its pages.
     else if (text->is_control && log->has_pages) check_pages(log->library, &log->pages, handle);
-    uint64_t only_test = atomic_load(&failure_artifacts_only_test);
+    uint64_t only_test = atomic_load(&failure_artifacts_only_test), test = only_test ? only_test : connection->test;
     log->may_have_written = log->may_write_late;
     *(failure_artifacts_statement_record *)(void *)log->next = (failure_artifacts_statement_record){
         .record = {sizeof(failure_artifacts_statement_record), failure_artifacts_record_statement, 0, 0},
@@ -366,8 +366,9 @@ static void add_statement(
         .pages = log->pages,
         .transaction = text->is_control || text->is_writing ? note_transaction(log, handle, text)
                                                             : failure_artifacts_transaction_is_unknown,
-        .test = only_test ? only_test : connection->test,
+        .test = test,
     };
+    log->tests |= (uint64_t)1 << test % 64;
     log->last_order = order;
     log->last_text = text->offset;
     log->statements++;

@@ -27,6 +27,7 @@ struct sqlite3_stmt;
 //     stack            the functions that run a statement
 //     log_records, log_repetitions, log, log_statements, log_errors    the log of each connection, which `log` owns
 //     wal_frames, page_history, page_transactions    the history of each store, which `page_history` owns
+//     baseline         the statements of passing tests
 //     untraced         the statements of copies without traces
 //     page_cache       the page caches, each of which owns its wrapper and uses a history
 //     reading, keeping    the permitted ways to read a connection, and content that is about to be lost
@@ -302,3 +303,21 @@ failure_artifacts_log *failure_artifacts_log_take(failure_artifacts_connection *
 void failure_artifacts_log_retain(failure_artifacts_log *log);
 // The log may be NULL.
 void failure_artifacts_log_release(failure_artifacts_log *log);
+
+// MARK: The statements of passing tests
+
+// Turns the collection of statements on or off, for tests that start afterward.
+void failure_artifacts_baseline_turn(bool on);
+
+// Notes that a test starts whose statements are wanted if it passes. `start` is the point in time in the order of
+// statements.
+void failure_artifacts_baseline_begins(uint64_t test, uint64_t start);
+
+// Ends the collection for a test. If it has passed, returns its statements, to be freed with free(): chunks as LogChunk
+// reads them, one for each connection, with `statements` bytes in all. In them, all that differs in each run of the same
+// code is left out, and statements, connections and stacks are numbered from 1, in the order of the test. Up to `length`,
+// the numbers of the stacks in the process follow, 4 bytes each. NULL if the test ran no statement, or too many.
+void *failure_artifacts_baseline_take(uint64_t test, bool has_passed, size_t *statements, size_t *length);
+
+// Returns the return addresses of a stack, which are never freed; NULL for an unknown number.
+const uint64_t *failure_artifacts_baseline_stack(uint32_t number, uint32_t *count);

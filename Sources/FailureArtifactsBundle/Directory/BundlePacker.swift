@@ -28,6 +28,12 @@ package enum BundlePacker {
                     named: name, contentsOf: try stagedFile(name, in: staging, archive: path),
                     modified: date)
             }
+            if metadata.formatVersion == .withBaseline {
+                try zip.addEntry(
+                    named: Baseline.entry,
+                    contentsOf: try stagedFile(Baseline.entry, in: staging, archive: path),
+                    modified: date)
+            }
             try zip.addEntry(named: "README.txt", bytes: Array(readMe(metadata).utf8), modified: date)
             try zip.finish()
         } catch {

@@ -7,6 +7,8 @@ package struct FormatVersion: Equatable, Sendable, CustomStringConvertible {
 
     /// The version that this code writes.
     package static let current = FormatVersion(major: 1, minor: 2)
+    /// The version of a bundle that has a baseline.
+    package static let withBaseline = FormatVersion(major: 1, minor: 3)
 
     package init(major: Int, minor: Int) {
         self.major = major

@@ -37,6 +37,15 @@ public struct CaptureConfiguration: Sendable, Equatable {
         case always
     }
 
+    /// The place for the statements of passing tests.
+    public enum Baseline: Sendable, Equatable {
+        /// Below the package's build directory if that exists, otherwise in the user's directory for caches.
+        case standard
+        case directory(URL)
+        /// Nowhere; none are recorded.
+        case off
+    }
+
     /// The users that may read a bundle, besides root.
     public enum Readers: String, Sendable, CaseIterable {
         /// The user account of the tests.
@@ -58,6 +67,11 @@ public struct CaptureConfiguration: Sendable, Equatable {
     /// A change applies to tests that start afterward. All bundles of passing tests together take at most half of the
     /// space allowed for the directory.
     public var capturesPassingTests = PassingCapture.never
+    /// The place for the statements of passing tests: `FAILURE_ARTIFACTS_BASELINE`, by default ``Baseline/standard``.
+    ///
+    /// A failing test's bundle has the statements of its last passing runs, for comparison. With ``redactions``, none are
+    /// recorded.
+    public var baseline = Baseline.standard
     /// The directory for bundles: `FAILURE_ARTIFACTS_DIR`, by default `failure-artifacts` in the process's initial
     /// directory.
     ///
@@ -173,6 +187,19 @@ public struct CaptureConfiguration: Sendable, Equatable {
 
     var watchesStores: Bool { mode != .off && discoversStores }
 
+    /// The directory for the statements of passing tests; nil if none are recorded.
+    var baselineDirectory: BaselineDirectory? {
+        guard watchesStores, maximumStatements > 0, redactionRules.isEmpty else { return nil }
+        return switch baseline {
+        case .off: nil
+        case .directory(let url): BaselineDirectory(Path.absolute(url.path(percentEncoded: false)))
+        case .standard: Self.standardBaseline
+        }
+    }
+
+    private static let standardBaseline = BaselineDirectory.standard(
+        workingDirectory: Path.currentDirectory, variables: ProcessEnvironment.variables)
+
     /// ``directory`` as a path, without a slash at its end.
     var directoryPath: String {
         let path = Path.absolute(directory.path(percentEncoded: false))
@@ -223,6 +250,18 @@ extension CaptureConfiguration {
             of: "FAILURE_ARTIFACTS_PASSING", default: .never, or: "one of never, retry, always",
             described: \.rawValue
         ) { PassingCapture(rawValue: $0) }
+        configuration.baseline = reader.value(
+            of: "FAILURE_ARTIFACTS_BASELINE", default: .standard, or: "on, off or a directory",
+            described: { _ in "on" }
+        ) { text in
+            switch text {
+            case "on": .standard
+            case "off": .off
+            default:
+                .directory(
+                    URL(filePath: Path.join(workingDirectory, text), directoryHint: .isDirectory))
+            }
+        }
         configuration.sqlitePrefixes = reader.value(
             of: "FAILURE_ARTIFACTS_SQLITE_PREFIXES", default: [],
             or: "prefixes of names in C, separated by commas",

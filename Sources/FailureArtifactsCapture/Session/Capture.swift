@@ -31,6 +31,8 @@ struct Capture: Sendable {
     private(set) var announcedBundle: String?
     var stores: [BundleMetadata.Store] = []
     var snapshots: [BundleMetadata.Snapshot] = []
+    /// True if the last passing runs of the test are staged.
+    private var hasBaseline = false
     /// The stores that belong to a framework; may contain duplicates.
     var otherStores: [BundleMetadata.OtherStore] = []
     var attachments: [BundleMetadata.Attachment] = []
@@ -236,6 +238,7 @@ struct Capture: Sendable {
         metadata.packageRoot = PackageSources.root(
             ofFailureIn: failures.lazy.compactMap(\.file).first, workingDirectory: Path.currentDirectory)
         metadata.add(otherStores)
+        if hasBaseline { metadata.formatVersion = .withBaseline }
         metadata.tests = session.state.withLock { $0.tests(testNumbers) }
         if rules.shortensHomePaths { metadata.shortenHomePaths(.current) }
         return metadata
@@ -245,9 +248,23 @@ struct Capture: Sendable {
 
     /// Completes the staging directory with the last data, and releases the objects retained for the test.
     mutating func end() {
+        stageBaseline()
         add { _ in }
         try? staging.markEnded()
         test.endRetention()
+    }
+
+    /// Adds the last passing runs of a test that has failed, if they are known.
+    private mutating func stageBaseline() {
+        guard !isOfPassingTest, rules == RedactionRules(),
+            let directory = configuration.baselineDirectory
+        else { return }
+        let baselines = directory.baselines(of: test.identity)
+        guard !baselines.isEmpty else { return }
+        let lines = Baseline.lines(of: baselines)
+        guard room.take(UInt64(lines.count)) else { return }
+        hasBaseline =
+            (try? FileSystem.write(lines, toNewFile: staging.file(ofEntry: Baseline.entry))) != nil
     }
 
     /// Packs the staged content, and returns the bundle's path.

@@ -50,6 +50,7 @@ extension CaptureSession {
             return (state.failures.first, !state.lostCaptures.isEmpty)
         }
         let hasFailed = failure != nil
+        endPassing(test)
         // Another thread may have recorded the failure, and not captured it yet.
         if let failure, !isLost { capture(failure, of: test) }
         let stage = Self.endCapture(of: test)
@@ -78,6 +79,13 @@ extension CaptureSession {
         if packsNow ?? !configuration.packsInBackground { return pack(finished) }
         packing.add { [self] in pack(finished) }
         return nil
+    }
+
+    /// Collects the statements of a test that has passed.
+    private func endPassing(_ test: RunningTest) {
+        guard let passing = state.withLock({ $0.passing }) else { return }
+        let hasPassed = test.state.withLock { $0.hasPassed && $0.failures.isEmpty }
+        if passing.end(test, hasPassed: hasPassed) { packing.add { passing.write() } }
     }
 
     private func forget(_ test: RunningTest) {

@@ -1,3 +1,4 @@
+internal import CFailureArtifactsCapture
 internal import FailureArtifactsBundle
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
@@ -38,6 +39,7 @@ extension CaptureSession {
             state.add(test, isSuite: isSuite)
             return test
         }
+        if !isSuite { failure_artifacts_baseline_begins(test.id, start.statement) }
         if configuration.mode != .off { inFlight?.testBegan(test.listed) }
         return test
     }
@@ -164,16 +166,22 @@ extension CaptureSession {
                 + "most (FAILURE_ARTIFACTS_MAX_TOTAL_BYTES, FAILURE_ARTIFACTS_MAX_BUNDLES).")
     }
 
-    /// True if the passes of tests may have to be recorded, because the directory has bundles of failures.
-    package var recordsPasses: Bool { state.withLock { !$0.earlierFailures.isEmpty } }
+    /// True if the passes of tests may have to be recorded, because the directory has bundles of failures, or statements
+    /// of passing tests are recorded.
+    package var recordsPasses: Bool {
+        state.withLock { $0.passing != nil || !$0.earlierFailures.isEmpty }
+    }
 
     /// Records that a test has passed, so that the bundles of its earlier failures are known to be outdated.
     ///
     /// Call it after the test's teardown, and not for a test that was skipped. The bundles of a parameterized test's cases
     /// can't be told apart by their names, so nothing is recorded.
     package func testDidPass(_ test: RunningTest) {
-        guard recordsPasses, test.identity.arguments == nil,
-            test.state.withLock({ $0.failures.isEmpty && !$0.hasEnded }),
+        let hasPassed = test.state.withLock { state in
+            state.hasPassed = state.failures.isEmpty && !state.hasEnded
+            return state.hasPassed
+        }
+        guard hasPassed, test.identity.arguments == nil,
             state.withLock({ $0.earlierFailures.mayContain(test.identity) })
         else { return }
         finishAtExit()
@@ -258,6 +266,7 @@ extension CaptureSession {
         }
         for test in tests { testIsCutOff(test) }
         packing.waitUntilEmpty()
+        state.withLock { $0.passing }?.write()
         inFlight?.close()
     }
 

@@ -35,6 +35,8 @@ package final class CaptureSession: Sendable {
         var hasTasks = false
         /// Fails the caller's test; nil if the adapter to Swift Testing isn't linked.
         var recordIssue: (@Sendable (_ message: String, _ file: String, _ line: Int) -> Bool)?
+        /// The statements of passing tests; nil if they are not recorded.
+        var passing: PassingStatements?
         /// Closures that return the stores known to adapters.
         var sources: [@Sendable () -> [LibraryStore]] = []
         /// The database files that were open before the first test; empty if the rules for frameworks don't need them.
@@ -178,6 +180,13 @@ package final class CaptureSession: Sendable {
             freeBytes: max(
                 configuration.minimumFreeBytes, configuration.minimumFreeBytes &+ (16 << 20)))
         failure_artifacts_set_decrypts(configuration.decryptsStores)
+        let baseline = configuration.baselineDirectory
+        failure_artifacts_baseline_turn(baseline != nil)
+        state.withLock { state in
+            if state.passing?.directory.path != baseline?.path {
+                state.passing = baseline.map(PassingStatements.init)
+            }
+        }
         registry.install(observer: self, prefixes: configuration.sqlitePrefixes)
     }
 

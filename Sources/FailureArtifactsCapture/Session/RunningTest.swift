@@ -36,6 +36,8 @@ package final class RunningTest: Sendable {
         ///
         /// Later failures are ignored, such as those of a task that outlives the test.
         var hasEnded = false
+        /// True if the framework has reported that the test passed.
+        var hasPassed = false
         /// True if there was no room for the bundle when the test failed.
         var wasRefused = false
         /// The registered stores' absolute paths and names, in the order of registration.

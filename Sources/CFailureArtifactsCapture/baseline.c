@@ -1,0 +1,479 @@
+#include "baseline.h"
+#include "cancellation.h"
+#include "connections.h"
+#include "log.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+// The statements of a test are collected twice: of a connection when it ends, and of the open ones when the test has
+// ended. They are copied from the log in the log's own form, as LogChunk reads it. What differs in each run is left out
+// or replaced: times, threads, and numbers that go on from test to test. So equal runs give equal bytes, which compress
+// well, and which need not be written again.
+
+enum {
+    // The number of a text's first executions in a test that keep their values and their place.
+    allowance_of_text = 100,
+    // The maximum size of the statements of one connection, in bytes. A test with more has no baseline.
+    maximum_part = 1 << 20,
+    // The running tests, in lists by a part of their numbers.
+    lists = 256,
+    // The records that follow a statement may come after the start of others.
+    following_statements = 8,
+    // The maximum number of stacks of a process.
+    maximum_stacks = 1 << 16,
+};
+
+typedef failure_artifacts_statement_record statement_record;
+
+static atomic_bool is_on;
+
+void failure_artifacts_baseline_turn(bool on) { atomic_store(&is_on, on); }
+
+// MARK: - Stacks
+
+typedef struct stack {
+    struct stack *next;
+    uint32_t number;
+    uint32_t count;
+    uint64_t addresses[];
+} stack;
+
+static stack *stacks_by_hash[1 << 10];
+static stack *stacks_by_number[maximum_stacks];
+static uint32_t stack_count;
+static pthread_mutex_t stacks_lock = PTHREAD_MUTEX_INITIALIZER;
+
+// Returns the number of a stack in the process, from 1; 0 if there are too many.
+static uint32_t stack_number(const record *record) {
+    size_t length = record->length - sizeof *record;
+    stack **place = &stacks_by_hash[failure_artifacts_log_hash(record + 1, length) >> 1 & ((1 << 10) - 1)];
+    pthread_mutex_lock(&stacks_lock);
+    stack *known = *place;
+    while (known && (known->count * 8 != length || memcmp(known->addresses, record + 1, length) != 0)) {
+        known = known->next;
+    }
+    if (!known && stack_count < maximum_stacks && (known = malloc(sizeof *known + length))) {
+        *known = (stack){*place, stack_count + 1, (uint32_t)(length / 8)};
+        memcpy(known->addresses, record + 1, length);
+        stacks_by_number[stack_count++] = *place = known;
+    }
+    pthread_mutex_unlock(&stacks_lock);
+    return known ? known->number : 0;
+}
+
+const uint64_t *failure_artifacts_baseline_stack(uint32_t number, uint32_t *count) {
+    pthread_mutex_lock(&stacks_lock);
+    const stack *known = number > 0 && number <= stack_count ? stacks_by_number[number - 1] : NULL;
+    pthread_mutex_unlock(&stacks_lock);
+    *count = known ? known->count : 0;
+    return known ? known->addresses : NULL;
+}
+
+// MARK: - The statements of one connection
+
+// The statements that one test ran on one connection: a chunk with its records.
+typedef struct part {
+    struct part *next;
+    unsigned char *bytes;
+    size_t used;
+} part;
+
+// A text in a part, and the number of its executions so far.
+typedef struct known_text {
+    uint32_t hash;
+    uint32_t offset;
+    uint32_t executions;
+} known_text;
+
+typedef struct copying {
+    uint64_t test;
+    const failure_artifacts_connection *connection;
+    part *part;
+    size_t space;
+    bool is_too_long;
+    // The texts of the part, by their hashes; a power of 2 of places.
+    known_text *texts;
+    size_t text_places, text_count;
+    // The last statements that were copied; a further record is copied only if its statement is among them.
+    struct {
+        uint64_t order;
+        bool is_observed;
+    } last[following_statements];
+    unsigned next_last;
+    bool has_statement;
+    uint32_t first_changes;
+} copying;
+
+// Returns the place of a new record; NULL if there is no space for it.
+static void *place(copying *copying, size_t length) {
+    part *part = copying->part;
+    size_t end = part->used + ((length + 7) & ~(size_t)7);
+    if (end > copying->space) {
+        size_t space = copying->space ? copying->space * 2 : 4 << 10;
+        while (space < end) space *= 2;
+        unsigned char *bytes = space <= maximum_part ? realloc(part->bytes, space) : NULL;
+        if (!bytes) {
+            copying->is_too_long = true;
+            return NULL;
+        }
+        part->bytes = bytes;
+        copying->space = space;
+    }
+    memset(part->bytes + part->used, 0, end - part->used);
+    void *place = part->bytes + part->used;
+    part->used = end;
+    return place;
+}
+
+static void *copy(copying *copying, const record *record) {
+    void *target = place(copying, record->length);
+    if (target) memcpy(target, record, record->length);
+    return target;
+}
+
+static uint32_t offset_of(const copying *copying, const void *record) {
+    return (uint32_t)((const unsigned char *)record - copying->part->bytes);
+}
+
+// Begins the part with the chunk's header and the connection.
+static bool begin(copying *copying) {
+    if (copying->part->used > 0) return true;
+    if (!place(copying, sizeof(chunk))) return false;
+    // The path may be a temporary one. Readers want to know only whether there is a file.
+    static const char file[] = "file";
+    size_t length = sizeof(failure_artifacts_connection_record) + (copying->connection->path ? sizeof file - 1 : 0);
+    failure_artifacts_connection_record *added = place(copying, length);
+    if (!added) return false;
+    added->record = (record){(uint32_t)length, failure_artifacts_record_connection, 0, 0};
+    added->maximum = UINT32_MAX >> 1;
+    if (copying->connection->path) memcpy(added + 1, file, sizeof file - 1);
+    return true;
+}
+
+static bool grow_texts(copying *copying) {
+    size_t places = copying->text_places ? copying->text_places * 2 : 256;
+    known_text *texts = calloc(places, sizeof *texts);
+    if (!texts) return false;
+    for (size_t index = 0; index < copying->text_places; index++) {
+        if (!copying->texts[index].hash) continue;
+        size_t new = copying->texts[index].hash &(places - 1);
+        while (texts[new].hash) new = (new + 1) & (places - 1);
+        texts[new] = copying->texts[index];
+    }
+    free(copying->texts);
+    copying->texts = texts;
+    copying->text_places = places;
+    return true;
+}
+
+// Returns the text in the part, which is added if needed; NULL if there is no space for it.
+static known_text *text_of(copying *copying, const record *text) {
+    if (copying->text_count * 2 >= copying->text_places && !grow_texts(copying)) return NULL;
+    uint32_t hash = failure_artifacts_log_hash(text + 1, text->length - sizeof *text);
+    size_t index = hash & (copying->text_places - 1);
+    for (;; index = (index + 1) & (copying->text_places - 1)) {
+        known_text *known = &copying->texts[index];
+        if (!known->hash) break;
+        const record *other = (const record *)(void *)(copying->part->bytes + known->offset);
+        if (known->hash == hash && other->length == text->length && memcmp(other, text, text->length) == 0)
+            return known;
+    }
+    const void *added = copy(copying, text);
+    if (!added) return NULL;
+    copying->texts[index] = (known_text){hash, offset_of(copying, added), 0};
+    copying->text_count++;
+    return &copying->texts[index];
+}
+
+static void copy_statement(copying *copying, const unsigned char *chunk, const statement_record *statement) {
+    if (!begin(copying)) return;
+    known_text *text = text_of(copying, (const record *)(const void *)(chunk + statement->text));
+    if (!text) return;
+    bool is_observed = text->executions++ < allowance_of_text;
+    uint32_t text_offset = text->offset, stack_offset = 0;
+    uint32_t stack =
+        is_observed && statement->stack ? stack_number((const record *)(const void *)(chunk + statement->stack)) : 0;
+    if (stack) {
+        record *added = place(copying, sizeof *added + sizeof(uint64_t));
+        if (!added) return;
+        *added = (record){sizeof *added + sizeof(uint64_t), failure_artifacts_record_stack, 0, 0};
+        *(uint64_t *)(void *)(added + 1) = stack;
+        stack_offset = offset_of(copying, added);
+    }
+    statement_record *added = copy(copying, &statement->record);
+    if (!added) return;
+    if (!copying->has_statement) copying->first_changes = statement->changes;
+    added->ticks = added->thread = added->test = 0;
+    added->changes = statement->changes - copying->first_changes;
+    // That of a statement before the test.
+    if (!copying->has_statement) added->own_changes = 0;
+    added->text = text_offset;
+    added->stack = stack_offset;
+    added->pages = (failure_artifacts_pages){failure_artifacts_unknown_count, 0, 0};
+    copying->has_statement = true;
+    unsigned next = copying->next_last++ % following_statements;
+    copying->last[next].order = statement->order;
+    copying->last[next].is_observed = is_observed;
+}
+
+static void copy_following(copying *copying, const record *record) {
+    // The number is the first field of all of these.
+    uint64_t order = *(const uint64_t *)(const void *)(record + 1);
+    for (unsigned index = 0; index < following_statements; index++) {
+        if (copying->last[index].order != order) continue;
+        bool is_needed = copying->last[index].is_observed || record->kind == failure_artifacts_record_error
+            || record->kind == failure_artifacts_record_repeated;
+        void *added = is_needed ? copy(copying, record) : NULL;
+        if (added && record->kind == failure_artifacts_record_end) ((failure_artifacts_end_record *)added)->ticks = 0;
+        if (added && record->kind == failure_artifacts_record_error)
+            ((failure_artifacts_error_record *)added)->stack = 0;
+        return;
+    }
+}
+
+static void copy_chunk(void *context, const void *bytes, size_t used, const failure_artifacts_log_end *end) {
+    (void)end;
+    copying *copying = context;
+    memset(copying->last, 0, sizeof copying->last);
+    for (size_t offset = sizeof(chunk); offset < used && !copying->is_too_long;) {
+        const record *here = (const record *)(const void *)((const unsigned char *)bytes + offset);
+        offset += (here->length + 7) & ~(size_t)7;
+        if (here->kind == failure_artifacts_record_statement) {
+            const statement_record *statement = (const statement_record *)here;
+            if (statement->test == copying->test) copy_statement(copying, bytes, statement);
+        } else if (here->kind >= failure_artifacts_record_error) {
+            copy_following(copying, here);
+        }
+    }
+}
+
+// MARK: - Running tests
+
+typedef struct running_test {
+    struct running_test *next;
+    uint64_t number;
+    // The number of the last statement before the test.
+    uint64_t start;
+    part *parts;
+    // True if statements are missing.
+    bool is_incomplete;
+} running_test;
+
+static running_test *running_tests[lists];
+static pthread_mutex_t tests_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static running_test **place_of(uint64_t number) {
+    running_test **place = &running_tests[number % lists];
+    while (*place && (*place)->number != number) place = &(*place)->next;
+    return place;
+}
+
+static void free_part(part *part) {
+    free(part->bytes);
+    free(part);
+}
+
+void failure_artifacts_baseline_begins(uint64_t test, uint64_t start) {
+    if (!atomic_load(&is_on)) return;
+    running_test *new = calloc(1, sizeof *new);
+    if (!new) return;
+    new->number = test;
+    new->start = start;
+    pthread_mutex_lock(&tests_lock);
+    running_test **place = place_of(test);
+    new->next = *place;
+    *place = new;
+    pthread_mutex_unlock(&tests_lock);
+}
+
+// Copies the statements that a test ran on a connection. The caller holds the connection.
+static void collect(failure_artifacts_connection *connection, uint64_t test) {
+    copying copying = {.test = test, .connection = connection, .part = calloc(1, sizeof *copying.part)};
+    bool is_read =
+        copying.part && failure_artifacts_log_read(connection->log, NULL, &copying, copy_chunk) && !copying.is_too_long;
+    free(copying.texts);
+    if (is_read && copying.part->used > 0) {
+        chunk *header = (chunk *)(void *)copying.part->bytes;
+        atomic_store(&header->connection, connection->serial);
+        atomic_store(&header->used, (uint32_t)copying.part->used);
+    }
+    pthread_mutex_lock(&tests_lock);
+    running_test *running = *place_of(test);
+    if (running && !is_read) running->is_incomplete = true;
+    if (running && is_read && copying.part->used > 0) {
+        copying.part->next = running->parts;
+        running->parts = copying.part;
+        copying.part = NULL;
+    }
+    pthread_mutex_unlock(&tests_lock);
+    if (copying.part) free_part(copying.part);
+}
+
+void failure_artifacts_baseline_note_end(failure_artifacts_connection *connection) {
+    if (!atomic_load(&is_on) || !connection->log) return;
+    // The tests that run while the connection ends, and have used it: in most cases one.
+    uint64_t last = failure_artifacts_last_use(connection), found[16];
+    unsigned count = 0;
+    pthread_mutex_lock(&tests_lock);
+    for (unsigned list = 0; list < lists; list++) {
+        for (running_test *test = running_tests[list]; test; test = test->next) {
+            if (last <= test->start || !failure_artifacts_log_may_have(connection->log, test->number)) continue;
+            if (count < sizeof found / sizeof *found) found[count++] = test->number;
+            else test->is_incomplete = true;
+        }
+    }
+    pthread_mutex_unlock(&tests_lock);
+    for (unsigned index = 0; index < count; index++) collect(connection, found[index]);
+}
+
+// MARK: - The end of a test
+
+static int compare(const void *left, const void *right) {
+    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return (a > b) - (a < b);
+}
+
+// Returns the number of elements up to a value.
+static uint64_t rank(const uint64_t *sorted, size_t count, uint64_t value) {
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (sorted[middle] <= value) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+static statement_record *first_statement(const part *part) {
+    for (size_t offset = sizeof(chunk); offset < part->used;) {
+        record *here = (record *)(void *)(part->bytes + offset);
+        if (here->kind == failure_artifacts_record_statement) return (statement_record *)here;
+        offset += (here->length + 7) & ~(size_t)7;
+    }
+    return NULL;
+}
+
+// Parts in the order of their first statements.
+static int compare_parts(const void *left, const void *right) {
+    statement_record *a = first_statement(*(part *const *)left), *b = first_statement(*(part *const *)right);
+    return compare(&a->order, &b->order);
+}
+
+// Numbers statements, connections and stacks from 1, in the order of the test. Returns the number of stacks; their
+// numbers in the process are in `stacks`, which has `count` places.
+static size_t renumber(part *const *parts, size_t part_count, uint64_t *orders, size_t count, uint32_t *stacks) {
+    size_t stack_total = 0;
+    for (size_t index = 0; index < part_count; index++) {
+        atomic_store(&((chunk *)(void *)parts[index]->bytes)->connection, index + 1);
+        for (size_t offset = sizeof(chunk); offset < parts[index]->used;) {
+            record *here = (record *)(void *)(parts[index]->bytes + offset);
+            offset += (here->length + 7) & ~(size_t)7;
+            uint64_t *first = (uint64_t *)(void *)(here + 1);
+            if (here->kind == failure_artifacts_record_stack) {
+                size_t number = 0;
+                while (number < stack_total && stacks[number] != *first) number++;
+                if (number == stack_total) stacks[stack_total++] = (uint32_t)*first;
+                *first = number + 1;
+            } else if (here->kind >= failure_artifacts_record_statement) {
+                *first = rank(orders, count, *first);
+            }
+            if (here->kind == failure_artifacts_record_repeated) first[1] = rank(orders, count, first[1]);
+        }
+    }
+    return stack_total;
+}
+
+// Returns the parts, one after the other, and the numbers of their stacks; NULL without memory. Frees neither.
+static unsigned char *joined(part **parts, size_t part_count, size_t *statements, size_t *length) {
+    size_t count = 0, used = 0;
+    for (size_t index = 0; index < part_count; index++) {
+        used += parts[index]->used;
+        count += parts[index]->used / sizeof(statement_record);
+    }
+    uint64_t *orders = malloc((count + 1) * sizeof *orders);
+    uint32_t *stacks = malloc((count + 1) * sizeof *stacks);
+    unsigned char *result = NULL;
+    if (orders && stacks) {
+        count = 0;
+        for (size_t index = 0; index < part_count; index++) {
+            for (size_t offset = sizeof(chunk); offset < parts[index]->used;) {
+                const record *here = (const record *)(const void *)(parts[index]->bytes + offset);
+                offset += (here->length + 7) & ~(size_t)7;
+                if (here->kind == failure_artifacts_record_statement)
+                    orders[count++] = ((const statement_record *)here)->order;
+            }
+        }
+        qsort(orders, count, sizeof *orders, compare);
+        qsort(parts, part_count, sizeof *parts, compare_parts);
+        size_t stack_total = renumber(parts, part_count, orders, count, stacks);
+        *statements = used;
+        *length = used + stack_total * sizeof *stacks;
+        if ((result = malloc(*length))) {
+            unsigned char *next = result;
+            for (size_t index = 0; index < part_count; index++) {
+                memcpy(next, parts[index]->bytes, parts[index]->used);
+                next += parts[index]->used;
+            }
+            memcpy(next, stacks, stack_total * sizeof *stacks);
+        }
+    }
+    free(orders);
+    free(stacks);
+    return result;
+}
+
+// Collects the statements on open connections. Returns false if one is in use all the time.
+static bool collect_open(uint64_t test, uint64_t start) {
+    size_t count = 0;
+    uint64_t *serials = failure_artifacts_connections_used_since(start, &count);
+    bool is_complete = serials != NULL;
+    for (size_t index = 0; index < count; index++) {
+        failure_artifacts_connection *connection = NULL;
+        bool is_open = true;
+        for (int attempt = 0; attempt < 20 && is_open && !connection; attempt++) {
+            if (attempt > 0) usleep(200);
+            connection = failure_artifacts_borrow_numbered(serials[index], &is_open);
+        }
+        // One that has ended meanwhile was collected then.
+        if (!connection && is_open) is_complete = false;
+        if (!connection) continue;
+        if (connection->log && failure_artifacts_log_may_have(connection->log, test)) collect(connection, test);
+        failure_artifacts_borrowing_ends(connection);
+    }
+    free(serials);
+    return is_complete;
+}
+
+void *failure_artifacts_baseline_take(uint64_t test, bool has_passed, size_t *statements, size_t *length) {
+    int state = failure_artifacts_cancellation_disable();
+    pthread_mutex_lock(&tests_lock);
+    running_test *running = *place_of(test);
+    pthread_mutex_unlock(&tests_lock);
+    unsigned char *result = NULL;
+    // Only this thread ends the test.
+    bool is_complete = running && has_passed && collect_open(test, running->start);
+    if (running) {
+        pthread_mutex_lock(&tests_lock);
+        *place_of(test) = running->next;
+        pthread_mutex_unlock(&tests_lock);
+        size_t count = 0;
+        for (part *part = running->parts; part; part = part->next) count++;
+        part **parts = malloc((count + 1) * sizeof *parts);
+        size_t index = 0;
+        for (part *part = running->parts, *next; part; part = next) {
+            next = part->next;
+            if (parts) parts[index++] = part;
+            else free_part(part);
+        }
+        if (parts && is_complete && !running->is_incomplete && count > 0)
+            result = joined(parts, count, statements, length);
+        while (index > 0) free_part(parts[--index]);
+        free(parts);
+        free(running);
+    }
+    failure_artifacts_cancellation_restore(state);
+    return result;
+}

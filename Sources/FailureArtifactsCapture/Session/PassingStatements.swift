@@ -1,0 +1,84 @@
+internal import CFailureArtifactsCapture
+internal import FailureArtifactsBundle
+internal import FailureArtifactsSystem
+
+/// The statements of passing tests on their way into their baselines.
+///
+/// It can be used from any thread. Files are written when much has been collected, and at the end of the process.
+final class PassingStatements: Sendable {
+    /// The size of the collected statements after which they are written, in bytes.
+    private static let maximumBytes = 16 << 20
+
+    private struct State {
+        var tests: [Test] = []
+        var bytes = 0
+    }
+
+    private struct Test {
+        let identity: BundleMetadata.Test
+        let at: Timestamp
+        let statements: [UInt8]
+        /// The stacks, by their numbers in the process.
+        let stacks: [UInt32]
+    }
+
+    let directory: BaselineDirectory
+    private let state = Lock(State())
+
+    init(_ directory: BaselineDirectory) { self.directory = directory }
+
+    /// Collects the statements of a test that has ended, if it has passed; returns true if they should be written now.
+    ///
+    /// Call it on the thread that ends the test.
+    func end(_ test: RunningTest, hasPassed: Bool) -> Bool {
+        var (statements, length) = (0, 0)
+        guard let bytes = failure_artifacts_baseline_take(test.id, hasPassed, &statements, &length)
+        else {
+            return false
+        }
+        defer { free(bytes) }
+        let all = UnsafeRawBufferPointer(start: bytes, count: length)
+        let collected = Test(
+            identity: test.identity, at: test.date,
+            statements: Array(UnsafeRawBufferPointer(rebasing: all[..<statements])),
+            stacks: stride(from: statements, to: length, by: 4).map {
+                all.loadUnaligned(fromByteOffset: $0, as: UInt32.self)
+            })
+        return state.withLock { state in
+            state.tests.append(collected)
+            state.bytes += length
+            return state.bytes > Self.maximumBytes
+        }
+    }
+
+    /// Writes what was collected.
+    func write() {
+        let tests = state.withLock { state in
+            defer { state = State() }
+            return state.tests
+        }
+        if tests.isEmpty { return }
+        var stacks: [UInt32: [UInt64]] = [:]
+        let passed = tests.map { test in
+            BaselineDirectory.PassedTest(
+                test.identity, at: test.at, statements: test.statements,
+                stacks: test.stacks.map { number in
+                    if let known = stacks[number] { return known }
+                    var count: UInt32 = 0
+                    let addresses = failure_artifacts_baseline_stack(number, &count)
+                    let stack = Array(UnsafeBufferPointer(start: addresses, count: Int(count)))
+                    stacks[number] = stack
+                    return stack
+                })
+        }
+        directory.record(
+            passed, of: Commit.current(in: Path.currentDirectory), in: .current,
+            by: Self.runsInParallel ? nil : .shared)
+    }
+
+    /// True if each test has a process of its own, which would look up the lines of one test.
+    private static var runsInParallel: Bool {
+        let arguments = try? FileSystem.contents(ofFile: "/proc/\(getppid())/cmdline")
+        return arguments?.split(separator: 0).contains { $0.elementsEqual("--parallel".utf8) } ?? false
+    }
+}
