@@ -78,7 +78,7 @@ package final class ChildTestRun {
             .filter { ["PATH", "HOME", "LD_LIBRARY_PATH"].contains($0.key) }
             .merging([
                 "TMPDIR": scratch, "SWIFT_BACKTRACE": "enable=no", "FAILURE_ARTIFACTS": "first-failure",
-                childVariable: "1",
+                "FAILURE_ARTIFACTS_BASELINE": Path.join(directory, "baselines"), childVariable: "1",
             ]) { $1 }
             .merging(variables) { $1 }
         let program = try runProgram(

@@ -94,7 +94,8 @@ extension BaselineDirectory {
         for test in tests {
             let old = BaselineFile(at: file(of: test.test))
             if let last = old.versions.first, last.statements == test.statements,
-                last.description.images == imageHash
+                last.description.images == imageHash,
+                symbolizer == nil || last.description.stacks.allSatisfy({ $0.lines != nil })
             {
                 _ = utimes(file(of: test.test), nil)
             } else {
@@ -129,7 +130,7 @@ extension BaselineDirectory {
             let version = BaselineFile.Version(
                 description: .init(
                     at: test.at.nanoseconds, commit: commit, images: imageHash,
-                    stacks: hashes.map { .init(hash: $0, lines: known[$0] ?? []) }),
+                    stacks: hashes.map { .init(hash: $0, lines: known[$0]) }),
                 statements: test.statements)
             // The versions are distinct: lines that have moved make no other one.
             let others = old.versions.filter { $0.statements != test.statements }

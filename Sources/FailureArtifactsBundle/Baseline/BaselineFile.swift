@@ -1,6 +1,6 @@
 internal import CFailureArtifactsShared
-internal import CFailureArtifactsZlib
 internal import FailureArtifactsSystem
+internal import FailureArtifactsZip
 
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
@@ -37,8 +37,8 @@ struct BaselineFile {
     struct Stack: Codable {
         /// The hash of the addresses, relative to their images.
         var hash: UInt64
-        /// The lines of the package's own sources, the innermost first.
-        var lines: [StatementRecord.Source]
+        /// The lines of the package's own sources, the innermost first; nil if they were not looked up.
+        var lines: [StatementRecord.Source]?
     }
 
     private static let magic = Array("FABASE1\n".utf8)
@@ -112,14 +112,7 @@ extension BaselineFile.Version {
         else { return nil }
         let source = Array(bytes[start..<start + packed])
         bytes = bytes[(start + packed)...]
-        var length = uLongf(size)
-        var isValid = false
-        let content = [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
-            // Fails for another size and for a wrong checksum.
-            isValid = uncompress(buffer.baseAddress, &length, source, uLong(source.count)) == Z_OK
-            count = isValid ? Int(length) : 0
-        }
-        guard isValid, content.count == size,
+        guard let content = ZlibData.decompress(source, size: size),
             let description = try? JSONDecoder().decode(
                 BaselineFile.Description.self, from: Data(content[..<sizes[1]]))
         else { return nil }
@@ -129,13 +122,9 @@ extension BaselineFile.Version {
     /// The version's bytes in the file; nil if they are too many.
     fileprivate var packed: [UInt8]? {
         guard let json = try? JSONEncoder().encode(description) else { return nil }
-        let content = Array(json) + statements
-        guard BaselineFile.isSize(json.count), BaselineFile.isSize(statements.count) else { return nil }
-        var length = compressBound(uLong(content.count))
-        let packed = [UInt8](unsafeUninitializedCapacity: Int(length)) { buffer, count in
-            let result = compress2(buffer.baseAddress, &length, content, uLong(content.count), 6)
-            count = result == Z_OK ? Int(length) : 0
-        }
+        guard BaselineFile.isSize(json.count), BaselineFile.isSize(statements.count),
+            let packed = ZlibData.compress(Array(json) + statements)
+        else { return nil }
         let sizes = [packed.count, json.count, statements.count]
         return sizes.flatMap { size in (0..<4).map { UInt8(truncatingIfNeeded: size >> ($0 * 8)) } }
             + packed
@@ -172,7 +161,8 @@ extension Baseline {
                 (record.at, record.thread) = (at, "")
                 let number = record.stack?.first.flatMap { Int(exactly: $0) } ?? 0
                 if stacks.indices.contains(number - 1) {
-                    let lines = stacks[number - 1].lines.prefix(StatementRecord.maximumCallers + 1)
+                    let lines = (stacks[number - 1].lines ?? []).prefix(
+                        StatementRecord.maximumCallers + 1)
                     record.source = lines.first
                     record.callers = lines.count > 1 ? Array(lines.dropFirst()) : nil
                 }

@@ -171,6 +171,13 @@ package final class CaptureSession: Sendable {
                 }
             }
         }
+        let baseline = configuration.baselineDirectory
+        failure_artifacts_baseline_turn(baseline != nil)
+        state.withLock { state in
+            if state.passing?.directory.path != baseline?.path {
+                state.passing = baseline.map(PassingStatements.init)
+            }
+        }
         guard configuration.watchesStores else { return }
         registry.configureLog(
             statements: configuration.maximumStatements, values: configuration.recordsBoundValues,
@@ -180,13 +187,6 @@ package final class CaptureSession: Sendable {
             freeBytes: max(
                 configuration.minimumFreeBytes, configuration.minimumFreeBytes &+ (16 << 20)))
         failure_artifacts_set_decrypts(configuration.decryptsStores)
-        let baseline = configuration.baselineDirectory
-        failure_artifacts_baseline_turn(baseline != nil)
-        state.withLock { state in
-            if state.passing?.directory.path != baseline?.path {
-                state.passing = baseline.map(PassingStatements.init)
-            }
-        }
         registry.install(observer: self, prefixes: configuration.sqlitePrefixes)
     }
 

@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import re
+import secrets
 import shutil
 import sqlite3
 import subprocess
@@ -25,6 +26,7 @@ from products import NESTED as SCRATCH, NESTED_PRODUCTS, ROOT, TOOL as BUILT_TOO
 TOOL = pathlib.Path(os.environ.get("INTEGRATION_TOOL", BUILT_TOOL))
 SUITES = ROOT / "Tests" / "Integration" / "Suites"
 BUILD = ROOT / ".build"
+BASELINES = BUILD / "integration" / "baselines"
 PROGRAMS = programs_of_tests("integration-suites", sorted(os.listdir(SUITES / "Tests")))
 # The program of all suites. If each has its own, a script that starts the one whose suite the arguments name.
 EXECUTABLE = next(iter(PROGRAMS.values()))
@@ -95,7 +97,9 @@ def clean_environment(scratch, **variables):
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "DEVELOPER_DIR") if name in os.environ}
     # On a CI service, no bundle makes room for a later one.
     return {
-        **kept, "LANG": "C.UTF-8", "TMPDIR": str(scratch), "SWIFT_BACKTRACE": "enable=no", "CI": "true", **variables}
+        **kept, "LANG": "C.UTF-8", "TMPDIR": str(scratch), "SWIFT_BACKTRACE": "enable=no", "CI": "true",
+        # Passing tests are recorded as in any package, but no check finds what another one left.
+        "FAILURE_ARTIFACTS_BASELINE": str(BASELINES / secrets.token_hex(8)), **variables}
 
 
 class Store:
@@ -467,7 +471,7 @@ class SuiteCase(unittest.TestCase):
         text = bundle.contents["metadata.json"].decode()
         self.assertEqual(json.dumps(metadata, sort_keys=True), json.dumps(metadata), "keys are not sorted")
         self.assertTrue(text.startswith("{"))
-        self.assertEqual(metadata["formatVersion"], "1.2")
+        self.assertEqual(metadata["formatVersion"], "1.3" if "baseline.jsonl" in bundle.names else "1.2")
         self.assertEqual(metadata["test"]["framework"], self.framework)
         self.assertEqual(metadata["outcome"], outcome)
         # The package of the suites, as the paths of the failures tell.

@@ -1,0 +1,236 @@
+"""The statements of passing tests, and those of its last passing runs in a failing test's bundle."""
+
+import json
+import os
+import random
+import shutil
+import signal
+import struct
+import subprocess
+import time
+import unittest
+import zlib
+
+from harness import EXECUTABLE, SUITES, SuiteCase, clean_environment, fresh_directory, read, timeless
+from test_testing import only
+
+FEW, ENOUGH = "3", "4"
+XCTEST = "RawSuite.RetriedTests/testOpen"
+TESTING = only("RetriedTests", "closed")
+SEED = 20261128
+
+
+def versions(path):
+    """Reads a file of the user by the documented layout: the JSON and the statements of each version."""
+    content = path.read_bytes()
+    assert content.startswith(b"FABASE1\n"), content[:20]
+    rest, found = content[8:], []
+    while rest:
+        packed, description, statements = struct.unpack("<3I", rest[:12])
+        whole = zlib.decompress(rest[12:12 + packed])
+        assert len(whole) == description + statements
+        found.append((json.loads(whole[:description]), whole[description:]))
+        rest = rest[12 + packed:]
+    assert 1 <= len(found) <= 2, found
+    return found
+
+
+class BaselineCase(SuiteCase):
+    def setUp(self):
+        self.directory = fresh_directory(self)
+        self.baselines = self.directory / "baselines"
+
+    def environment(self, kilos, **variables):
+        scratch = self.directory / "tmp"
+        scratch.mkdir(exist_ok=True)
+        artifacts = self.directory / "failure-artifacts"
+        return clean_environment(scratch, **{
+            "SUITE_KILOS": kilos, "FAILURE_ARTIFACTS_BASELINE": str(self.baselines),
+            "FAILURE_ARTIFACTS_DIR": str(artifacts), **variables})
+
+    def attempt(self, selection, kilos, at=SUITES, prefix=(), **variables):
+        """Runs tests, as SwiftPM does in the package's directory."""
+        options = (selection,) if isinstance(selection, str) else selection
+        process = subprocess.run(
+            [*prefix, str(EXECUTABLE), *options], cwd=at, env=self.environment(kilos, **variables), capture_output=True,
+            text=True)
+        found = read(process, self.directory / "failure-artifacts")
+        self.assertEqual(found.status != 0, kilos != ENOUGH, found.errors)
+        self.assertEqual(found.warnings, [])
+        return found
+
+    def files(self):
+        return sorted(self.baselines.iterdir()) if self.baselines.is_dir() else []
+
+    def entry(self, bundle):
+        """The versions in a bundle: each one's first line, and its statements."""
+        found = []
+        for line in bundle.contents["baseline.jsonl"].decode().splitlines():
+            line = json.loads(line)
+            if "baseline" in line:
+                found.append((line["baseline"], []))
+            else:
+                found[-1][1].append(line)
+        return found
+
+    def failed(self, selection):
+        (bundle,) = self.attempt(selection, FEW).bundles
+        self.check(bundle)
+        return bundle
+
+
+class Bundles(BaselineCase):
+    def test_a_failing_test_has_its_last_passing_runs(self):
+        for framework, selection, package in (("XCTest", XCTEST, "RawSuite"), ("Swift Testing", TESTING, "TestingSuite")):
+            with self.subTest(framework):
+                self.framework = framework
+                shutil.rmtree(self.directory / "failure-artifacts", ignore_errors=True)
+                self.assertIsNone(self.attempt(selection, ENOUGH).left)
+                bundle = self.failed(selection)
+                self.assertEqual(bundle.metadata["formatVersion"], "1.3")
+                ((run, then),) = self.entry(bundle)
+                (store,) = bundle.metadata["stores"]
+                now = bundle.statements(store)
+                # The passing run goes on, and the failing one ends with the assertion.
+                texts = [line["sql"] for line in then][:len(now)]
+                self.assertEqual([text.replace(ENOUGH, FEW) for text in texts], [line["sql"] for line in now])
+                self.assertEqual([line["order"] for line in then], list(range(1, len(then) + 1)))
+                self.assertEqual(
+                    [line.get("changes") for line in then][:len(now) - 1], [line.get("changes") for line in now][:-1])
+                self.assertEqual([line.get("source") for line in then][:len(now)], [line.get("source") for line in now])
+                self.assertIn(f"Tests/{package}/", then[-1]["source"]["file"])
+                self.assertEqual({line["at"] for line in then}, {run["at"]})
+                head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=SUITES, capture_output=True, text=True)
+                self.assertEqual(run["commit"], head.stdout.strip())
+
+    def test_the_first_failure_of_a_test_has_none(self):
+        bundle = self.failed(XCTEST)
+        self.assertEqual(bundle.metadata["formatVersion"], "1.2")
+        self.assertNotIn("baseline.jsonl", bundle.contents)
+        self.assertEqual(self.files(), [])
+
+    def test_the_commit(self):
+        """Of a branch, of a packed branch, of a detached head, and of a work tree."""
+        def git(*arguments):
+            command = ["git", "-c", "user.name=T", "-c", "user.email=t@example.org", "-c", "commit.gpgSign=false"]
+            return subprocess.run(
+                [*command, *arguments], cwd=self.directory, check=True, capture_output=True, text=True,
+                env={"PATH": os.environ["PATH"], "HOME": str(self.directory)}).stdout.strip()
+
+        def recorded():
+            self.attempt(XCTEST, ENOUGH, at=place)
+            (file,) = self.files()
+            commit = versions(file)[0][0].get("commit")
+            file.unlink()
+            return commit
+
+        place = self.directory
+        git("init", "--quiet")
+        self.assertIsNone(recorded())
+        git("commit", "--quiet", "--allow-empty", "-m", "first")
+        head = git("rev-parse", "HEAD")
+        self.assertEqual(recorded(), head)
+        git("pack-refs", "--all")
+        self.assertEqual(recorded(), head)
+        git("checkout", "--quiet", "--detach")
+        self.assertEqual(recorded(), head)
+        place = self.directory / "work tree"
+        git("worktree", "add", "--quiet", "-b", "other", str(place))
+        self.assertEqual(recorded(), head)
+
+
+class Places(BaselineCase):
+    def run_in(self, directory, **variables):
+        scratch = self.directory / "scratch"
+        scratch.mkdir(exist_ok=True)
+        environment = clean_environment(scratch, SUITE_KILOS=ENOUGH, **variables)
+        environment.pop("FAILURE_ARTIFACTS_BASELINE")
+        subprocess.run([str(EXECUTABLE), XCTEST], cwd=directory, env=environment, check=True, capture_output=True)
+
+    def test_the_standard_place(self):
+        package, caches, home = (self.directory / name for name in ("package", "caches", "home"))
+        (package / ".build").mkdir(parents=True)
+        self.run_in(package, XDG_CACHE_HOME=str(caches), HOME=str(home))
+        # Nothing new is in the working tree, or in the user's directory.
+        self.assertEqual([path.name for path in package.iterdir()], [".build"])
+        self.assertEqual(len(list((package / ".build" / "failure-artifacts-baseline").iterdir())), 1)
+        self.assertFalse(caches.exists() or home.exists())
+        shutil.rmtree(package / ".build")
+        for variables, place in (({"XDG_CACHE_HOME": str(caches)}, caches), ({}, home / ".cache")):
+            self.run_in(package, HOME=str(home), **variables)
+            self.assertEqual(list(package.iterdir()), [])
+            self.assertEqual(len(list((place / "failure-artifacts").glob("baseline-*/*.baseline"))), 1)
+
+    def test_a_passing_run_prints_the_same(self):
+        on = self.attempt(XCTEST, ENOUGH)
+        off = self.attempt(XCTEST, ENOUGH, FAILURE_ARTIFACTS="off")
+        self.assertEqual(timeless(on.output), timeless(off.output))
+        self.assertEqual((on.errors, on.left), (off.errors, off.left))
+
+    def test_with_redactions_there_is_none(self):
+        rules = self.directory / "rules.json"
+        rules.write_text('{"tables": ["fruit"]}')
+        self.attempt(XCTEST, ENOUGH, FAILURE_ARTIFACTS_REDACTIONS=str(rules))
+        self.assertEqual(self.files(), [])
+
+    def test_lines_are_not_looked_up_for_each_process(self):
+        """`swift test --parallel` starts a process for each test."""
+        for name, has_lines in (("--parallel", False), ("--other", True)):
+            self.attempt(XCTEST, ENOUGH, prefix=["sh", "-c", '"$@"; exit $?', name])
+            ((description, _),) = versions(self.files()[0])
+            self.assertEqual(any(stack.get("lines") for stack in description["stacks"]), has_lines)
+
+
+class Faults(BaselineCase):
+    def test_a_file_in_place_of_the_directory(self):
+        self.baselines.write_bytes(b"")
+        self.attempt(XCTEST, ENOUGH)
+        self.failed(XCTEST)
+        self.assertEqual(self.baselines.read_bytes(), b"")
+
+    def test_a_full_disk(self):
+        script = 'mount -t tmpfs -o size=4k none "$1" && head -c 4096 /dev/zero >"$1/full" 2>/dev/null; shift; exec "$@"'
+        prefix = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"])]
+        if subprocess.run([*prefix, "true"], capture_output=True).returncode != 0:
+            self.skipTest("No namespace can be created here.")
+        self.baselines.mkdir()
+        command = [*prefix, "sh", "-c", script, "sh", str(self.baselines)]
+        self.assertEqual(self.attempt(XCTEST, ENOUGH, prefix=command).errors, "")
+
+    def test_a_killed_process_harms_no_file(self):
+        """It loses its own baseline at most."""
+        self.attempt(XCTEST, ENOUGH)
+        (file,) = self.files()
+        before = versions(file)
+        dice = random.Random(SEED)
+        for _ in range(20):
+            process = subprocess.Popen(
+                [str(EXECUTABLE), "RawSuite.RetriedTests"], cwd=SUITES, env=self.environment(ENOUGH),
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            time.sleep(dice.uniform(0, 0.4))
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            for path in self.files():
+                if path.suffix == ".baseline":
+                    versions(path)
+        self.assertEqual(versions(file)[0][1], before[0][1])
+
+    def test_many_processes_at_once(self):
+        processes = [
+            subprocess.Popen(
+                [str(EXECUTABLE), "RawSuite.RetriedTests"], cwd=SUITES, env=self.environment(ENOUGH),
+                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            for _ in range(64)]
+        for process in processes:
+            _, errors = process.communicate(timeout=120)
+            self.assertEqual((process.returncode, errors), (0, b""))
+        names = [path.name for path in self.files()]
+        self.assertTrue(all(name.endswith(".baseline") for name in names), names)
+        self.assertEqual(len(names), 4)
+        for path in self.files():
+            versions(path)
+        self.failed(XCTEST)
+
+
+if __name__ == "__main__":
+    unittest.main()
