@@ -209,6 +209,9 @@ package struct File: ~Copyable, Sendable {
         try status().size
     }
 
+    /// Sets the time of the last change to now, as far as this is permitted.
+    package func touch() { _ = futimens(descriptor, nil) }
+
     package func status() throws(SystemError) -> FileStatus {
         var information = stat()
         guard fstat(descriptor, &information) == 0 else { throw .last("examine", path) }

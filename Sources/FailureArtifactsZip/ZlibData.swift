@@ -8,7 +8,7 @@ package enum ZlibData {
         var isDone = false
         let result = [UInt8](unsafeUninitializedCapacity: Int(length)) { buffer, count in
             isDone =
-                compress2(buffer.baseAddress, &length, content, uLong(content.count), 6) == Z_OK
+                compress2(buffer.baseAddress, &length, content, uLong(content.count), 4) == Z_OK
             count = isDone ? Int(length) : 0
         }
         return isDone ? result : nil
@@ -25,5 +25,11 @@ package enum ZlibData {
             count = isDone ? size : 0
         }
         return isDone ? result : nil
+    }
+
+    /// Returns a checksum of 64 bits: CRC-32 and Adler-32.
+    package static func checksum(of bytes: [UInt8]) -> UInt64 {
+        let count = uInt(bytes.count)
+        return UInt64(crc32(0, bytes, count)) << 32 | UInt64(adler32(1, bytes, count))
     }
 }

@@ -1,4 +1,3 @@
-internal import CFailureArtifactsShared
 package import FailureArtifactsSystem
 
 /// The directory with the baselines of a package's tests: a file for each test, see ``BaselineFile``.
@@ -45,7 +44,7 @@ package struct BaselineDirectory: Sendable {
 
     /// Reads the passing runs of a test, the newest one first; empty without a valid file.
     package func baselines(of test: BundleMetadata.Test) -> [Baseline] {
-        BaselineFile(at: file(of: test)).baselines
+        BaselineFile(at: file(of: test)).versions.compactMap(Baseline.init)
     }
 
     /// Removes the oldest files if there are too many.
@@ -68,13 +67,12 @@ extension BaselineDirectory {
     package struct PassedTest: Sendable {
         package let test: BundleMetadata.Test
         package let at: Timestamp
-        /// See ``BaselineFile/Version/statements``.
+        /// The chunks of the connections, as `failure_artifacts_baseline_take` returns them.
         package let statements: [UInt8]
-        /// The return addresses of each stack, by the numbers in the statements.
-        package let stacks: [[UInt64]]
+        /// The stacks' numbers in the process, by the numbers in the statements.
+        package let stacks: [UInt32]
 
-        package init(_ test: BundleMetadata.Test, at: Timestamp, statements: [UInt8], stacks: [[UInt64]])
-        {
+        package init(_ test: BundleMetadata.Test, at: Timestamp, statements: [UInt8], stacks: [UInt32]) {
             self.test = test
             self.at = at
             self.statements = statements
@@ -86,77 +84,52 @@ extension BaselineDirectory {
     ///
     /// Without a symbolizer, statements whose lines no earlier run has found have none. A test whose file can't be written
     /// has no new baseline.
+    ///
+    /// - `addresses`: returns the return addresses of a stack.
     package func record(
-        _ tests: [PassedTest], of commit: String?, in images: LoadedImages, by symbolizer: Symbolizer?
+        _ tests: [PassedTest], of commit: String?, in images: LoadedImages, by symbolizer: Symbolizer?,
+        addresses: (UInt32) -> [UInt64]
     ) {
-        let imageHash = images.hash
-        var news: [(PassedTest, file: BaselineFile, hashes: [UInt64])] = []
-        for test in tests {
-            let old = BaselineFile(at: file(of: test.test))
-            if let last = old.versions.first, last.statements == test.statements,
-                last.description.images == imageHash,
-                symbolizer == nil || last.description.stacks.allSatisfy({ $0.lines != nil })
-            {
-                _ = utimes(file(of: test.test), nil)
-            } else {
-                news.append((test, old, test.stacks.map { images.hash(of: $0) }))
+        var lines = LinesOfStacks(in: images)
+        let news = tests.filter { test in
+            let identity = BaselineFile.Header.Identity(test.statements)
+            return !BaselineFile.notePass(at: file(of: test.test)) { header in
+                header.identity == identity
+                    && (symbolizer == nil || header.images == lines.hashOfImages)
             }
         }
         if news.isEmpty { return }
-        var known: [UInt64: [StatementRecord.Source]] = [:]
-        for version in news.flatMap(\.file.versions) where version.description.images == imageHash {
-            for stack in version.description.stacks { known[stack.hash] = stack.lines }
+        var hashes: [UInt32: UInt64] = [:]
+        var stacks: [UInt64: [UInt64]] = [:]
+        for number in news.lazy.flatMap(\.stacks) where hashes[number] == nil {
+            let stack = addresses(number)
+            let hash = lines.hash(of: stack)
+            hashes[number] = hash
+            stacks[hash] = stack
         }
-        var unknown: [UInt64: [UInt64]] = [:]
-        for (test, _, hashes) in news {
-            for (stack, hash) in zip(test.stacks, hashes) where known[hash] == nil {
-                unknown[hash] = stack
+        guard (try? FileSystem.createDirectory(path)) != nil else { return }
+        let files = news.map { BaselineFile(at: file(of: $0.test)) }
+        for version in files.flatMap(\.versions) where version.header.images == lines.hashOfImages {
+            if let content = version.content {
+                lines.add(version.described(by: content.description).lines)
             }
         }
-        do throws(SystemError) {
-            try FileSystem.createDirectory(path)
-            if let symbolizer, !unknown.isEmpty {
-                let scratch = try FileSystem.createUniqueDirectory(in: path, prefix: "lines-")
-                var sources = StatementSources(
-                    of: Array(unknown.values), in: images, failureFile: nil, by: symbolizer,
-                    scratch: scratch)
-                for (hash, stack) in unknown { known[hash] = sources.lines(of: stack) }
-                try? FileSystem.remove(scratch)
-            }
-        } catch {
-            return
+        if let symbolizer,
+            let scratch = try? FileSystem.createUniqueDirectory(in: path, prefix: "lines-")
+        {
+            lines.lookUp(stacks, by: symbolizer, scratch: scratch)
+            try? FileSystem.remove(scratch)
         }
-        for (test, old, hashes) in news {
+        for (test, old) in zip(news, files) {
             let version = BaselineFile.Version(
-                description: .init(
-                    at: test.at.nanoseconds, commit: commit, images: imageHash,
-                    stacks: hashes.map { .init(hash: $0, lines: known[$0]) }),
-                statements: test.statements)
+                at: test.at, commit: commit, statements: test.statements,
+                lines: test.stacks.map { lines.text(of: hashes[$0] ?? 0) },
+                images: symbolizer == nil ? 0 : lines.hashOfImages)
+            guard let version else { continue }
             // The versions are distinct: lines that have moved make no other one.
-            let others = old.versions.filter { $0.statements != test.statements }
+            let others = old.versions.filter { $0.header.identity != version.header.identity }
             try? BaselineFile(versions: [version] + others).write(to: file(of: test.test))
         }
         limitSize()
-    }
-}
-
-extension LoadedImages {
-    /// The hash of what the images are.
-    fileprivate var hash: UInt64 {
-        var hash = FNV1a()
-        for image in images where !image.isOfToolchain {
-            hash.add("\(image.path) \(image.modified ?? 0)\n".utf8)
-        }
-        return hash.value
-    }
-
-    /// Returns the hash of a stack, which is the same in each process with these images.
-    fileprivate func hash(of stack: [UInt64]) -> UInt64 {
-        var hash = FNV1a()
-        for address in stack {
-            let relative = image(ofCallBefore: address).map { address &- $0.base } ?? 0
-            withUnsafeBytes(of: relative) { hash.add($0) }
-        }
-        return hash.value
     }
 }

@@ -10,16 +10,8 @@ final class PassingStatements: Sendable {
     private static let maximumBytes = 16 << 20
 
     private struct State {
-        var tests: [Test] = []
+        var tests: [BaselineDirectory.PassedTest] = []
         var bytes = 0
-    }
-
-    private struct Test {
-        let identity: BundleMetadata.Test
-        let at: Timestamp
-        let statements: [UInt8]
-        /// The stacks, by their numbers in the process.
-        let stacks: [UInt32]
     }
 
     let directory: BaselineDirectory
@@ -38,8 +30,8 @@ final class PassingStatements: Sendable {
         }
         defer { free(bytes) }
         let all = UnsafeRawBufferPointer(start: bytes, count: length)
-        let collected = Test(
-            identity: test.identity, at: test.date,
+        let collected = BaselineDirectory.PassedTest(
+            test.identity, at: test.date,
             statements: Array(UnsafeRawBufferPointer(rebasing: all[..<statements])),
             stacks: stride(from: statements, to: length, by: 4).map {
                 all.loadUnaligned(fromByteOffset: $0, as: UInt32.self)
@@ -58,22 +50,14 @@ final class PassingStatements: Sendable {
             return state.tests
         }
         if tests.isEmpty { return }
-        var stacks: [UInt32: [UInt64]] = [:]
-        let passed = tests.map { test in
-            BaselineDirectory.PassedTest(
-                test.identity, at: test.at, statements: test.statements,
-                stacks: test.stacks.map { number in
-                    if let known = stacks[number] { return known }
-                    var count: UInt32 = 0
-                    let addresses = failure_artifacts_baseline_stack(number, &count)
-                    let stack = Array(UnsafeBufferPointer(start: addresses, count: Int(count)))
-                    stacks[number] = stack
-                    return stack
-                })
-        }
         directory.record(
-            passed, of: Commit.current(in: Path.currentDirectory), in: .current,
-            by: Self.runsInParallel ? nil : .shared)
+            tests, of: Commit.current(in: Path.currentDirectory), in: .current,
+            by: Self.runsInParallel ? nil : .shared
+        ) { number in
+            var count: UInt32 = 0
+            let addresses = failure_artifacts_baseline_stack(number, &count)
+            return Array(UnsafeBufferPointer(start: addresses, count: Int(count)))
+        }
     }
 
     /// True if each test has a process of its own, which would look up the lines of one test.

@@ -21,16 +21,18 @@ SEED = 20261128
 
 
 def versions(path):
-    """Reads a file of the user by the documented layout: the JSON and the statements of each version."""
+    """Reads a file of the user by the documented layout: the lines of text and the statements of each version."""
     content = path.read_bytes()
     assert content.startswith(b"FABASE1\n"), content[:20]
     rest, found = content[8:], []
     while rest:
-        packed, description, statements = struct.unpack("<3I", rest[:12])
-        whole = zlib.decompress(rest[12:12 + packed])
+        packed, description, statements, checksum, _ = struct.unpack("<5Q", rest[:40])
+        whole = zlib.decompress(rest[40:40 + packed])
         assert len(whole) == description + statements
-        found.append((json.loads(whole[:description]), whole[description:]))
-        rest = rest[12 + packed:]
+        text, chunks = whole[:description].decode(), whole[description:]
+        assert checksum == zlib.crc32(chunks) << 32 | zlib.adler32(chunks)
+        found.append((text.splitlines(), chunks))
+        rest = rest[40 + packed:]
     assert 1 <= len(found) <= 2, found
     return found
 
@@ -120,13 +122,13 @@ class Bundles(BaselineCase):
         def recorded():
             self.attempt(XCTEST, ENOUGH, at=place)
             (file,) = self.files()
-            commit = versions(file)[0][0].get("commit")
+            commit = versions(file)[0][0][0].split(" ")[1]
             file.unlink()
             return commit
 
         place = self.directory
         git("init", "--quiet")
-        self.assertIsNone(recorded())
+        self.assertEqual(recorded(), "")
         git("commit", "--quiet", "--allow-empty", "-m", "first")
         head = git("rev-parse", "HEAD")
         self.assertEqual(recorded(), head)
@@ -177,8 +179,8 @@ class Places(BaselineCase):
         """`swift test --parallel` starts a process for each test."""
         for name, has_lines in (("--parallel", False), ("--other", True)):
             self.attempt(XCTEST, ENOUGH, prefix=["sh", "-c", '"$@"; exit $?', name])
-            ((description, _),) = versions(self.files()[0])
-            self.assertEqual(any(stack.get("lines") for stack in description["stacks"]), has_lines)
+            ((text, _),) = versions(self.files()[0])
+            self.assertEqual(any("\t" in stack for stack in text[1:]), has_lines)
 
 
 class Faults(BaselineCase):

@@ -124,8 +124,8 @@ extension Measured {
         do {
             let count = try count
             let start = processorTime()
-            for _ in 0..<count {
-                OneStoreTest(name: "testStore") { _ in
+            for number in 0..<count {
+                OneStoreTest(name: "testStore\(number)") { _ in
                     do { try body() } catch { fatalError("\(error)") }
                 }.run()
             }

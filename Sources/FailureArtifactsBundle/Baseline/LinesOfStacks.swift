@@ -1,0 +1,75 @@
+internal import FailureArtifactsSystem
+
+/// The source lines of the stacks in baselines, as text.
+///
+/// A stack's text is its hash in hexadecimal, and for each line the file, the line's number and the function, all
+/// separated by tabs.
+struct LinesOfStacks {
+    /// The hash of what the images of this process are; never 0.
+    let hashOfImages: UInt64
+    private let images: LoadedImages
+    /// The texts that are known.
+    private var texts: [UInt64: String] = [:]
+
+    init(in images: LoadedImages) {
+        self.images = images
+        var hash = FNV1a()
+        for image in images.images where !image.isOfToolchain {
+            hash.add("\(image.path) \(image.modified ?? 0)\n".utf8)
+        }
+        hashOfImages = max(hash.value, 1)
+    }
+
+    /// Returns the hash of a stack, which is the same in each process with these images.
+    func hash(of stack: [UInt64]) -> UInt64 {
+        var hash = FNV1a()
+        for address in stack {
+            let relative = images.image(ofCallBefore: address).map { address &- $0.base } ?? 0
+            withUnsafeBytes(of: relative) { hash.add($0) }
+        }
+        return hash.value
+    }
+
+    /// Adds the texts of an earlier run with the same images.
+    mutating func add(_ lines: [Substring]) {
+        for text in lines {
+            let hash = text.prefix { $0 != "\t" }
+            if let hash = UInt64(hash, radix: 16) { texts[hash] = String(text) }
+        }
+    }
+
+    /// Looks up the lines of stacks that aren't known, by one call of the symbolizer.
+    mutating func lookUp(_ stacks: [UInt64: [UInt64]], by symbolizer: Symbolizer, scratch: String) {
+        let unknown = stacks.filter { texts[$0.key] == nil }
+        if unknown.isEmpty { return }
+        var sources = StatementSources(
+            of: Array(unknown.values), in: images, failureFile: nil, by: symbolizer, scratch: scratch)
+        for (hash, stack) in unknown {
+            texts[hash] = sources.lines(of: stack).reduce(into: String(hash, radix: 16)) { text, line in
+                let fields = [line.file, "\(line.line)", line.function ?? ""]
+                if fields.allSatisfy({ !$0.contains { $0.isNewline || $0 == "\t" } }) {
+                    for field in fields { text += "\t" + field }
+                }
+            }
+        }
+    }
+
+    /// Returns the text of a stack; that without lines if they are not known.
+    func text(of hash: UInt64) -> String { texts[hash] ?? String(hash, radix: 16) }
+
+    /// Parses a text, which is untrusted.
+    static func lines(in text: Substring) -> [StatementRecord.Source] {
+        let fields = text.split(separator: "\t", omittingEmptySubsequences: false).dropFirst()
+        var lines: [StatementRecord.Source] = []
+        var rest = fields[...]
+        while rest.count >= 3, lines.count <= StatementRecord.maximumCallers {
+            let (file, number, function) = (rest.removeFirst(), rest.removeFirst(), rest.removeFirst())
+            guard let number = Int(number), number > 0 else { break }
+            lines.append(
+                .init(
+                    file: String(file), function: function.isEmpty ? nil : String(function), line: number
+                ))
+        }
+        return lines
+    }
+}
