@@ -79,7 +79,7 @@ let package = Package(
             name: "FailureArtifactsBundle",
             dependencies: [
                 "FailureArtifactsSystem", "FailureArtifactsSQLite", "FailureArtifactsZip",
-                "CFailureArtifactsShared", "CFailureArtifactsZlib",
+                "CFailureArtifactsShared",
             ],
             swiftSettings: settings),
 

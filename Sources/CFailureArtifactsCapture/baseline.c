@@ -24,6 +24,8 @@ enum {
     following_statements = 8,
     // The maximum number of stacks of a process.
     maximum_stacks = 1 << 16,
+    // The stacks of a part that are found again, by a part of their numbers.
+    known_stacks = 256,
 };
 
 typedef failure_artifacts_statement_record statement_record;
@@ -97,6 +99,10 @@ typedef struct copying {
     // The texts of the part, by their hashes; a power of 2 of places.
     known_text *texts;
     size_t text_places, text_count;
+    struct {
+        uint32_t number;
+        uint32_t offset;
+    } stacks[known_stacks];
     // The last statements that were copied; a further record is copied only if its statement is among them.
     struct {
         uint64_t order;
@@ -188,21 +194,29 @@ static known_text *text_of(copying *copying, const record *text) {
     return &copying->texts[index];
 }
 
+// Returns the offset of a record with the number of a stack in the process; 0 without one.
+static uint32_t offset_of_stack(copying *copying, const record *stack) {
+    uint32_t number = stack_number(stack), place_of_number = number % known_stacks;
+    if (!number) return 0;
+    if (copying->stacks[place_of_number].number != number) {
+        record *added = place(copying, sizeof *added + sizeof(uint64_t));
+        if (!added) return 0;
+        *added = (record){sizeof *added + sizeof(uint64_t), failure_artifacts_record_stack, 0, 0};
+        *(uint64_t *)(void *)(added + 1) = number;
+        copying->stacks[place_of_number].number = number;
+        copying->stacks[place_of_number].offset = offset_of(copying, added);
+    }
+    return copying->stacks[place_of_number].offset;
+}
+
 static void copy_statement(copying *copying, const unsigned char *chunk, const statement_record *statement) {
     if (!begin(copying)) return;
     known_text *text = text_of(copying, (const record *)(const void *)(chunk + statement->text));
     if (!text) return;
     bool is_observed = text->executions++ < allowance_of_text;
     uint32_t text_offset = text->offset, stack_offset = 0;
-    uint32_t stack =
-        is_observed && statement->stack ? stack_number((const record *)(const void *)(chunk + statement->stack)) : 0;
-    if (stack) {
-        record *added = place(copying, sizeof *added + sizeof(uint64_t));
-        if (!added) return;
-        *added = (record){sizeof *added + sizeof(uint64_t), failure_artifacts_record_stack, 0, 0};
-        *(uint64_t *)(void *)(added + 1) = stack;
-        stack_offset = offset_of(copying, added);
-    }
+    if (is_observed && statement->stack)
+        stack_offset = offset_of_stack(copying, (const record *)(const void *)(chunk + statement->stack));
     statement_record *added = copy(copying, &statement->record);
     if (!added) return;
     if (!copying->has_statement) copying->first_changes = statement->changes;

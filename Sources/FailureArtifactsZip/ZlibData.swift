@@ -8,7 +8,7 @@ package enum ZlibData {
         var isDone = false
         let result = [UInt8](unsafeUninitializedCapacity: Int(length)) { buffer, count in
             isDone =
-                compress2(buffer.baseAddress, &length, content, uLong(content.count), 4) == Z_OK
+                compress2(buffer.baseAddress, &length, content, uLong(content.count), 6) == Z_OK
             count = isDone ? Int(length) : 0
         }
         return isDone ? result : nil
