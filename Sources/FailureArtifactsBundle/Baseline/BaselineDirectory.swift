@@ -38,6 +38,20 @@ package struct BaselineDirectory: Sendable {
             Path.join(caches, "failure-artifacts/baseline-" + String(hash.value, radix: 16)))
     }
 
+    /// The directory for the processes of a command, by their environment; nil if they record no baselines.
+    package static func ofCommand(
+        workingDirectory: String, variables: [String: String]
+    ) -> BaselineDirectory? {
+        switch variables[variable] ?? "" {
+        case "off": nil
+        case "", "on": standard(workingDirectory: workingDirectory, variables: variables)
+        case let path: BaselineDirectory(Path.join(workingDirectory, path))
+        }
+    }
+
+    /// The environment variable that turns baselines off, or names their directory.
+    package static let variable = "FAILURE_ARTIFACTS_BASELINE"
+
     private func file(of test: BundleMetadata.Test) -> String {
         Path.join(path, BaselineFile.name(of: test))
     }
@@ -110,26 +124,73 @@ extension BaselineDirectory {
         guard (try? FileSystem.createDirectory(path)) != nil else { return }
         let files = news.map { BaselineFile(at: file(of: $0.test)) }
         for version in files.flatMap(\.versions) where version.header.images == lines.hashOfImages {
-            if let content = version.content {
-                lines.add(version.described(by: content.description).lines)
-            }
+            if let content = version.content { lines.add(content.description.stacks) }
         }
-        if let symbolizer,
-            let scratch = try? FileSystem.createUniqueDirectory(in: path, prefix: "lines-")
-        {
-            lines.lookUp(stacks, by: symbolizer, scratch: scratch)
-            try? FileSystem.remove(scratch)
-        }
+        if let symbolizer { lookUp(stacks, in: &lines, by: symbolizer) }
         for (test, old) in zip(news, files) {
+            let description = BaselineFile.Description(
+                at: test.at.nanoseconds, commit: commit ?? "", images: lines.hashOfImages,
+                program: lines.program?.path ?? "", modified: lines.program?.modified ?? 0,
+                stacks: test.stacks.map { number in
+                    let hash = hashes[number] ?? 0
+                    return lines.text(of: hash, stacks[hash] ?? [])
+                })
             let version = BaselineFile.Version(
-                at: test.at, commit: commit, statements: test.statements,
-                lines: test.stacks.map { lines.text(of: hashes[$0] ?? 0) },
-                images: symbolizer == nil ? 0 : lines.hashOfImages)
+                description, test.statements, hasLines: symbolizer != nil)
             guard let version else { continue }
             // The versions are distinct: lines that have moved make no other one.
             let others = old.versions.filter { $0.header.identity != version.header.identity }
             try? BaselineFile(versions: [version] + others).write(to: file(of: test.test))
         }
         limitSize()
+    }
+
+    private func lookUp(
+        _ stacks: [UInt64: [UInt64]], in lines: inout LinesOfStacks, by symbolizer: Symbolizer
+    ) {
+        guard let scratch = try? FileSystem.createUniqueDirectory(in: path, prefix: "lines-") else {
+            return
+        }
+        lines.lookUp(stacks, by: symbolizer, scratch: scratch)
+        try? FileSystem.remove(scratch)
+    }
+
+    /// Looks up the lines that parallel processes have not looked up, while their programs are unchanged.
+    package func completeLines(workingDirectory: String, by symbolizer: Symbolizer) {
+        let names = (try? FileSystem.contents(ofDirectory: path)) ?? []
+        let files = names.map { name in
+            (path: Path.join(path, name), file: BaselineFile(at: Path.join(path, name)))
+        }.filter { $0.file.versions.first?.header.images == 0 }
+        let contents = files.map { $0.file.versions[0].content }
+        let programs = Dictionary(
+            grouping: contents.compactMap { $0?.description }, by: { "\($0.program) \($0.modified)" })
+        var linesOfPrograms: [String: LinesOfStacks] = [:]
+        for (program, descriptions) in programs {
+            let image = LoadedImage(
+                path: descriptions[0].program, base: 0, start: 0, end: .max,
+                modified: descriptions[0].modified)
+            guard image.isUnchanged else { continue }
+            var lines = LinesOfStacks(
+                in: LoadedImages(images: [image], workingDirectory: workingDirectory))
+            let unknown = descriptions.flatMap(\.stacks).compactMap(LinesOfStacks.unknown)
+            lookUp(
+                Dictionary(unknown.map { ($0.hash, $0.stack) }, uniquingKeysWith: { a, _ in a }),
+                in: &lines,
+                by: symbolizer)
+            linesOfPrograms[program] = lines
+        }
+        for ((path, file), content) in zip(files, contents) {
+            guard let (old, statements) = content,
+                let lines = linesOfPrograms["\(old.program) \(old.modified)"]
+            else { continue }
+            var description = old
+            description.stacks = description.stacks.map { text in
+                LinesOfStacks.unknown(in: text).map { lines.text(of: $0.hash, $0.stack) } ?? text
+            }
+            guard let version = BaselineFile.Version(description, statements, hasLines: true) else {
+                continue
+            }
+            try? BaselineFile(versions: [version] + file.versions.dropFirst()).write(to: path)
+        }
     }
 }

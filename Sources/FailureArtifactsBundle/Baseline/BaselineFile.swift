@@ -10,8 +10,7 @@ internal import FailureArtifactsZip
 /// The layout: ``magic``, then each version, the newest one first: a header, see ``Header``, and its content, compressed
 /// (zlib, RFC 1950): the description, and the chunks of the connections, as `failure_artifacts_baseline_take` returns them.
 ///
-/// The description is text: a line with the time in nanoseconds since 1970 and the commit, if it is known, and a line for
-/// each stack of the statements, see ``LinesOfStacks``.
+/// The description is text, see ``Description``.
 struct BaselineFile {
     /// The numbers before a version, least significant byte first.
     struct Header: Equatable {
@@ -38,11 +37,12 @@ struct BaselineFile {
         var packed: [UInt8]
 
         /// The description and the statements; nil if they are invalid.
-        var content: (description: ArraySlice<UInt8>, statements: ArraySlice<UInt8>)? {
-            let size = Int(header.descriptionSize + header.identity.size)
-            guard let content = ZlibData.decompress(packed, size: size) else { return nil }
-            let start = Int(header.descriptionSize)
-            return (content[..<start], content[start...])
+        var content: (description: Description, statements: ArraySlice<UInt8>)? {
+            let (start, size) = (Int(header.descriptionSize), Int(header.identity.size))
+            guard let content = ZlibData.decompress(packed, size: start + size),
+                let description = Description(content[..<start])
+            else { return nil }
+            return (description, content[start...])
         }
     }
 
@@ -150,45 +150,71 @@ extension BaselineFile.Header {
     }
 }
 
+extension BaselineFile {
+    /// The facts about a passing run, as text: a line of fields that are separated by tabs, and a line for each stack of the
+    /// statements, see ``LinesOfStacks``.
+    struct Description {
+        /// In nanoseconds since 1970.
+        var at: Int64
+        /// The commit that was checked out; empty if it isn't known.
+        var commit: String
+        /// The hash of what the images of the process were.
+        var images: UInt64
+        /// The program, and the time of its last change in nanoseconds since 1970.
+        var program: String
+        var modified: Int64
+        /// The texts of the stacks, by their numbers in the statements.
+        var stacks: [String]
+
+        fileprivate var bytes: [UInt8] {
+            let fields = ["\(at)", commit, String(images, radix: 16), program, "\(modified)"]
+            var text = fields.joined(separator: "\t") + "\n"
+            for stack in stacks { text += stack + "\n" }
+            return Array(text.utf8)
+        }
+    }
+}
+
+extension BaselineFile.Description {
+    /// Parses the text, which is untrusted.
+    fileprivate init?(_ bytes: ArraySlice<UInt8>) {
+        let lines = String(decoding: bytes, as: UTF8.self).split(
+            separator: "\n", omittingEmptySubsequences: false)
+        let fields = lines[0].split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
+        guard fields.count == 5, let at = Int64(fields[0]), let images = UInt64(fields[2], radix: 16),
+            let modified = Int64(fields[4])
+        else { return nil }
+        self.init(
+            at: at, commit: fields[1], images: images, program: fields[3], modified: modified,
+            stacks: lines.dropFirst().dropLast().map(String.init))
+    }
+}
+
 extension BaselineFile.Version {
     /// Compresses a version; nil without memory.
     ///
-    /// - `lines`: the texts of the stacks, by their numbers in the statements.
-    init?(
-        at time: Timestamp, commit: String?, statements: [UInt8], lines: [String], images: UInt64
-    ) {
-        var description = "\(time.nanoseconds) \(commit ?? "")\n"
-        for line in lines { description += line + "\n" }
-        let bytes = Array(description.utf8)
+    /// - `hasLines`: true if the lines of the stacks were looked up.
+    init?(_ description: BaselineFile.Description, _ statements: some Collection<UInt8>, hasLines: Bool)
+    {
+        let (bytes, statements) = (description.bytes, Array(statements))
         guard let packed = ZlibData.compress(bytes + statements) else { return nil }
         self.init(
             header: .init(
                 packedSize: UInt64(packed.count), descriptionSize: UInt64(bytes.count),
-                identity: .init(statements), images: images),
+                identity: .init(statements), images: hasLines ? description.images : 0),
             packed: packed)
-    }
-
-    /// The time of the run and the commit, and the texts of the stacks.
-    func described(by bytes: ArraySlice<UInt8>) -> (at: Int64, commit: String?, lines: [Substring]) {
-        let lines = String(decoding: bytes, as: UTF8.self).split(
-            separator: "\n", omittingEmptySubsequences: false)
-        let first = (lines.first ?? "").split(separator: " ")
-        return (
-            first.first.flatMap { Int64($0) } ?? 0, first.dropFirst().first.map(String.init),
-            Array(lines.dropFirst().dropLast())
-        )
     }
 }
 
 extension Baseline {
     /// Reads the statements of a version; nil if it is invalid.
     init?(_ version: BaselineFile.Version) {
-        guard let (text, statements) = version.content else { return nil }
-        let (time, commit, stacks) = version.described(by: text)
-        let at = Timestamp.description(ofNanoseconds: time)
+        guard let (description, statements) = version.content else { return nil }
+        let at = Timestamp.description(ofNanoseconds: description.at)
+        let stacks = description.stacks
         let logged = Self.chunks(in: statements).flatMap { [$0].statements(before: nil) }.merged()
         self.init(
-            at: at, commit: commit,
+            at: at, commit: description.commit.isEmpty ? nil : description.commit,
             statements: logged.map { statement in
                 var record = statement.record
                 (record.at, record.thread) = (at, "")

@@ -3,13 +3,16 @@ internal import FailureArtifactsSystem
 /// The source lines of the stacks in baselines, as text.
 ///
 /// A stack's text is its hash in hexadecimal, and for each line the file, the line's number and the function, all
-/// separated by tabs.
+/// separated by tabs. Before the lines are looked up, it is the hash and ``mark`` with the addresses in the program.
 struct LinesOfStacks {
     /// The hash of what the images of this process are; never 0.
     let hashOfImages: UInt64
     private let images: LoadedImages
     /// The texts that are known.
     private var texts: [UInt64: String] = [:]
+
+    /// The program of the images.
+    var program: LoadedImage? { images.images.first }
 
     init(in images: LoadedImages) {
         self.images = images
@@ -31,10 +34,9 @@ struct LinesOfStacks {
     }
 
     /// Adds the texts of an earlier run with the same images.
-    mutating func add(_ lines: [Substring]) {
-        for text in lines {
-            let hash = text.prefix { $0 != "\t" }
-            if let hash = UInt64(hash, radix: 16) { texts[hash] = String(text) }
+    mutating func add(_ stacks: [String]) {
+        for text in stacks where !text.contains(Self.mark) {
+            if let hash = Self.hash(in: text) { texts[hash] = text }
         }
     }
 
@@ -54,11 +56,31 @@ struct LinesOfStacks {
         }
     }
 
-    /// Returns the text of a stack; that without lines if they are not known.
-    func text(of hash: UInt64) -> String { texts[hash] ?? String(hash, radix: 16) }
+    /// Returns the text of a stack, with its lines if they are known.
+    func text(of hash: UInt64, _ stack: [UInt64]) -> String {
+        if let text = texts[hash] { return text }
+        guard let program = images.images.first else { return String(hash, radix: 16) }
+        let addresses = stack.filter { program.start < $0 && $0 <= program.end }
+            .map { String($0 &- program.base, radix: 16) }
+        return String(hash, radix: 16) + Self.mark + addresses.joined(separator: ",")
+    }
+
+    private static let mark = "\t@"
+
+    private static func hash(in text: String) -> UInt64? {
+        UInt64(text.prefix { $0 != "\t" }, radix: 16)
+    }
+
+    /// Returns a stack's hash and its addresses in the program, if the lines were not looked up; nil otherwise.
+    static func unknown(in text: String) -> (hash: UInt64, stack: [UInt64])? {
+        guard let mark = text.firstRange(of: mark), let hash = hash(in: text) else { return nil }
+        return (
+            hash, text[mark.upperBound...].split(separator: ",").compactMap { UInt64($0, radix: 16) }
+        )
+    }
 
     /// Parses a text, which is untrusted.
-    static func lines(in text: Substring) -> [StatementRecord.Source] {
+    static func lines(in text: String) -> [StatementRecord.Source] {
         let fields = text.split(separator: "\t", omittingEmptySubsequences: false).dropFirst()
         var lines: [StatementRecord.Source] = []
         var rest = fields[...]

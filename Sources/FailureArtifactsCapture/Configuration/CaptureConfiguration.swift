@@ -251,7 +251,7 @@ extension CaptureConfiguration {
             described: \.rawValue
         ) { PassingCapture(rawValue: $0) }
         configuration.baseline = reader.value(
-            of: "FAILURE_ARTIFACTS_BASELINE", default: .standard, or: "on, off or a directory",
+            of: BaselineDirectory.variable, default: .standard, or: "on, off or a directory",
             described: { _ in "on" }
         ) { text in
             switch text {

@@ -95,6 +95,8 @@ struct RunCommand: Command {
         let report = try supervisor.run()
         let recovered = recovery.afterwards(report)
         for warning in recovered.warnings { try console.warn(warning) }
+        BaselineDirectory.ofCommand(workingDirectory: workingDirectory, variables: environment)?
+            .completeLines(workingDirectory: workingDirectory, by: .shared)
         let new = bundles.bundles(and: recovered.bundles.map(\.path))
         if !new.isEmpty, let warning = output.warning { try console.warn(warning) }
         let failed = new.filter { $0.metadata.map { $0.outcome != .passed } ?? false }.map(\.path)

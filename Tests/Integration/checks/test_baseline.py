@@ -11,7 +11,7 @@ import time
 import unittest
 import zlib
 
-from harness import EXECUTABLE, SUITES, SuiteCase, clean_environment, fresh_directory, read, timeless
+from harness import EXECUTABLE, SUITES, TOOL, SuiteCase, clean_environment, fresh_directory, read, timeless
 from test_testing import only
 
 FEW, ENOUGH = "3", "4"
@@ -122,7 +122,7 @@ class Bundles(BaselineCase):
         def recorded():
             self.attempt(XCTEST, ENOUGH, at=place)
             (file,) = self.files()
-            commit = versions(file)[0][0][0].split(" ")[1]
+            commit = versions(file)[0][0][0].split("\t")[1]
             file.unlink()
             return commit
 
@@ -176,11 +176,23 @@ class Places(BaselineCase):
         self.assertEqual(self.files(), [])
 
     def test_lines_are_not_looked_up_for_each_process(self):
-        """`swift test --parallel` starts a process for each test."""
-        for name, has_lines in (("--parallel", False), ("--other", True)):
-            self.attempt(XCTEST, ENOUGH, prefix=["sh", "-c", '"$@"; exit $?', name])
-            ((text, _),) = versions(self.files()[0])
-            self.assertEqual(any("\t" in stack for stack in text[1:]), has_lines)
+        """`swift test --parallel` starts a process for each test. `run` looks them all up at its end."""
+        def lines():
+            found = set()
+            for path in self.files():
+                ((text, _),) = versions(path)
+                found |= {field for stack in text[1:] for field in stack.split("\t") if field.endswith(".swift")}
+            return found
+
+        parallel = ["sh", "-c", '"$@"; exit $?', "--parallel"]
+        self.attempt("RawSuite.RetriedTests", ENOUGH, prefix=parallel)
+        self.assertEqual(lines(), set())
+        self.attempt("RawSuite.RetriedTests", ENOUGH, prefix=[str(TOOL), "run", "--", *parallel])
+        completed = lines()
+        self.assertEqual(completed, {"Tests/RawSuite/PassingTests.swift", "Tests/RawSuite/Database.swift"})
+        shutil.rmtree(self.baselines)
+        self.attempt("RawSuite.RetriedTests", ENOUGH)
+        self.assertEqual(lines(), completed)
 
 
 class Faults(BaselineCase):
