@@ -58,7 +58,7 @@ package struct BaselineDirectory: Sendable {
 
     /// Reads the passing runs of a test, the newest one first; empty without a valid file.
     package func baselines(of test: BundleMetadata.Test) -> [Baseline] {
-        BaselineFile(at: file(of: test)).versions.compactMap(Baseline.init)
+        BaselineFile(at: file(of: test)).runs.compactMap(Baseline.init)
     }
 
     /// Removes the oldest files if there are too many.
@@ -123,8 +123,8 @@ extension BaselineDirectory {
         }
         guard (try? FileSystem.createDirectory(path)) != nil else { return }
         let files = news.map { BaselineFile(at: file(of: $0.test)) }
-        for version in files.flatMap(\.versions) where version.header.images == lines.hashOfImages {
-            if let content = version.content { lines.add(content.description.stacks) }
+        for run in files.flatMap(\.runs) where run.header.images == lines.hashOfImages {
+            if let content = run.content { lines.add(content.description.stacks) }
         }
         if let symbolizer { lookUp(stacks, in: &lines, by: symbolizer) }
         for (test, old) in zip(news, files) {
@@ -135,12 +135,12 @@ extension BaselineDirectory {
                     let hash = hashes[number] ?? 0
                     return lines.text(of: hash, stacks[hash] ?? [])
                 })
-            let version = BaselineFile.Version(
+            let run = BaselineFile.PassingRun(
                 description, test.statements, hasLines: symbolizer != nil)
-            guard let version else { continue }
-            // The versions are distinct: lines that have moved make no other one.
-            let others = old.versions.filter { $0.header.identity != version.header.identity }
-            try? BaselineFile(versions: [version] + others).write(to: file(of: test.test))
+            guard let run else { continue }
+            // The runs are distinct: lines that have moved make no other one.
+            let others = old.runs.filter { $0.header.identity != run.header.identity }
+            try? BaselineFile(runs: [run] + others).write(to: file(of: test.test))
         }
         limitSize()
     }
@@ -160,8 +160,8 @@ extension BaselineDirectory {
         let names = (try? FileSystem.contents(ofDirectory: path)) ?? []
         let files = names.map { name in
             (path: Path.join(path, name), file: BaselineFile(at: Path.join(path, name)))
-        }.filter { $0.file.versions.first?.header.images == 0 }
-        let contents = files.map { $0.file.versions[0].content }
+        }.filter { $0.file.runs.first?.header.images == 0 }
+        let contents = files.map { $0.file.runs[0].content }
         let programs = Dictionary(
             grouping: contents.compactMap { $0?.description }, by: { "\($0.program) \($0.modified)" })
         var linesOfPrograms: [String: LinesOfStacks] = [:]
@@ -187,10 +187,10 @@ extension BaselineDirectory {
             description.stacks = description.stacks.map { text in
                 LinesOfStacks.unknown(in: text).map { lines.text(of: $0.hash, $0.stack) } ?? text
             }
-            guard let version = BaselineFile.Version(description, statements, hasLines: true) else {
+            guard let run = BaselineFile.PassingRun(description, statements, hasLines: true) else {
                 continue
             }
-            try? BaselineFile(versions: [version] + file.versions.dropFirst()).write(to: path)
+            try? BaselineFile(runs: [run] + file.runs.dropFirst()).write(to: path)
         }
     }
 }

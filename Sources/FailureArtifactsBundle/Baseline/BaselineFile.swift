@@ -7,14 +7,14 @@ internal import FailureArtifactsZip
 /// It is untrusted: a cache of a CI service may have any file. Most tests do the same in each run, which ``notePass(at:if:)``
 /// finds out without reading the whole file.
 ///
-/// The layout: ``magic``, then each version, the newest one first: a header, see ``Header``, and its content, compressed
+/// The layout: ``magic``, then each run, the newest one first: a header, see ``Header``, and its content, compressed
 /// (zlib, RFC 1950): the description, and the chunks of the connections, as `failure_artifacts_baseline_take` returns them.
 ///
 /// The description is text, see ``Description``.
 struct BaselineFile {
-    /// The numbers before a version, least significant byte first.
+    /// The numbers before a run, least significant byte first.
     struct Header: Equatable {
-        /// What tells two versions apart.
+        /// The statements as a hash: runs with equal ones did the same.
         struct Identity: Equatable {
             /// The size of the statements, in bytes.
             var size: UInt64
@@ -31,7 +31,7 @@ struct BaselineFile {
     }
 
     /// A passing run.
-    struct Version {
+    struct PassingRun {
         var header: Header
         /// The compressed content.
         var packed: [UInt8]
@@ -47,14 +47,14 @@ struct BaselineFile {
     }
 
     private static let magic = Array("FABASE1\n".utf8)
-    /// The maximum size of a version in the file, in bytes.
+    /// The maximum size of a run in the file, in bytes.
     private static let maximumPacked: UInt64 = 64 << 10
-    /// The maximum size of a version's description, and of its statements, in bytes.
+    /// The maximum size of a run's description, and of its statements, in bytes.
     private static let maximumPart: UInt64 = 4 << 20
 
-    var versions: [Version] = []
+    var runs: [PassingRun] = []
 
-    init(versions: [Version]) { self.versions = versions }
+    init(runs: [PassingRun]) { self.runs = runs }
 
     /// Returns the name of a test's file.
     static func name(of test: BundleMetadata.Test) -> String {
@@ -69,28 +69,28 @@ struct BaselineFile {
         return String(hash.value, radix: 16) + ".baseline"
     }
 
-    /// Reads a file; without versions if it is missing or invalid.
+    /// Reads a file; without runs if it is missing or invalid.
     init(at path: String) {
         let limit = Self.magic.count + Baseline.maximumVersions * (Int(Self.maximumPacked) + Header.size)
         guard let bytes = try? FileSystem.contents(ofFile: path, limit: limit),
             bytes.starts(with: Self.magic)
         else { return }
         var rest = bytes[Self.magic.count...]
-        while versions.count < Baseline.maximumVersions, let version = Self.version(takenFrom: &rest) {
-            versions.append(version)
+        while runs.count < Baseline.maximumVersions, let run = Self.run(takenFrom: &rest) {
+            runs.append(run)
         }
     }
 
-    private static func version(takenFrom bytes: inout ArraySlice<UInt8>) -> Version? {
+    private static func run(takenFrom bytes: inout ArraySlice<UInt8>) -> PassingRun? {
         guard let header = Header(bytes), header.packedSize <= bytes.count - Header.size,
             header.descriptionSize <= maximumPart, header.identity.size <= maximumPart
         else { return nil }
         bytes = bytes.dropFirst(Header.size)
         defer { bytes = bytes.dropFirst(Int(header.packedSize)) }
-        return Version(header: header, packed: Array(bytes.prefix(Int(header.packedSize))))
+        return PassingRun(header: header, packed: Array(bytes.prefix(Int(header.packedSize))))
     }
 
-    /// Notes that the test has passed again if a file's newest version is the expected one; returns false otherwise.
+    /// Notes that the test has passed again if a file's newest run is the expected one; returns false otherwise.
     ///
     /// It reads the header only.
     static func notePass(at path: String, if isExpected: (Header) -> Bool) -> Bool {
@@ -103,14 +103,14 @@ struct BaselineFile {
         return true
     }
 
-    /// Writes the file, with the versions that have room.
+    /// Writes the file, with the runs that have room.
     ///
     /// Others read the old file or the new one, whatever happens.
     func write(to path: String) throws(SystemError) {
         var bytes = Self.magic
-        for version in versions.prefix(Baseline.maximumVersions)
-        where version.header.packedSize <= Self.maximumPacked {
-            bytes += version.header.bytes + version.packed
+        for run in runs.prefix(Baseline.maximumVersions)
+        where run.header.packedSize <= Self.maximumPacked {
+            bytes += run.header.bytes + run.packed
         }
         let partial = path + "-\(getpid())"
         try? FileSystem.remove(partial)
@@ -190,8 +190,8 @@ extension BaselineFile.Description {
     }
 }
 
-extension BaselineFile.Version {
-    /// Compresses a version; nil without memory.
+extension BaselineFile.PassingRun {
+    /// Compresses a run; nil without memory.
     ///
     /// - `hasLines`: true if the lines of the stacks were looked up.
     init?(_ description: BaselineFile.Description, _ statements: some Collection<UInt8>, hasLines: Bool)
@@ -207,9 +207,9 @@ extension BaselineFile.Version {
 }
 
 extension Baseline {
-    /// Reads the statements of a version; nil if it is invalid.
-    init?(_ version: BaselineFile.Version) {
-        guard let (description, statements) = version.content else { return nil }
+    /// Reads the statements of a run; nil if it is invalid.
+    init?(_ run: BaselineFile.PassingRun) {
+        guard let (description, statements) = run.content else { return nil }
         let at = Timestamp.description(ofNanoseconds: description.at)
         let stacks = description.stacks
         let logged = Self.chunks(in: statements).flatMap { [$0].statements(before: nil) }.merged()
