@@ -323,6 +323,7 @@ class GitHub(CICase):
         place.step_summary = step_summary
         # The version of the action, and the entries of GitHub's cache.
         place.action_ref, place.cache = "main", {}
+        place.event, place.ref = "pull_request", "refs/pull/7/merge"
         place.environment["HOME"] = str(place.bin / "home")
         (place.bin / "home").mkdir()
         return place
@@ -333,7 +334,8 @@ class GitHub(CICase):
         action.run()
         self.assertEqual(
             action.outcomes,
-            {"release": "success", "cached": "success", "tool": "success", "kept": "success", "tests": "failure",
+            {"release": "success", "cached": "success", "tool": "success", "kept": "success", "baselines": "success",
+             "passed": "success", "tests": "failure", "passing": "skipped",
              "bundles": "success", "upload": "success", "page": "success", "where": "success"})
         self.check_bundles(place, "GitHub Actions")
         self.check_page(place)
@@ -380,12 +382,37 @@ class GitHub(CICase):
         action.run()
         self.assertEqual(
             action.outcomes,
-            {"release": "success", "cached": "success", "tool": "success", "kept": "success", "tests": "success",
+            {"release": "success", "cached": "success", "tool": "success", "kept": "success", "baselines": "success",
+             "passed": "success", "tests": "success", "passing": "skipped",
              "bundles": "success", "upload": "skipped", "page": "skipped", "where": "skipped"})
         self.assertEqual(action.outputs(), {"bundles": "0", "artifact-url": "", "page-url": ""})
         self.assertEqual(list(place.directory.iterdir()), [])
         self.assertEqual(place.step_summary.read_text(), "")
         self.assertEqual(action.obeyed, [])
+
+    def test_baselines_are_kept_on_the_default_branch(self):
+        cache = {}
+        runs = [
+            ("pull_request", "refs/pull/7/merge"), ("pull_request_target", "refs/heads/main"), ("push", "refs/heads/other"),
+            ("push", "refs/heads/main"), ("push", "refs/heads/main"), ("pull_request", "refs/pull/7/merge")]
+        for number, (event, ref) in enumerate(runs):
+            with self.subTest(number):
+                place = self.place()
+                place.environment["GITHUB_SHA"] = f"sha{number}"
+                place.environment.pop("FAILURE_ARTIFACTS_BASELINE")
+                place.stand_in("swift", place.swift("CISuite.CITests/testPasses"))
+                place.event, place.ref, place.cache = event, ref, cache
+                action = self.action(place)
+                restored = place.bin / "restored"
+                action.before["tests"] = lambda script: f"ls ~/.cache/failure-artifacts-baseline >'{restored}' || true\n{script}"
+                kept = sum("baseline" in key for key in cache)
+                action.run()
+                is_kept = (event, ref) == ("push", "refs/heads/main")
+                self.assertEqual(action.outcomes["passing"], "success" if is_kept else "skipped", action.log)
+                self.assertEqual(sum("baseline" in key for key in cache), kept + is_kept)
+                # What the default branch has kept before.
+                self.assertEqual(len(restored.read_text().splitlines()), 1 if number > 3 else 0)
+                self.assertEqual(len(list((place.bin / "home/.cache/failure-artifacts-baseline").iterdir())), 1)
 
     def words_of_swift(self, place):
         """Replaces `swift` by a program that records its arguments and has the tool. Returns the file of its words."""
@@ -562,7 +589,12 @@ class GitLab(CICase):
         self.check_bundles(place, "GitLab CI")
         self.check_page(place)
         self.check_results(place, job["artifacts"]["reports"]["junit"], base=place.directory)
-        self.assertEqual((job["cache"]["paths"], job["cache"]["when"]), ([".failure-artifacts-tool"], "always"))
+        tool, baselines = job["cache"]
+        self.assertEqual((tool["paths"], tool["when"]), ([".failure-artifacts-tool"], "always"))
+        self.assertEqual(baselines["paths"], [job["variables"]["FAILURE_ARTIFACTS_BASELINE"]])
+        # Only a job that says so, such as one of the default branch, changes what others read.
+        self.assertEqual((baselines["when"], baselines["policy"]), ("always", "$FAILURE_ARTIFACTS_BASELINE_POLICY"))
+        self.assertEqual(job["variables"]["FAILURE_ARTIFACTS_BASELINE_POLICY"], "pull")
         self.assertEqual(job["artifacts"]["when"], "always")
         # GitLab links a single file without variables.
         self.assertEqual(job["artifacts"]["expose_as"], "Failure artifacts")
@@ -579,7 +611,7 @@ class GitLab(CICase):
             place = self.checkout("GitLab CI")
             place.stand_in("swift", place.swift("CISuite.CITests/testPasses"))
             place.environment.update(job["variables"])
-            tool = place.directory / job["cache"]["paths"][0] / "failure-artifacts"
+            tool = place.directory / job["cache"][0]["paths"][0] / "failure-artifacts"
             if cached:
                 tool.parent.mkdir()
                 tool.symlink_to(TOOL) if cached == "tool" else tool.write_text(cached)
@@ -588,12 +620,12 @@ class GitLab(CICase):
             self.assertEqual(process.returncode, 0, process.stderr)
             self.assertEqual(place.built, builds, cached)
             self.assertEqual(tool.is_symlink(), not builds)
-            # Tests that pass leave only the tool and the results.
+            # Tests that pass leave only the tool, their baselines and the results.
             after = place.script("\n".join(job["after_script"]), "bash", "-eo", "pipefail")
             self.assertEqual(after.returncode, 0, after.stderr)
             self.assertEqual(
                 sorted(entry.name for entry in place.directory.iterdir()),
-                [".failure-artifacts-tool", "failure-artifacts-junit.xml"])
+                [".failure-artifacts-baseline", ".failure-artifacts-tool", "failure-artifacts-junit.xml"])
 
     def test_the_header_of_the_template_extends_it(self):
         example = yaml.safe_load(recipe_of("GitLab"))

@@ -159,12 +159,16 @@ class Action:
         options = {name: self.expand(value) for name, value in step["with"].items()}
         path = pathlib.Path(options["path"].replace("~", self.place.environment["HOME"], 1))
         entries = self.place.cache
+        prefix = options.get("restore-keys", options["key"])
+        # The newest entry comes last.
+        found = [key for key in entries if key == options["key"] or key.startswith(prefix)]
         if step["uses"].startswith("actions/cache/save@"):
-            # An entry is never replaced.
-            entries.setdefault(options["key"], {file.name: file.read_bytes() for file in path.iterdir()})
-        elif options["key"] in entries:
+            # An entry is never replaced. Without the path, the action only warns.
+            if path.is_dir():
+                entries.setdefault(options["key"], {file.name: file.read_bytes() for file in path.iterdir()})
+        elif found:
             path.mkdir(parents=True)
-            for name, content in entries[options["key"]].items():
+            for name, content in entries[found[-1]].items():
                 (path / name).write_bytes(content)
                 (path / name).chmod(0o755)
 
@@ -203,6 +207,8 @@ class Action:
         contexts = {
             "github.job": self.place.environment["GITHUB_JOB"],
             "github.run_attempt": self.place.environment["GITHUB_RUN_ATTEMPT"], "strategy.job-index": "0",
+            "github.sha": self.place.environment.get("GITHUB_SHA", ""), "github.ref": self.place.ref,
+            "github.event_name": self.place.event, "github.event.repository.default_branch": "main",
             "github.action_repository": "octo/failure-artifacts", "github.action_ref": self.place.action_ref,
         }
         if expression in contexts:
