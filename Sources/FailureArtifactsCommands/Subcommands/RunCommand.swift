@@ -83,6 +83,10 @@ struct RunCommand: Command {
         environment[ProcessEnvironment.supervisionVariable] = bundles.run
         environment["FAILURE_ARTIFACTS_DIR"] = directory
         environment[RedactionRules.variable] = console.redactionFile
+        // The command may run tests in another directory.
+        if let path = environment[BaselineDirectory.variable], !["", "on", "off"].contains(path) {
+            environment[BaselineDirectory.variable] = Path.join(workingDirectory, path)
+        }
         let isGitHub = WorkflowCommand.isGitHub(console.environment)
         var brackets = arguments.has("--stop-commands") && isGitHub ? WorkflowCommand.brackets() : nil
         var supervisor = Supervisor(
@@ -95,6 +99,7 @@ struct RunCommand: Command {
         let report = try supervisor.run()
         let recovered = recovery.afterwards(report)
         for warning in recovered.warnings { try console.warn(warning) }
+        // The command may have created the build directory.
         BaselineDirectory.ofCommand(workingDirectory: workingDirectory, variables: environment)?
             .completeLines(workingDirectory: workingDirectory, by: .shared)
         let new = bundles.bundles(and: recovered.bundles.map(\.path))
