@@ -201,7 +201,8 @@ import Testing
         for number in 1...2 { try test { try run("CREATE TABLE t\(number)(a)") } }
         let path = try Path.join(baselines, #require(files.first))
         let whole = try FileSystem.contents(ofFile: path)
-        let good = versions()
+        func texts(_ version: Baseline) -> [String] { version.statements.map(\.sql) }
+        let good = versions().map(texts)
         #expect(good.count == 2)
         for index in whole.indices {
             var damaged = whole
@@ -210,11 +211,11 @@ import Testing
                 try FileSystem.remove(path)
                 try FileSystem.write(bytes, toNewFile: path)
                 // A checksum covers what a version has.
-                #expect(versions().allSatisfy(good.contains))
+                #expect(versions().map(texts).allSatisfy(good.contains))
             }
         }
         try test { try run("CREATE TABLE t2(a)") }
-        #expect(versions().first?.statements == good[0].statements)
+        #expect(versions().first.map(texts) == good[0])
     }
 
     @Test func testsAtTheSameTimeAreToldApart() async throws {
