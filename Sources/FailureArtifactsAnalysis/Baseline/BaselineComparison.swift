@@ -37,7 +37,7 @@ struct BaselineComparison {
             return difference.failing?.record
         }
         let place = difference.position
-        let neighbors = [failing[safe: place - 1], failing[safe: place]].compactMap { $0?.record }
+        let neighbors = [failing[safe: place], failing[safe: place - 1]].compactMap { $0?.record }
         let other =
             neighbors.first { $0.source != nil && $0.source?.function == record.source?.function }
             ?? neighbors.first { neighbor in

@@ -25,7 +25,7 @@ struct BaselineFindings {
         baseline = failure.baselines[0]
         let asked = failure.usedStores.reduce(into: Set<String>()) { $0.formUnion($1.asked.tables) }
         for difference in comparison.differences {
-            let finding = finding(difference, asked, isFirst: own.isEmpty)
+            let finding = finding(difference, asked)
             if difference.isCommon { common.append(finding) } else { own.append(finding) }
         }
     }
@@ -41,7 +41,8 @@ struct BaselineFindings {
             guard let other = others.firstIndex(where: { $0.isAbout(first[index]) }) else { continue }
             first[index].take(others.remove(at: other))
         }
-        if own.isEmpty, comparison.isConclusive {
+        let hasLogs = failure.metadata.stores.allSatisfy { $0.statements?.reason == nil }
+        if own.isEmpty, comparison.isConclusive, hasLogs {
             first = [same]
             for index in others.indices { others[index].confidence = .possible }
         }
@@ -66,7 +67,7 @@ struct BaselineFindings {
     }
 
     private func finding(
-        _ difference: RunComparison.Difference, _ asked: Set<String>, isFirst: Bool
+        _ difference: RunComparison.Difference, _ asked: Set<String>
     ) -> Finding {
         // With the same statements, another number of rows is only a consequence.
         let isLikely =
@@ -79,26 +80,20 @@ struct BaselineFindings {
             return !difference.tables.isDisjoint(with: store.schema.tables.keys)
         }
         let statement = order.flatMap { order in store?.statements.first { $0.order == order } }
+        let step = statement.flatMap { store?.step(of: $0) }.flatMap { store?.steps[$0] }
         return Finding(
             code: .differenceFromPass, title: text.title, confidence: isLikely ? .likely : .possible,
-            store: store?.name,
-            transaction: statement.flatMap { statement in
-                store?.step(of: statement).flatMap { store?.steps[$0].number }
-            },
-            statement: statement?.record ?? comparison.record(of: difference),
+            store: store?.name, rows: statement.flatMap { step?.rows(of: $0) } ?? [],
+            transaction: step?.number, statement: statement?.record ?? comparison.record(of: difference),
             explanation: text.explanation
                 + (difference.isCommon ? "\nPassing tests have this difference, too." : "")
-                + (isFirst ? contentAtStart(difference).map { "\n" + $0 } ?? "" : ""),
+                + (contentAtStart(difference).map { "\n" + $0 } ?? ""),
             evidence: .difference)
     }
 
-    /// Returns sentences about a result that differs although all earlier statements are the same.
+    /// Returns sentences about a result that differs although all statements are the same.
     private func contentAtStart(_ difference: RunComparison.Difference) -> String? {
-        let isConstraint =
-            difference.kind == .error && (difference.failing?.record.error?.code ?? 0) & 0xFF == 19
-        guard difference.kind == .changes || difference.kind == .scanned || isConstraint else {
-            return nil
-        }
+        guard own.isEmpty, comparison.differences.allSatisfy(\.isOfResult) else { return nil }
         let writers = failure.usedStores.flatMap { store in
             store.statements.filter { statement in
                 !statement.isOfTest && statement.hasChangedRows
@@ -108,11 +103,23 @@ struct BaselineFindings {
         let tests = (failure.metadata.tests ?? []).filter { Set(writers).contains($0.id) }
         let names = tests.prefix(Self.maximumTests).map { SafeText.line("\($0.suite).\($0.name)") }
         let more = tests.count - names.count
-        return "All statements before it are the same, so the content differed when the test began."
+        return "All statements are the same, so the content differed when the test began."
             + (names.isEmpty
                 ? ""
                 : " Other tests wrote to this table: \(names.joined(separator: ", "))"
                     + (more > 0 ? " and \(more) more." : "."))
+    }
+}
+
+extension Timeline.Step {
+    private static let maximumRows = 5
+
+    /// Returns rows that a statement changed; nil if others of the transaction may have changed them.
+    fileprivate func rows(of statement: Timeline.Statement) -> [Finding.Row]? {
+        guard statement.writes, let name = statement.outline.table, let table = table(name),
+            statements.count(where: { $0.writes && $0.outline.table == name }) == 1
+        else { return nil }
+        return table.rows.prefix(Self.maximumRows).map { Timeline.row($0, in: table) }
     }
 }
 
@@ -126,9 +133,8 @@ extension Finding {
 
     /// Adds what another finding says about the same statement.
     fileprivate mutating func take(_ other: Finding) {
-        (rows, rowsOfTransaction, undone, query) = (
-            other.rows, other.rowsOfTransaction, other.undone, other.query
-        )
+        rows = other.rows.isEmpty ? rows : other.rows
+        (rowsOfTransaction, undone, query) = (other.rowsOfTransaction, other.undone, other.query)
         explanation += "\n" + SafeText.line(other.title) + ": " + other.explanation
         if other.evidence == .fix || other.confidence == .certain {
             confidence = max(confidence, .likely)

@@ -37,12 +37,16 @@ final class ComparedText {
         shapeNumber = names.number("shape", shape)
         isControl =
             ["begin", "commit", "end", "rollback", "savepoint", "release", "pragma"].contains(verb)
+        let isEnd = outline.kind == .commit || outline.kind == .rollback
         likeness = [
             names.number("text", text, function ?? ""), names.number("text", text), shapeNumber,
             names.number("tables", function ?? text, verb, list),
             isControl || function == nil
                 ? names.number("text", text) : names.number("function", function ?? "", verb),
-            isControl ? names.number("text", text) : names.number("verb", verb, list),
+            // COMMIT and ROLLBACK end a transaction in different ways.
+            isEnd
+                ? names.number("end")
+                : isControl ? names.number("text", text) : names.number("verb", verb, list),
         ]
     }
 

@@ -30,6 +30,16 @@ struct RunComparison {
         /// True if passing tests of the failing run have it, too.
         fileprivate(set) var isCommon = false
 
+        /// True if the same statement had another result.
+        var isOfResult: Bool {
+            switch kind {
+            case .changes, .scanned: true
+            // SQLITE_CONSTRAINT
+            case .error:
+                (failing?.record.error ?? passing?.record.error).map { $0.code & 0xFF == 19 } ?? false
+            default: false
+            }
+        }
         /// The texts of both runs' statements.
         fileprivate var texts: [ComparedText] { [failing, passing].compactMap { $0?.text } }
         var tables: Set<String> { failing?.text.tables ?? passing?.text.tables ?? [] }
@@ -287,10 +297,14 @@ struct RunComparison {
             let kind: String
             let texts: [Int]
         }
+        let lastResult =
+            found.filter { [.changes, .scanned].contains($0.kind) }.map(\.position).max() ?? 0
         func rank(_ difference: Difference) -> [Int] {
             let isLate =
                 switch difference.kind {
-                case .moved: 1
+                // Another order of writes explains another result.
+                case .moved:
+                    difference.position < lastResult && difference.failing?.text.isWrite == true ? 0 : 1
                 case .count: difference.failing?.text.isControl == true ? 2 : 1
                 default: 0
                 }

@@ -17,7 +17,8 @@ import Testing
             _ fixture: borrowing Fixture, _ transactions: [String], _ changes: Int?, passed: Bool
         ) throws -> FailureEvidence {
             let path = try fixture.walBundle(
-                transactions, log: transactions.map { ($0, changes) } + [(Self.query, nil)], passed: passed,
+                transactions, log: transactions.map { ($0, changes) } + [(Self.query, nil)],
+                passed: passed,
                 message: Self.message)
             return FailureEvidence(
                 try BundleReader(BundleLocation(path: path), scratchDirectory: fixture.directory),
@@ -49,7 +50,8 @@ import Testing
     @Test func whatTheQuestionDoesNotReadIsPossible() throws {
         let found = try explanation(
             ["CREATE TABLE note(id, text)", Self.wrong], passing: ["CREATE TABLE note(id)", Self.wrong])
-        #expect(found.findings[0].code == .differenceFromPass && found.findings[0].confidence == .possible)
+        #expect(
+            found.findings[0].code == .differenceFromPass && found.findings[0].confidence == .possible)
     }
 
     @Test func withoutADifferenceNothingIsMoreThanPossible() throws {

@@ -212,7 +212,7 @@ import Testing
         #expect(
             try difference(passing: Self.transactions, failing: failing) == """
                 likely UPDATE account has another text than when this test passed 2
-                []
+                [('account', {'id': 1}, 'updated', {'balance': {'after': 16, 'before': 10}})]
                 now: UPDATE account SET balance = «16» WHERE id = 1
                 then: UPDATE account SET balance = «15» WHERE id = 1
                 The passing run is of 2026-11-21 07:08 UTC.
@@ -232,6 +232,31 @@ import Testing
             outcome.output.contains(
                 "1. The database was asked the same, and did the same, as when this test passed at 2026-11-21 07:08 UTC"
             ), "\(outcome.output)")
+    }
+
+    @Test func theCommitOfTheLineIsNamed() throws {
+        let fixture = try Fixture()
+        let source = [1: #""source":{"file":"Sources/A.swift","line":2}"#]
+        var failing = Self.transactions
+        failing[1] = "UPDATE account SET balance = 16 WHERE id = 1"
+        try fixture.walBundle(Self.transactions, log: Self.log(Self.transactions), passed: true)
+        let bundle = try fixture.walBundle(failing, log: Self.log(failing), facts: source)
+        func explained() throws -> String {
+            try Program.tool("explain", bundle, directory: fixture.directory).output
+        }
+        try fixture.write(Array("let a = 1\nlet b = 2\n".utf8), to: "Sources/A.swift")
+        #expect(try !explained().contains("commit"))
+        let identity = ["-c", "user.name=a", "-c", "user.email=a@b"]
+        for arguments in [
+            ["init", "-q"], ["add", "Sources"], identity + ["commit", "-q", "-m", "Say b"],
+        ] {
+            let git = try Program.run("/usr/bin/git", arguments, directory: fixture.directory)
+            try #require(git.status == 0, "\(git.error)")
+        }
+        #expect(try explained().contains(/The last commit of the line is [0-9a-f]{10}: Say b\./))
+        try FileSystem.remove(fixture.path("Sources/A.swift"))
+        try fixture.write(Array("let a = 1\nlet b = 3\n".utf8), to: "Sources/A.swift")
+        #expect(try explained().contains("The line is not committed."))
     }
 
     @Test func bundlesThatAreNotOfThePassingTest() throws {
