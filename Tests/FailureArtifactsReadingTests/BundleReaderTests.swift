@@ -135,6 +135,21 @@ import Testing
             }
         }
     }
+
+    @Test func baselineMayBeAbsentOrDamaged() throws {
+        let version = Baseline(at: "2026-11-28T12:04:00.000000Z", commit: "3f2a9c1", statements: [])
+        for (lines, expected) in [
+            (nil, []), (Baseline.lines(of: [version]), [version]), (Array("{}\n".utf8), nil),
+        ] as [([UInt8]?, [Baseline]?)] {
+            let entries = [("metadata.json", metadata())] + (lines.map { [(Baseline.entry, $0)] } ?? [])
+            try withReader(entries) { (reader, _) throws in
+                guard let expected else {
+                    return expectError(.statements(Baseline.entry)) { _ = try reader.baselines }
+                }
+                #expect(try reader.baselines == expected)
+            }
+        }
+    }
 }
 
 @Suite struct CommitReferenceTests {

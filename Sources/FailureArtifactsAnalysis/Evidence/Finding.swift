@@ -27,6 +27,7 @@ package struct Finding: Equatable, Sendable {
         case wrongQuery = "wrong-query"
         case failingQuery = "failing-query"
         case differenceFromPass = "difference-from-pass"
+        case noDifference = "no-difference"
     }
 
     /// The kinds of evidence, the strongest one first.

@@ -10,6 +10,8 @@ package struct Explanation: JSONDocument {
     package let outcome: BundleMetadata.Outcome
     package let failure: Failure?
     package private(set) var findings: [Finding] = []
+    /// All differences from the last passing run; nil if there is none to compare with. Not part of the JSON form.
+    package private(set) var differences: [Finding]?
     /// The reasons why stores are left out, as full sentences.
     package private(set) var notes: [String]
     /// The sentence in place of findings if there are none.
@@ -57,7 +59,7 @@ package struct Explanation: JSONDocument {
 
     static var rules: [any FindingRule.Type] {
         [
-            InvariantBroken.self, DifferenceFromPass.self, BrokenReference.self, Integrity.self,
+            InvariantBroken.self, StoreDifference.self, BrokenReference.self, Integrity.self,
             StatementFailed.self, Busy.self, OpenTransaction.self, RolledBack.self, Outlier.self,
         ]
     }
@@ -101,6 +103,10 @@ package struct Explanation: JSONDocument {
             found[index].weaken()
         }
         findings = Self.ordered(found)
+        if let baseline = BaselineFindings(evidence) {
+            differences = baseline.own + baseline.common
+            findings = baseline.added(to: findings)
+        }
         for store in evidence.stores where store.store.olderStatements != nil {
             let isUnexplained = findings.contains {
                 $0.store == store.name && $0.transaction != nil && $0.statement == nil
@@ -133,6 +139,15 @@ package struct Explanation: JSONDocument {
         self.findings = findings
         self.histories = histories
         notes = []
+    }
+
+    /// Adds a sentence to the differences from the last passing run: about their lines, as far as a function knows one.
+    package mutating func describeLines(_ sentence: (StatementRecord.Source) -> String?) {
+        for index in findings.indices where findings[index].code == .differenceFromPass {
+            if let source = findings[index].source, source.isInPackage, let text = sentence(source) {
+                findings[index].explanation += "\n" + SafeText.line(text)
+            }
+        }
     }
 
     package mutating func keepFirst(_ count: Int) { findings = Array(findings.prefix(count)) }

@@ -54,8 +54,9 @@ package struct FixturePlan {
     /// the findings with the highest confidence names one that had an effect.
     package init?(_ evidence: FailureEvidence, _ explanation: Explanation, store name: String?) {
         let findings = explanation.findings.filter { name == nil || $0.store == name }
+        let highest = findings.map(\.confidence).max()
         for finding in findings
-        where finding.confidence == findings[0].confidence && finding.evidence.isOfEffect {
+        where finding.confidence == highest && finding.evidence.isOfEffect {
             guard let store = evidence.stores.first(where: { $0.name == finding.store }) else {
                 continue
             }

@@ -11,8 +11,16 @@ package final class FailureEvidence {
     package private(set) var notes: [String] = []
     /// The invariants that are or were broken, by the names of the stores.
     private(set) var invariants: [String: [InvariantEvidence]] = [:]
-    /// A run of the same test that passed; nil if unknown.
-    package var passing: FailureEvidence?
+    /// A run of the same test that passed, in place of ``baselines``; nil if its bundle is unknown.
+    package var passing: FailureEvidence? {
+        didSet { baselines = passing.map { [$0.own] } ?? baselines }
+    }
+    /// The last passing runs of the same test, the newest one first.
+    private(set) var baselines: [Baseline]
+    /// The shapes of the statements in which tests that pass differ from their last passing runs.
+    package var commonShapes: Set<String> = []
+    /// The statements of the failing run.
+    let own: Baseline
     let scratch: String
     let effort: Effort
 
@@ -24,6 +32,9 @@ package final class FailureEvidence {
         self.effort = effort
         metadata = bundle.metadata
         message = FailureMessage(metadata.failures.first?.message ?? "")
+        own = Baseline(of: bundle)
+        // Without a readable baseline, the other findings stay.
+        baselines = (try? bundle.baselines) ?? []
         var results = InvariantResults()
         let choices = metadata.storeChoices.filter { !$0.isCommitted && $0.name == $0.store.name }
         for choice in choices.prefix(effort.stores) {
@@ -56,6 +67,9 @@ package final class FailureEvidence {
 
     /// The stores without those of other tests that this test didn't use.
     var usedStores: [Timeline] { stores.filter { !$0.isOfOtherTest } }
+
+    /// True if the bundle has the statements of a passing run.
+    package var hasBaseline: Bool { !baselines.isEmpty }
 
     package var packageRoot: PackageRoot { PackageRoot(metadata) }
 }

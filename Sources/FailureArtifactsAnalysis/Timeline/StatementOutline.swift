@@ -92,6 +92,21 @@ struct StatementOutline: Equatable {
         }
     }
 
+    /// The folded names of SQLite's tables with the schema.
+    private static let schemaTables: Set = [
+        "sqlite_master", "sqlite_schema", "sqlite_temp_master", "sqlite_temp_schema",
+    ]
+
+    /// True if all tables that the text reads are SQLite's own ones, and there is one.
+    var readsOnlySchemaTables: Bool {
+        // A subquery begins with a parenthesis, and has a FROM of its own; a schema may precede the name.
+        let sources = zip(words.indices, words).filter {
+            ["from", "join"].contains($1) && word($0 + 1) != "("
+        }.map { index, _ in word(index + 2) == "." ? word(index + 3) : word(index + 1) }
+        return !sources.isEmpty
+            && sources.allSatisfy { Self.schemaTables.contains($0) || $0.hasPrefix("pragma_") }
+    }
+
     /// Returns a word, or an empty string if the statement has fewer.
     func word(_ index: Int) -> String { index < words.count ? words[index] : "" }
 
@@ -255,20 +270,8 @@ extension StatementRecord {
         case .begin, .commit, .savepoint, .release, .walMode: return true
         default: break
         }
-        let words = outline.words
-        if words.first == "pragma" { return true }
-        // A subquery begins with a parenthesis, and has a FROM of its own.
-        let sources = zip(words, words.dropFirst()).filter {
-            ["from", "join"].contains($0) && $1 != "("
-        }
-        return outline.isQuery && !sources.isEmpty
-            && sources.allSatisfy { Self.schemaTables.contains($1) || $1.hasPrefix("pragma_") }
+        return outline.words.first == "pragma" || outline.isQuery && outline.readsOnlySchemaTables
     }
-
-    /// The folded names of SQLite's tables with the schema.
-    private static let schemaTables: Set = [
-        "sqlite_master", "sqlite_schema", "sqlite_temp_master", "sqlite_temp_schema",
-    ]
 
     /// The text and the line, which are the same for all executions of a statement in a loop.
     var textAndPlace: String { (source?.place ?? "") + "\n" + sql }

@@ -258,6 +258,9 @@ package final class Timeline {
         return (snapshot.label, step)
     }
 
+    /// The state in which the test began, or the first one, as the number of the history's transactions before it.
+    package var stateBeforeTest: Int { (steps.lastIndex(where: \.isEarlier) ?? -1) + 1 }
+
     func step(ofTransaction number: Int) -> Step? {
         steps[safe: number - 1 - max(0, transactionCount - maximumSteps)]
     }

@@ -62,6 +62,7 @@ package struct BundleCheck: Encodable, Equatable, Sendable {
         for store in reader.metadata.stores {
             try adding { _ = try reader.statements(of: store) }
         }
+        try adding { _ = try reader.baselines }
         for entry in reader.metadata.entries {
             try adding { _ = try reader.entry(named: entry) }
         }

@@ -34,8 +34,15 @@ struct DiffCommand: Command {
                     "A state of the store's history, as for 'query'. Given twice, the first is for A and the second "
                     + "for B. Without B, two states of one store are compared; the second is by default the one at "
                     + "the failure."),
+            Syntax.Option(
+                "--baseline",
+                help:
+                    "List the statements of a failed test, A, that differ from those of its last passing run, which is "
+                    + "in its bundle, or from those of the bundle B."),
             Syntax.Option("--all", help: "Show all rows. By default, the first 100 of each table."),
-            .json("Print a JSON object: a, b, schema, tables (with the changes of all rows), equal."),
+            .json(
+                "Print a JSON object: a, b, schema, tables (with the changes of all rows), equal; with --baseline: "
+                    + "differences, which are like the findings of 'explain', and equal."),
             .timeLimit, .noLimits,
         ],
         discussion: """
@@ -54,7 +61,8 @@ struct DiffCommand: Command {
     let arguments: ParsedArguments
 
     func run(_ console: Console) throws -> ExitCode {
-        try console.withScratchDirectory { scratch in
+        if arguments.has("--baseline") { return try compareWithBaseline(console) }
+        return try console.withScratchDirectory { scratch in
             let (a, b, note) = try Self.sides(
                 arguments.positionals, stores: arguments.values(of: "--store"), commits: try states(),
                 scratch: scratch, console)
@@ -71,6 +79,57 @@ struct DiffCommand: Command {
             return isEqual ? .done : .found
         }
     }
+}
+
+extension DiffCommand {
+    /// Lists the differences of a failing test's statements from those of a passing run.
+    private func compareWithBaseline(_ console: Console) throws -> ExitCode {
+        if let option = ["--store", "--at"].first(where: { arguments.value(of: $0) != nil }) {
+            throw Self.syntax.usageError(
+                "'\(option)' doesn't go with '--baseline', which is about all stores.")
+        }
+        let (path, other) = (arguments.positionals[0], arguments.positionals.dropFirst().first)
+        return try console.withBundle(at: path, listingOthersFor: Self.syntax.command) {
+            bundle, scratch in
+            let evidence = FailureEvidence(bundle, scratch: scratch, limits: console.limits.store)
+            if let other {
+                let location = try console.choose(
+                    at: other, scratch: scratch, passOf: bundle.metadata.test
+                ).location
+                let passing = try BundleReader(
+                    location, scratchDirectory: scratch, limits: console.limits.archive)
+                let directory = Path.join(scratch, "passing")
+                try FileSystem.createDirectory(directory)
+                evidence.passing = FailureEvidence(
+                    passing, scratch: directory, limits: console.limits.store)
+            }
+            guard
+                let differences = Explanation(evidence, bundle: bundle.location.description).differences
+            else {
+                throw CommandError(
+                    .usage,
+                    "'\(bundle.location)' has no statements of a passing run. Pass a bundle of one as B."
+                )
+            }
+            if isJSON {
+                let document = BaselineDocument(differences: differences)
+                try console.output.writeLine(JSONText.pretty(document))
+            } else {
+                let text = FindingText(isAll: true, output: console.output)
+                for (index, difference) in differences.enumerated() {
+                    let lines = text.lines(difference, number: index + 1)
+                    for line in lines { try console.output.writeLine(line) }
+                }
+            }
+            return differences.isEmpty ? .done : .found
+        }
+    }
+}
+
+private struct BaselineDocument: JSONDocument {
+    let differences: [Finding]
+
+    var json: JSONObject { ["differences": differences, "equal": differences.isEmpty] }
 }
 
 extension Console {

@@ -26,7 +26,8 @@ struct ExplainCommand: Command {
             Syntax.Option(
                 "--against", value: "BUNDLE",
                 help:
-                    "Compare with this bundle of the same test, which passed. By default, one in the same directory."
+                    "Compare with this bundle of the same test, which passed. By default, with the bundle's own baseline, "
+                    + "or else with a bundle in the same directory."
             ),
             Syntax.Option(
                 "--invariants", value: "DIR",
@@ -56,11 +57,14 @@ struct ExplainCommand: Command {
                 bundle, scratch: scratch, checking: invariants, limits: console.limits.store)
             let other = Path.join(scratch, "passing")
             try FileSystem.createDirectory(other)
-            if let passing = try passingBundle(for: bundle, scratch: other, console) {
+            if let passing = try passingBundle(
+                for: bundle, scratch: other, isNeeded: !evidence.hasBaseline, console)
+            {
                 evidence.passing = FailureEvidence(
                     passing, scratch: other, limits: console.limits.store)
             }
             var explanation = Explanation(evidence, bundle: bundle.location.description)
+            console.addCommits(to: &explanation)
             let count = explanation.findings.count
             if isJSON {
                 try console.output.writeLine(JSONText.pretty(explanation))
@@ -80,9 +84,9 @@ struct ExplainCommand: Command {
         }
     }
 
-    /// Returns the passing test's bundle, which is the given one or lies beside the bundle.
+    /// Returns the passing test's bundle: the given one, or one beside a bundle without a baseline.
     private func passingBundle(
-        for bundle: BundleReader, scratch: String, _ console: Console
+        for bundle: BundleReader, scratch: String, isNeeded: Bool, _ console: Console
     ) throws -> BundleReader? {
         let test = bundle.metadata.test
         func open(_ location: BundleLocation) throws -> BundleReader {
@@ -102,6 +106,6 @@ struct ExplainCommand: Command {
             }
             return other
         }
-        return console.passingBundle(besides: bundle, scratch: scratch)
+        return isNeeded ? console.passingBundle(besides: bundle, scratch: scratch) : nil
     }
 }

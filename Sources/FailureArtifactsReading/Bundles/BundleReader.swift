@@ -98,20 +98,36 @@ extension BundleReader {
     }
 
     private static let statementsLimit = 64 << 20
+    private static let baselineLimit = 16 << 20
 
     /// Returns the last statements of a store's connections; empty if the store has no log.
     package func statements(
         of store: BundleMetadata.Store
     ) throws(BundleError) -> [StatementRecord] {
         guard let name = store.statements?.entry else { return [] }
-        let entry = try entry(named: name)
-        let bytes = try location.reading { () throws(ZipError) in
-            try archive.contents(of: entry, limit: Self.statementsLimit)
-        }
-        guard let records = StatementRecord.records(in: bytes) else {
-            throw BundleError(location.description, .statements(name))
-        }
+        let records = try parsed(try entry(named: name), Self.statementsLimit, StatementRecord.records)
         return records.sorted { $0.order < $1.order }
+    }
+
+    /// The statements of the test's last passing runs, the newest run first; empty without a baseline.
+    package var baselines: [Baseline] {
+        get throws(BundleError) {
+            guard let entry = archive.entry(named: Baseline.entry) else { return [] }
+            return try parsed(entry, Self.baselineLimit, Baseline.versions)
+        }
+    }
+
+    /// Parses an entry with statements, of at most `limit` bytes.
+    private func parsed<Content>(
+        _ entry: ZipEntry, _ limit: Int, _ parse: ([UInt8]) -> Content?
+    ) throws(BundleError) -> Content {
+        let bytes = try location.reading { () throws(ZipError) in
+            try archive.contents(of: entry, limit: limit)
+        }
+        guard let content = parse(bytes) else {
+            throw BundleError(location.description, .statements(entry.name))
+        }
+        return content
     }
 }
 

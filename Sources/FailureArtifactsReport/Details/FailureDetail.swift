@@ -111,7 +111,7 @@ extension FailureDetail {
         _ evidence: FailureEvidence, _ passing: BundleLocation?, scratch: String, _ archive: ZipLimits
     ) {
         let other = Path.join(scratch, "passing")
-        if let passing, (try? FileSystem.createDirectory(other)) != nil,
+        if let passing, !evidence.hasBaseline, (try? FileSystem.createDirectory(other)) != nil,
             let bundle = try? BundleReader(passing, scratchDirectory: other, limits: archive)
         {
             evidence.passing = FailureEvidence(bundle, scratch: other)

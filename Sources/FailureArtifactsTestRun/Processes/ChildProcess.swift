@@ -39,6 +39,43 @@ package enum ChildProcess {
         return ExitStatus(waited: status).code
     }
 
+    /// Runs a program that only answers, without input and errors, and returns the start of its output.
+    ///
+    /// Nil if it fails, or if it doesn't end within a few seconds.
+    package static func answer(
+        of executable: String, arguments: [String], environment: [String: String], limit: Int = 4096
+    ) -> [UInt8]? {
+        guard let pipe = try? PipeEnds() else { return nil }
+        let null = open("/dev/null", O_RDWR | O_CLOEXEC)
+        guard null >= 0 else { return nil }
+        defer { close(null) }
+        let outputs: [CInt: CInt] = [0: null, 1: pipe.writing.number, 2: null]
+        guard
+            let child = try? spawn(
+                executable, arguments: arguments, environment: environment, signals: .current,
+                outputs: outputs)
+        else { return nil }
+        let reading = pipe.closeWriting()
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: limit)
+        var isEnded = false
+        while bytes.count < limit {
+            var state = pollfd(fd: reading.number, events: Int16(POLLIN), revents: 0)
+            guard poll(&state, 1, answerTime) > 0 else { break }
+            let count = read(reading.number, &buffer, limit - bytes.count)
+            isEnded = count == 0
+            guard count > 0 else { break }
+            bytes += buffer[..<count]
+        }
+        if !isEnded { kill(child, SIGKILL) }
+        var status: CInt = 0
+        while waitpid(child, &status, 0) < 0 { guard errno == EINTR else { return nil } }
+        return ExitStatus(waited: status) == .exited(0) ? bytes : nil
+    }
+
+    /// The time that a program may take for a part of its answer, in milliseconds.
+    private static let answerTime: CInt = 5000
+
     /// Starts a program; the caller must wait for the process.
     ///
     /// - `executable`: the path; or a name, which is looked up in this process's `PATH`.
@@ -111,6 +148,9 @@ struct PipeEnds: ~Copyable, Sendable {
         reading = Descriptor(owning: moved.reading)
         writing = Descriptor(owning: moved.writing)
     }
+
+    /// Closes the end for writing, and returns the other one.
+    consuming func closeWriting() -> Descriptor { reading }
 
     /// Moves the descriptors above 2: if 0 to 2 are closed, other output could end up in the pipe.
     private static func moved(

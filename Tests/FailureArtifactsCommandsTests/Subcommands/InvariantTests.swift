@@ -184,33 +184,79 @@ import Testing
             """, outcome.output)
     }
 
+    private static func log(_ transactions: [String]) -> [(sql: String, changes: Int?)] {
+        transactions.map { ($0, 1) } + [("SELECT balance FROM account WHERE id = 1", nil)]
+    }
+
     /// Compares two runs, the passing one beside the failing one.
     private func difference(passing: [String], failing: [String]) throws -> String {
         let fixture = try Fixture()
-        try fixture.walBundle(passing, passed: true)
-        let bundle = try fixture.walBundle(failing)
+        try fixture.walBundle(passing, log: Self.log(passing), passed: true)
+        let bundle = try fixture.walBundle(failing, log: Self.log(failing))
         let outcome = run("explain", bundle, "--all", "--json")
         #expect(outcome.status == 0 && outcome.error.isEmpty, "\(outcome.error)")
         let other = try Fixture()
-        let elsewhere = try other.walBundle(failing)
-        let against = run(
-            "explain", elsewhere, "--all", "--json", "--against",
-            fixture.path("PlainTests.testStore-passed-1a2b3c4d.zip"))
+        let elsewhere = try other.walBundle(failing, log: Self.log(failing))
+        let passed = fixture.path("PlainTests.testStore-passed-1a2b3c4d.zip")
+        let against = run("explain", elsewhere, "--all", "--json", "--against", passed)
         #expect(try findings(against) == findings(outcome))
+        let all = run("diff", "--baseline", elsewhere, passed)
+        #expect(all.status == (passing == failing ? 0 : 1) && all.error.isEmpty, "\(all.error)")
+        #expect(all.output.contains("1. UPDATE account") == (passing != failing), "\(all.output)")
         return try findings(outcome)
     }
 
-    @Test func theFirstTransactionThatDiverges() throws {
+    @Test func theFirstStatementThatDiverges() throws {
         var failing = Self.transactions
         failing[1] = "UPDATE account SET balance = 16 WHERE id = 1"
-        failing.append("UPDATE account SET balance = 99 WHERE id = 2")
         #expect(
             try difference(passing: Self.transactions, failing: failing) == """
-                likely Transaction 2 is the first one that differs from the passing run 2
+                likely UPDATE account has another text than when this test passed 2
                 [('account', {'id': 1}, 'updated', {'balance': {'after': 16, 'before': 10}})]
-                Both runs had the same rows before transaction 1 and changed the same ones until then. There, the passing run changed 1 row differently or in addition: account id = 1 updated (balance 10 → 15).
+                now: UPDATE account SET balance = «16» WHERE id = 1
+                then: UPDATE account SET balance = «15» WHERE id = 1
+                The passing run is of 2026-11-21 07:08 UTC.
 
                 """)
+    }
+
+    @Test func nothingDiverges() throws {
+        #expect(try difference(passing: Self.transactions, failing: Self.transactions) == "")
+        let fixture = try Fixture()
+        let bundle = try fixture.walBundle(Self.transactions, log: Self.log(Self.transactions))
+        let without = run("diff", "--baseline", bundle)
+        #expect(without.status == 64 && without.error.contains("has no statements of a passing run"))
+        try fixture.walBundle(Self.transactions, log: Self.log(Self.transactions), passed: true)
+        let outcome = run("explain", bundle)
+        #expect(
+            outcome.output.contains(
+                "1. The database was asked the same, and did the same, as when this test passed at 2026-11-21 07:08 UTC"
+            ), "\(outcome.output)")
+    }
+
+    @Test func theCommitOfTheLineIsNamed() throws {
+        let fixture = try Fixture()
+        let source = [1: #""source":{"file":"Sources/A.swift","line":2}"#]
+        var failing = Self.transactions
+        failing[1] = "UPDATE account SET balance = 16 WHERE id = 1"
+        try fixture.walBundle(Self.transactions, log: Self.log(Self.transactions), passed: true)
+        let bundle = try fixture.walBundle(failing, log: Self.log(failing), facts: source)
+        func explained() throws -> String {
+            try Program.tool("explain", bundle, directory: fixture.directory).output
+        }
+        try fixture.write(Array("let a = 1\nlet b = 2\n".utf8), to: "Sources/A.swift")
+        #expect(try !explained().contains("commit"))
+        let identity = ["-c", "user.name=a", "-c", "user.email=a@b"]
+        for arguments in [
+            ["init", "-q"], ["add", "Sources"], identity + ["commit", "-q", "-m", "Say b"],
+        ] {
+            let git = try Program.run("/usr/bin/git", arguments, directory: fixture.directory)
+            try #require(git.status == 0, "\(git.error)")
+        }
+        #expect(try explained().contains(/The last commit of the line is [0-9a-f]{10}: Say b\./))
+        try FileSystem.remove(fixture.path("Sources/A.swift"))
+        try fixture.write(Array("let a = 1\nlet b = 3\n".utf8), to: "Sources/A.swift")
+        #expect(try explained().contains("The line is not committed."))
     }
 
     @Test func bundlesThatAreNotOfThePassingTest() throws {

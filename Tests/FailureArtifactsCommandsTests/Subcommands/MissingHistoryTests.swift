@@ -197,20 +197,20 @@ import Testing
         )
     }
 
-    /// The passing run is compared by its store only, and the finding says why.
-    @Test(arguments: [true, false]) func theRunWithoutAHistoryIsNamed(_ isPassing: Bool) throws {
+    /// Without the statements of a run, its store is compared, and the finding says why.
+    @Test(arguments: [true, false]) func theRunWithoutStatementsIsNamed(_ isPassing: Bool) throws {
         let fixture = try Fixture()
-        let passing = try fixture.walBundle(
-            ["UPDATE account SET balance = 11 WHERE id = 1"], passed: true)
-        let failed = try fixture.walBundle(["UPDATE account SET balance = 12 WHERE id = 1"])
-        try edited(
-            isPassing ? passing : failed, "\"entry\": \"history/ledger.wal-history\"",
-            "\"reason\": \"It was too large.\"")
+        let right = "UPDATE account SET balance = 11 WHERE id = 1"
+        let wrong = "UPDATE account SET balance = 12 WHERE id = 1"
+        let passing = try fixture.walBundle([right], log: isPassing ? nil : [(right, 1)], passed: true)
+        let failed = try fixture.walBundle([wrong], log: isPassing ? [(wrong, 1)] : nil)
         let output = run("explain", failed, "--against", passing).output.split(
             whereSeparator: \.isWhitespace)
         #expect(
             output.joined(separator: " ").contains(
-                "Their transactions can't be compared: the \(isPassing ? "passing" : "failed") run has no history of the "
-                    + "store. It was too large."), "\(output.joined(separator: " "))")
+                "1 row differs from the passing run possible, difference-from-pass Before is the passing run, after the "
+                    + "failed one. The statements of the \(isPassing ? "passing" : "failed") run on the store aren't known. "
+                    + "Transaction 1 of the failed run changed one of the rows last. account id = 1 updated: balance 11 → 12"
+            ), "\(output.joined(separator: " "))")
     }
 }

@@ -1,0 +1,51 @@
+internal import FailureArtifactsBundle
+
+/// The comparison of a failing test's statements with those of its last passing runs.
+struct BaselineComparison {
+    let differences: [RunComparison.Difference]
+    /// True if the lack of a difference says something: values and statements of both runs are known.
+    let isConclusive: Bool
+    private let failing: [ComparedRun.Execution]
+
+    /// Returns nil without a baseline, or if a run has no statements.
+    ///
+    /// - `own`: the failing run.
+    /// - `common`: the shapes of the statements in which passing tests differ from their baselines, too.
+    init?(_ own: Baseline, _ baselines: [Baseline], common: Set<String>) {
+        var texts = ComparedTexts()
+        let runs = baselines.map { ComparedRun($0.statements, at: $0.at, &texts) }
+        let run = ComparedRun(own.statements, at: own.at, &texts)
+        guard let newest = runs.first, !newest.executions.isEmpty, !run.executions.isEmpty else {
+            return nil
+        }
+        failing = run.executions
+        var noise: Set<RunComparison.Noise> = []
+        for (run, other) in zip(runs, runs.dropFirst()) {
+            noise.formUnion(RunComparison.noise(between: run, and: other))
+        }
+        differences = RunComparison.differences(from: newest, to: run, without: noise, common: common)
+        isConclusive = [newest, run].allSatisfy { run in
+            // Redactions and settings leave out all values.
+            let known = run.executions.filter { $0.text.hasParameters }
+            return known.isEmpty || known.contains { $0.record.values != nil }
+        }
+    }
+
+    /// Returns the statement of a difference; a missing one has the line of the failing run beside its place.
+    func record(of difference: RunComparison.Difference) -> StatementRecord? {
+        guard difference.failing == nil, var record = difference.passing?.record else {
+            return difference.failing?.record
+        }
+        let place = difference.position
+        let neighbors = [failing[safe: place], failing[safe: place - 1]].compactMap { $0?.record }
+        let other =
+            neighbors.first { $0.source != nil && $0.source?.function == record.source?.function }
+            ?? neighbors.first { neighbor in
+                // The function that ran the missing statement may have lost its call.
+                neighbor.source?.file == record.source?.file
+            }
+        guard let other else { return record }
+        (record.source, record.callers) = (other.source, other.callers)
+        return record
+    }
+}

@@ -1,0 +1,239 @@
+import FailureArtifactsBundle
+import FailureArtifactsSQLite
+import Testing
+
+@testable import FailureArtifactsAnalysis
+
+/// Comparisons of the statements of two runs.
+@Suite struct BaselineComparisonTests {
+    /// A run of a few statements at a time of day.
+    struct Run {
+        var time = "12:00:00"
+        var statements: [Statement]
+
+        var baseline: Baseline {
+            let at = "2026-11-28T\(time).000000Z"
+            return Baseline(
+                at: at, commit: nil,
+                statements: statements.enumerated().map { index, statement in
+                    var record = StatementRecord(
+                        at: at, changes: statement.changes, connection: statement.connection,
+                        order: UInt64(index + 1), phase: .test, sql: statement.sql, thread: "")
+                    record.values = statement.values.map { $0.map { BoundValue($0) } }
+                    record.source = statement.function.map {
+                        .init(file: "A.swift", function: $0, line: 1)
+                    }
+                    record.fullScanSteps = statement.steps
+                    record.repeated = statement.repeated
+                    return record
+                })
+        }
+    }
+
+    struct Statement {
+        var sql: String
+        var values: [Value]?
+        var function: String?
+        var connection: UInt64 = 1
+        var changes: Int?
+        var steps: Int?
+        var repeated: Int?
+
+        init(
+            _ sql: String, _ values: [Value]? = nil, in function: String? = nil, connection: UInt64 = 1,
+            changes: Int? = nil, steps: Int? = nil, repeated: Int? = nil
+        ) {
+            (self.sql, self.values, self.function, self.connection) = (sql, values, function, connection)
+            (self.changes, self.steps, self.repeated) = (changes, steps, repeated)
+        }
+    }
+
+    private func differences(
+        _ own: [Statement], from passing: [[Statement]], times: [String] = [], common: Set<String> = []
+    ) -> [String] {
+        let runs = ([own] + passing).enumerated().map { index, statements in
+            Run(time: times.isEmpty ? "12:00:00" : times[index], statements: statements).baseline
+        }
+        let comparison = BaselineComparison(runs[0], Array(runs.dropFirst()), common: common)
+        return (comparison?.differences ?? []).map { difference in
+            "\(difference.kind) \((difference.failing ?? difference.passing)?.record.sql ?? "")"
+                + (difference.times > 1 ? " ×\(difference.times)" : "")
+        }
+    }
+
+    private static let insert = "INSERT INTO planet VALUES (?, ?)"
+    private static let update = "UPDATE planet SET moons = ? WHERE name = ?"
+    private static let read = Statement("SELECT * FROM planet WHERE name = ?", [.text("Mars")], steps: 3)
+    private static let start = [
+        Statement(insert, [.integer(1), .text("Earth")], changes: 1),
+        Statement(insert, [.integer(2), .text("Mars")], changes: 1),
+    ]
+
+    struct Case: CustomTestStringConvertible {
+        let testDescription: String
+        let own: [Statement]
+        let passing: [Statement]
+        let found: [String]
+
+        init(_ title: String, _ own: [Statement], _ passing: [Statement], _ found: [String]) {
+            (testDescription, self.own, self.passing, self.found) = (title, own, passing, found)
+        }
+    }
+
+    private static let wrong = Statement(update, [.integer(97), .text("Mars")], changes: 1)
+    private static let right = Statement(update, [.integer(79), .text("Mars")], changes: 1)
+
+    static let cases = [
+        Case("no difference", start + [read], start + [read], []),
+        Case(
+            "spaces and comments", [Statement("SELECT 1")], [Statement("SELECT  -- one\n1")], []),
+        Case("a value", start + [wrong, read], start + [right, read], ["values([0]) \(update)"]),
+        Case(
+            "an unknown value", start + [Statement(update, nil, changes: 1), read],
+            start + [right, read],
+            []),
+        Case(
+            "a text", start + [Statement("SELECT * FROM planet WHERE moons <= 3")],
+            start + [Statement("SELECT * FROM planet WHERE moons < 3")],
+            ["text SELECT * FROM planet WHERE moons <= 3"]),
+        Case(
+            "changed rows", start + [Statement(update, right.values, changes: 0), read],
+            start + [right, read], ["changes \(update)"]),
+        Case(
+            "scanned rows", start + [Statement(read.sql, read.values, steps: 4)], start + [read],
+            ["scanned \(read.sql)"]),
+        Case("a missing statement", start + [read], start + [right, read], ["missing \(update)"]),
+        Case("an additional statement", start + [wrong, read], start + [read], ["extra \(update)"]),
+        Case(
+            "what the passing run did after the failure", start + [read],
+            start + [read, right, Statement("DELETE FROM planet"), read], []),
+        Case(
+            "a moved statement comes after others",
+            [wrong] + start + [Statement("DELETE FROM moon"), read],
+            start + [wrong, Statement("DELETE FROM moon WHERE id = 1"), read],
+            ["text DELETE FROM moon", "moved \(update)"]),
+        Case(
+            "a loop counts once", Array(repeating: wrong, count: 5) + [read],
+            Array(repeating: right, count: 5) + [read], ["values([0]) \(update) ×5"]),
+        Case(
+            "at the same place, what ran comes first",
+            start + [Statement("DELETE FROM moon"), read], start + [Statement("ANALYZE"), read],
+            ["extra DELETE FROM moon", "missing ANALYZE"]),
+        Case(
+            "reading the schema", start + [Statement("PRAGMA table_info(planet)"), read],
+            start + [Statement("SELECT * FROM main.sqlite_master"), read], []),
+        Case(
+            "the set-up of a pool's further connections",
+            start + [Statement("PRAGMA foreign_keys = ON"), read]
+                + (2...4).flatMap {
+                    [
+                        Statement("PRAGMA foreign_keys = ON", connection: $0),
+                        Statement("SELECT 1", connection: $0),
+                    ]
+                },
+            start + [Statement("PRAGMA foreign_keys = ON"), read]
+                + (2...4).map { Statement("SELECT 1", connection: $0) },
+            []),
+        Case(
+            "the set-up of the first connection", [Statement("PRAGMA foreign_keys = OFF"), read],
+            [Statement("PRAGMA foreign_keys = ON"), read], ["text PRAGMA foreign_keys = OFF"]),
+        Case(
+            "numbers of executions that the log has dropped",
+            [Statement(update, right.values, repeated: 40), read],
+            [Statement(update, right.values, repeated: 41), read],
+            ["count(passing: 41, failing: 40) \(update)"]),
+        Case(
+            "the log has dropped the values of one run",
+            [Statement(update, wrong.values, repeated: 2), read], [right, right, read], []),
+    ]
+
+    @Test(arguments: cases) func differencesInOrder(_ example: Case) {
+        #expect(differences(example.own, from: [example.passing]) == example.found)
+    }
+
+    private static func generated(_ first: String, _ second: String, _ time: String, _ day: String)
+        -> [Statement]
+    {
+        let add = "INSERT INTO note(id, parentID, at, day, text) VALUES (?, ?, ?, ?, ?)"
+        func row(_ id: String, _ parent: String) -> Statement {
+            Statement(
+                add,
+                [
+                    .text(id), .text(parent), .text("2026-11-28 \(time)"), .text(day),
+                    .text("note \(id) at \(time)"),
+                ])
+        }
+        return [row(first, first), row(second, first)]
+    }
+
+    private static let uuids = (1...4).map { "6F9619FF-8B86-D011-B42D-00CF4FC9640\($0)" }
+
+    @Test func generatedValues() {
+        let passing = Self.generated(Self.uuids[0], Self.uuids[1], "12:00:01", "2026-12-28")
+        let own = Self.generated(Self.uuids[2], Self.uuids[3], "12:30:01", "2026-12-28")
+        #expect(
+            differences(own, from: [passing], times: ["12:30:00", "12:00:00"]).count == 1,
+            "text with a time")
+        let times = ["12:00:05", "12:00:00"]
+        let same = Self.generated(Self.uuids[2], Self.uuids[3], "12:00:01", "2026-12-28")
+        #expect(differences(same, from: [passing], times: times) == [])
+        var wrong = same
+        wrong[1].values?[1] = .text(Self.uuids[3])
+        #expect(
+            differences(wrong, from: [passing], times: times).map { $0.prefix(11) } == ["values([1])"])
+        let late = Self.generated(Self.uuids[2], Self.uuids[3], "12:00:01", "2026-12-29")
+        #expect(
+            differences(late, from: [passing], times: times).map { $0.prefix(11) } == ["values([3])"])
+    }
+
+    /// Rowids of a shared store grow; one that is used only once may be wrong.
+    @Test func generatedKeys() {
+        func run(_ id: Int64, _ amount: Int64) -> [Statement] {
+            (0..<3).map {
+                Statement(
+                    "UPDATE entry SET amount = ? WHERE id = ?", [.integer(amount + $0), .integer(id)])
+            }
+        }
+        #expect(differences(run(70, 5), from: [run(40, 5)]) == [])
+        #expect(differences(run(70, 9), from: [run(40, 5)]).count == 1)
+        let once = [run(70, 5)[0]]
+        #expect(differences(once, from: [[run(40, 5)[0]]]).count == 1)
+    }
+
+    @Test func secondPassingRunMasksWhatDiffersInEveryRun() {
+        func run(_ random: Int64, _ moons: Int64, _ hasReading: Bool) -> [Statement] {
+            [Statement("INSERT INTO dice VALUES (?)", [.integer(random)]), Self.read]
+                + (hasReading ? [Statement("SELECT * FROM dice")] : [])
+                + [Statement(Self.update, [.integer(moons), .text("Mars")])]
+        }
+        let own = run(3, 97, true)
+        #expect(differences(own, from: [run(4, 79, false)]).count == 3)
+        #expect(
+            differences(own, from: [run(4, 79, false), run(5, 79, true)]) == [
+                "values([0]) \(Self.update)"
+            ])
+    }
+
+    @Test func differencesOfPassingTestsComeLast() {
+        let own = [Statement("CREATE TABLE a(b, c)")] + Self.start + [Self.wrong, Self.read]
+        let passing = [Statement("CREATE TABLE a(b)")] + Self.start + [Self.right, Self.read]
+        let (table, value) = ("text CREATE TABLE a(b, c)", "values([0]) \(Self.update)")
+        #expect(differences(own, from: [passing]) == [table, value])
+        let common: Set = [StatementShape("CREATE TABLE a(b)").shape]
+        #expect(differences(own, from: [passing], common: common) == [value, table])
+    }
+
+    /// Two logs without a common statement, and with one that all statements equal.
+    @Test(arguments: [(3000, true), (3000, false)])
+    func workIsLimited(_ count: Int, _ isEqual: Bool) {
+        func run(_ name: String) -> [Statement] {
+            (0..<count).map { Statement("INSERT INTO \(name)\(isEqual ? 0 : $0 % 50) VALUES (1)") }
+                + [Statement("SELECT \(name)0 FROM t")]
+        }
+        #expect(!differences(run("a"), from: [run("b")]).isEmpty)
+        var alignment = Alignment(steps: 1000)
+        let pairs = alignment.pairs(
+            [9] + Array(repeating: 1, count: count) + [8], [7] + Array(repeating: 1, count: count))
+        #expect(pairs.count > count / 2)
+    }
+}
