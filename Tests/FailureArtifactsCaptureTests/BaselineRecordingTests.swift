@@ -1,5 +1,4 @@
 import CFailureArtifactsSQLite
-import FailureArtifactsBundle
 import FailureArtifactsReading
 import FailureArtifactsSQLite
 import FailureArtifactsSystem
@@ -8,6 +7,7 @@ import FailureArtifactsTestSupport
 import Foundation
 import Testing
 
+@testable import FailureArtifactsBundle
 @testable import FailureArtifactsCapture
 
 /// The recording of passing tests. The log's options and the running test exist once per process.
@@ -152,6 +152,38 @@ import Testing
         let entry = try #require(withBaseline.archive.entry(named: Baseline.entry))
         let lines = try withBaseline.archive.contents(of: entry, limit: 1 << 20)
         #expect(Baseline.versions(in: lines) == versions())
+    }
+
+    /// Another build of the program has other times in its images.
+    @Test func statementsThatOtherPassingTestsChangedAreNamed() throws {
+        for name in ["a", "b", "c", "failing"] {
+            try test(name) { try run("SELECT 1 AS old, '\(name)'", "SELECT 2") }
+        }
+        for name in files {
+            let path = Path.join(baselines, name)
+            let old = BaselineFile(at: path).runs[0]
+            var content = try #require(old.content)
+            content.description.images = 1
+            try BaselineFile(
+                runs: [
+                    #require(
+                        BaselineFile.PassingRun(content.description, content.statements, hasLines: true))
+                ]
+            ).write(to: path)
+        }
+        for name in ["a", "b"] {
+            try test(name) { try run("SELECT 1 AS new, '\(name)'", "SELECT 2") }
+        }
+        try test("c") { try run("SELECT 3 AS only", "SELECT 1 AS old, 'c'", "SELECT 2") }
+        try test("failing", fails: true) { try run("SELECT 1 AS new, 'x'", "SELECT 2") }
+        let bundle = try BundleReader(
+            BundleLocator.single(at: directory + "/artifacts"), scratchDirectory: directory)
+        let entry = try #require(bundle.archive.entry(named: Baseline.entry))
+        let lines = try bundle.archive.contents(of: entry, limit: 1 << 20)
+        #expect(
+            Baseline.versions(in: lines)?.first?.common == [
+                "SELECT ? AS new , ?", "SELECT ? AS old , ?",
+            ])
     }
 
     @Test func argumentsTellTestsApart() throws {

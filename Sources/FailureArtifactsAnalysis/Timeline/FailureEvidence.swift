@@ -16,9 +16,9 @@ package final class FailureEvidence {
         didSet { baselines = passing.map { [$0.own] } ?? baselines }
     }
     /// The last passing runs of the same test, the newest one first.
-    private(set) var baselines: [Baseline]
+    var baselines: [Baseline]
     /// The shapes of the statements in which tests that pass differ from their last passing runs.
-    package var commonShapes: Set<String> = []
+    var commonShapes: Set<String> { Set(baselines.first?.common ?? []) }
     /// The statements of the failing run.
     let own: Baseline
     let scratch: String

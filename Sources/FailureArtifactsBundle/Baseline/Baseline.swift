@@ -11,6 +11,7 @@ package struct Baseline: Equatable, Sendable {
         struct Run: Codable {
             var at: String
             var commit: String?
+            var common: [String]?
         }
         var baseline: Run
     }
@@ -26,6 +27,11 @@ package struct Baseline: Equatable, Sendable {
     package var commit: String?
     /// The statements of all connections, by their order.
     package var statements: [StatementRecord]
+    /// The shapes of the statements that passing tests of the failing run ran and did not run before, or the other way
+    /// round.
+    ///
+    /// Only the newest version has them.
+    package var common: [String] = []
 
     package init(at: String, commit: String?, statements: [StatementRecord]) {
         self.at = at
@@ -38,7 +44,10 @@ package struct Baseline: Equatable, Sendable {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         return baselines.reduce(into: []) { bytes, baseline in
-            let header = Header(baseline: .init(at: baseline.at, commit: baseline.commit))
+            let header = Header(
+                baseline: .init(
+                    at: baseline.at, commit: baseline.commit,
+                    common: baseline.common.isEmpty ? nil : baseline.common))
             // Encoding fails only for numbers that JSON lacks.
             guard let line = try? encoder.encode(header) else { return }
             bytes += line
@@ -59,6 +68,7 @@ package struct Baseline: Equatable, Sendable {
                 let run = (try? decoder.decode(Header.self, from: data))?.baseline
             {
                 versions.append(Baseline(at: run.at, commit: run.commit, statements: []))
+                versions[versions.count - 1].common = run.common ?? []
             } else {
                 return nil
             }

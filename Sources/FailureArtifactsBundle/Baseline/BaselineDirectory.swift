@@ -152,6 +152,43 @@ extension BaselineDirectory {
         limitSize()
     }
 
+    /// Counts, for each statement, the tests that passed and ran it only before or only since the program was built.
+    ///
+    /// - `tests`: tests that passed and are not recorded yet. The others are those whose file has a run with these images.
+    /// - `compared`: the names of the files of tests that are counted already; those that are counted are added.
+    package func countDifferences(
+        of tests: [PassedTest], in images: LoadedImages, _ counts: inout [String: Int],
+        _ compared: inout Set<String>
+    ) {
+        let build = LinesOfStacks(in: images).hashOfImages
+        let new = Dictionary(
+            tests.map { (BaselineFile.name(of: $0.test), $0.statements) }, uniquingKeysWith: { $1 })
+        let names = ((try? FileSystem.contents(ofDirectory: path)) ?? []).filter {
+            !compared.contains($0)
+        }
+        for name in names.prefix(Self.maximumCompared) {
+            let runs = BaselineFile(at: Path.join(path, name)).runs
+            let ofBuild = runs.first?.content.map { $0.description.images == build } ?? false
+            let after = new[name]?[...] ?? (ofBuild ? runs.first?.content?.statements : nil)
+            guard let after else { continue }
+            compared.insert(name)
+            guard let before = (ofBuild ? runs.dropFirst().first : runs.first)?.content,
+                before.description.images != build
+            else { continue }
+            for shape in Self.shapes(before.statements).symmetricDifference(Self.shapes(after)) {
+                counts[shape, default: 0] += 1
+            }
+        }
+    }
+
+    /// The maximum number of tests that are compared at once.
+    private static let maximumCompared = 200
+
+    private static func shapes(_ statements: ArraySlice<UInt8>) -> Set<String> {
+        let texts = Baseline.chunks(in: statements).flatMap { $0.statements.map(\.record.sql) }
+        return Set(Set(texts).map { StatementShape($0).shape })
+    }
+
     private func lookUp(
         _ stacks: [UInt64: [UInt64]], in lines: inout LinesOfStacks, by symbolizer: Symbolizer
     ) {

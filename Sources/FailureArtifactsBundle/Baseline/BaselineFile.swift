@@ -229,7 +229,8 @@ extension Baseline {
             })
     }
 
-    private static func chunks(in statements: ArraySlice<UInt8>) -> [LogChunk] {
+    /// Parses the chunks of the connections, which are untrusted.
+    static func chunks(in statements: ArraySlice<UInt8>) -> [LogChunk] {
         var chunks: [LogChunk] = []
         statements.withUnsafeBytes { bytes in
             var offset = 0

@@ -248,7 +248,6 @@ struct Capture: Sendable {
 
     /// Completes the staging directory with the last data, and releases the objects retained for the test.
     mutating func end() {
-        stageBaseline()
         add { _ in }
         try? staging.markEnded()
         test.endRetention()
@@ -257,9 +256,9 @@ struct Capture: Sendable {
     /// Adds the last passing runs of a test that has failed, if they are known.
     private mutating func stageBaseline() {
         guard !isOfPassingTest, rules == RedactionRules(),
-            let directory = configuration.baselineDirectory
+            let passing = session.state.withLock({ $0.passing })
         else { return }
-        let baselines = directory.baselines(of: test.identity)
+        let baselines = passing.baselines(of: test.identity)
         guard !baselines.isEmpty else { return }
         let lines = Baseline.lines(of: baselines)
         guard room.take(UInt64(lines.count)) else { return }
@@ -271,7 +270,10 @@ struct Capture: Sendable {
     ///
     /// Call it once, on any thread. The staging directory is removed in any case.
     mutating func pack() throws(CaptureError) -> String {
-        try withoutFileSizeSignal { () throws(CaptureError) in try packStaged() }
+        try withoutFileSizeSignal { () throws(CaptureError) in
+            stageBaseline()
+            return try packStaged()
+        }
     }
 
     private mutating func packStaged() throws(CaptureError) -> String {

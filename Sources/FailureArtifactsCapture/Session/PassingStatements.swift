@@ -12,6 +12,10 @@ final class PassingStatements: Sendable {
     private struct State {
         var tests: [BaselineDirectory.PassedTest] = []
         var bytes = 0
+        /// The number of passing tests that differ from their baseline in a statement, by its shape.
+        var differences: [String: Int] = [:]
+        /// The files of the tests that were compared.
+        var compared: Set<String> = []
     }
 
     let directory: BaselineDirectory
@@ -43,10 +47,25 @@ final class PassingStatements: Sendable {
         }
     }
 
+    /// Returns the last passing runs of a test that has failed, the newest one first.
+    ///
+    /// Call it on the packer's thread.
+    func baselines(of test: BundleMetadata.Test) -> [Baseline] {
+        var baselines = directory.baselines(of: test)
+        if baselines.isEmpty { return [] }
+        var current = state.withLock { $0 }
+        directory.countDifferences(
+            of: current.tests, in: .current, &current.differences, &current.compared)
+        state.withLock { ($0.differences, $0.compared) = (current.differences, current.compared) }
+        // What only one test does differently may be the failure's cause, in a test that doesn't notice it.
+        baselines[0].common = current.differences.filter { $0.value > 1 }.keys.sorted()
+        return baselines
+    }
+
     /// Writes what was collected.
     func write() {
         let tests = state.withLock { state in
-            defer { state = State() }
+            defer { (state.tests, state.bytes) = ([], 0) }
             return state.tests
         }
         if tests.isEmpty { return }

@@ -28,7 +28,7 @@ import Testing
         let other = try Fixture()
         let failure = try evidence(fixture, own, 1, passed: false)
         failure.passing = try evidence(other, passing, changes, passed: true)
-        failure.commonShapes = common
+        failure.baselines[0].common = Array(common)
         return Explanation(failure, bundle: "b.zip")
     }
 
