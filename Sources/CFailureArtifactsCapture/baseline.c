@@ -274,6 +274,8 @@ typedef struct running_test {
     part *parts;
     // True if statements are missing.
     bool is_incomplete;
+    // True if a thread is ending it: the process may exit while a test ends.
+    bool is_ending;
 } running_test;
 
 static running_test *running_tests[lists];
@@ -465,9 +467,10 @@ void *failure_artifacts_baseline_take(uint64_t test, bool has_passed, size_t *st
     int state = failure_artifacts_cancellation_disable();
     pthread_mutex_lock(&tests_lock);
     running_test *running = *place_of(test);
+    if (running && running->is_ending) running = NULL;
+    if (running) running->is_ending = true;
     pthread_mutex_unlock(&tests_lock);
     unsigned char *result = NULL;
-    // Only this thread ends the test.
     bool is_complete = running && has_passed && collect_open(test, running->start);
     if (running) {
         pthread_mutex_lock(&tests_lock);

@@ -164,6 +164,7 @@ struct Sweep {
         if rules.shortensHomePaths { metadata.shortenHomePaths(.current) }
         try directory.prepare()
         try metadata.leaveOutWhatIsMissing(in: staging)
+        if rules.isEmpty { metadata.addBaseline(to: staging) }
         do {
             try publish(metadata, staging)
         } catch let limit as LimitReached {
@@ -196,6 +197,21 @@ extension BundleMetadata {
         stores = stores.map { $0.described(because: reason) }
         snapshots = nil
         attachments = []
+    }
+
+    /// Stages the last passing runs of the test, if they are known.
+    mutating func addBaseline(to staging: StagingDirectory) {
+        guard outcome != .passed, let workingDirectory = staging.images?.workingDirectory,
+            let baselines = BaselineDirectory.ofCommand(
+                workingDirectory: workingDirectory, variables: ProcessEnvironment.variables)?
+                .baselines(of: test), !baselines.isEmpty
+        else { return }
+        let path = staging.file(ofEntry: Baseline.entry)
+        try? FileSystem.remove(path)
+        guard (try? FileSystem.write(Baseline.lines(of: baselines), toNewFile: path)) != nil else {
+            return
+        }
+        formatVersion = .withBaseline
     }
 
     /// Leaves out the entries that a staging directory lacks, and adds a warning.

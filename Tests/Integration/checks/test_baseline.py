@@ -11,7 +11,7 @@ import time
 import unittest
 import zlib
 
-from harness import EXECUTABLE, SUITES, TOOL, SuiteCase, clean_environment, fresh_directory, read, timeless
+from harness import EXECUTABLE, SUITES, TOOL, Bundle, SuiteCase, clean_environment, fresh_directory, read, timeless
 from test_testing import only
 
 FEW, ENOUGH = "3", "4"
@@ -104,6 +104,17 @@ class Bundles(BaselineCase):
                 self.assertEqual({line["at"] for line in then}, {run["at"]})
                 head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=SUITES, capture_output=True, text=True)
                 self.assertEqual(run["commit"], head.stdout.strip())
+
+    def test_a_test_that_dies_has_them_too(self):
+        self.attempt(XCTEST, ENOUGH)
+        subprocess.run([str(EXECUTABLE), XCTEST], cwd=SUITES, env=self.environment("crash"), capture_output=True)
+        subprocess.run(
+            [str(TOOL), "sweep", str(self.directory / "failure-artifacts")], env=self.environment("crash"), check=True,
+            capture_output=True)
+        (path,) = (self.directory / "failure-artifacts").glob("*.zip")
+        bundle = Bundle(path)
+        self.assertEqual((bundle.metadata["outcome"], bundle.metadata["formatVersion"]), ("crashed", "1.3"))
+        self.assertEqual(len(self.entry(bundle)), 1)
 
     def test_the_first_failure_of_a_test_has_none(self):
         bundle = self.failed(XCTEST)
