@@ -93,21 +93,17 @@ void failure_artifacts_trace_set(failure_artifacts_connection *connection, bool 
     }
 }
 
-bool failure_artifacts_trace_ends(failure_artifacts_connection *connection, bool reports) {
+bool failure_artifacts_has_trace(const failure_artifacts_connection *connection) {
     size_t place = atomic_load(&connection->library->trace_place);
-    if (connection->requests || !is_found(place) || !has_trace_at(connection, place)) return false;
-    if (!is_null_at(connection, place + sizeof(void *))) return false;
+    return is_found(place) && has_trace_at(connection, place);
+}
+
+bool failure_artifacts_trace_ends(failure_artifacts_connection *connection, bool reports) {
+    if (connection->requests || !failure_artifacts_has_trace(connection)) return false;
+    if (!is_null_at(connection, atomic_load(&connection->library->trace_place) + sizeof(void *))) return false;
     connection->leaves_out_ends = !reports;
     failure_artifacts_trace_update(connection);
     return true;
-}
-
-failure_artifacts_connection *failure_artifacts_traced_connection(sqlite3 *handle) {
-    size_t place = atomic_load(&failure_artifacts_system_library.trace_place);
-    if (!is_found(place)) return NULL;
-    void *words[2];
-    memcpy(words, (const char *)handle + place - sizeof(void *), sizeof words);
-    return is_trace(words[0]) ? words[1] : NULL;
 }
 
 bool failure_artifacts_is_unwatched(const failure_artifacts_connection *connection) {

@@ -25,9 +25,9 @@ void failure_artifacts_trace_calls(failure_artifacts_trace *own, failure_artifac
 // Relies on: SQLite keeps the trace's function and argument in adjacent words of the connection's memory, and clears
 // them with the trace. Read in sqlite3_trace_v2() of main.c and struct sqlite3 of sqliteInt.h of several versions since
 // 3.14, and run with 3.40.1.
-// Otherwise: failure_artifacts_is_unwatched() always returns false, and failure_artifacts_traced_connection() NULL. An
-// application that sets its own trace is then not noticed, and bundles don't say that the later statements are missing.
-// The errors that SQLite doesn't log are not recorded.
+// Otherwise: failure_artifacts_is_unwatched() and failure_artifacts_has_trace() always return false. An application that
+// sets its own trace is then not noticed, and bundles don't say that the later statements are missing. The errors that
+// SQLite doesn't log are not recorded.
 void failure_artifacts_trace_set(failure_artifacts_connection *connection, bool is_traced);
 
 // Sets the trace again, after the application's requests have changed. Returns SQLite's result code.
@@ -43,9 +43,8 @@ int failure_artifacts_trace_update(failure_artifacts_connection *connection);
 // Otherwise: an application that sets a profile function misses calls.
 bool failure_artifacts_trace_ends(failure_artifacts_connection *connection, bool reports);
 
-// Returns the connection of the system's SQLite whose trace is set; NULL for another one, and if the trace was
-// replaced.
-failure_artifacts_connection *failure_artifacts_traced_connection(sqlite3 *handle);
+// True if the product's trace is known to be the connection's.
+bool failure_artifacts_has_trace(const failure_artifacts_connection *connection);
 
 // True if SQLite refuses a connection because it is being closed. The caller must own the connection.
 //

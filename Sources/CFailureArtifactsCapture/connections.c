@@ -123,6 +123,13 @@ static failure_artifacts_connection *find(const sqlite3 *handle, const sqlite3_s
     return found;
 }
 
+failure_artifacts_connection *failure_artifacts_connection_of(const sqlite3 *handle) {
+    pthread_mutex_lock(&list_lock);
+    failure_artifacts_connection *connection = find(handle, NULL);
+    pthread_mutex_unlock(&list_lock);
+    return connection;
+}
+
 failure_artifacts_connection *failure_artifacts_borrow_user(const sqlite3 *handle, const sqlite3_stmt *statement) {
     int state = failure_artifacts_cancellation_disable();
     failure_artifacts_connection *connection = NULL;

@@ -30,6 +30,9 @@ static inline bool failure_artifacts_hold(failure_artifacts_connection *connecti
 // reading it.
 failure_artifacts_connection *failure_artifacts_borrow_last(void);
 
+// Returns the connection of `handle`; NULL for an unknown one, and for one that has ended. The caller must own it.
+failure_artifacts_connection *failure_artifacts_connection_of(const sqlite3 *handle);
+
 // Borrows the open connection of `handle`, or, if that is NULL, the one whose `last_statement` or `ended_statement` is
 // `statement`. Another thread may have ended the connection or the statement since SQLite's call has returned, so neither
 // is accessed: another statement may even be at the address now. NULL without such a connection, and if this thread is

@@ -20,6 +20,7 @@
 #include <sys/stat.h>
 
 static atomic_bool installed;
+static _Atomic(uint64_t) opened_connections;
 
 // MARK: - Connections
 
@@ -68,7 +69,6 @@ static void learn_file(failure_artifacts_connection *connection) {
 
 // Called at the end of each sqlite3_open. It always returns 0, since anything else would fail the application's open.
 static int connection_opens(sqlite3 *handle, failure_artifacts_library *library) {
-    static _Atomic(uint64_t) opened_connections;
     if (!atomic_load(&installed) || failure_artifacts_ignores_calls()) return 0;
     failure_artifacts_connection *connection = calloc(1, sizeof *connection);
     if (!connection) return 0;
@@ -204,6 +204,18 @@ static void ensure_system_library(void) {
     current.xInit = cache_initializes;
     current.xShutdown = cache_shuts_down;
     sqlite3_config(SQLITE_CONFIG_PCACHE2, &current);
+}
+
+bool failure_artifacts_may_be_in_use(void) {
+    return !atomic_load(&installed) || atomic_load(&initialized) || atomic_load(&opened_connections) > 0;
+}
+
+void failure_artifacts_end_own_use(void) {
+    if (!atomic_load(&initialized) || atomic_load(&opened_connections) > 0) return;
+    // The application may have set it without SQLite.
+    char *directory = sqlite3_temp_directory;
+    sqlite3_shutdown();
+    sqlite3_temp_directory = directory;
 }
 
 void failure_artifacts_discovery_ensure(void) {

@@ -217,9 +217,11 @@ bool failure_artifacts_is_traced_before(const sqlite3 *handle) {
 
 // Returns the connection of the application whose trace is the product's, with its mutex entered; NULL for another one.
 static failure_artifacts_connection *enter_known(sqlite3 *handle) {
-    if (!handle || failure_artifacts_is_paused()) return NULL;
+    if (!handle || failure_artifacts_ignores_calls()) return NULL;
     enter(handle);
-    failure_artifacts_connection *connection = failure_artifacts_traced_connection(handle);
+    // A destructor of the application may run after the connection has ended, while SQLite still has its trace.
+    failure_artifacts_connection *connection = failure_artifacts_connection_of(handle);
+    if (connection && !failure_artifacts_has_trace(connection)) connection = NULL;
     if (connection && !connection->requests) connection->requests = calloc(1, sizeof *connection->requests);
     if (connection && connection->requests) {
         note_running(connection);

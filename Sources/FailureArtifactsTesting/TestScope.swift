@@ -11,7 +11,7 @@ struct TestScope: Sendable {
     private let start = Instant.now
 
     /// Reports the start of the run, once, when the first test starts.
-    private static let testsWillStart: Void = CaptureSession.shared.testsWillStart()
+    private static let testsWillStart: Void = CaptureSession.shared.testsWillStart(isAlone: false)
 
     init(_ test: Test, _ testCase: Test.Case) {
         self.test = test

@@ -199,6 +199,13 @@ void failure_artifacts_connection_has_owner(failure_artifacts_connection *connec
 // Notes that the test that opened the connection has ended, or that there was none.
 void failure_artifacts_connection_is_left(failure_artifacts_connection *connection);
 
+// True if the system's SQLite is initialized, or may be, so that it refuses the application's sqlite3_config().
+bool failure_artifacts_may_be_in_use(void);
+
+// Shuts the system's SQLite down if the application has opened no connection, so that it can still configure SQLite. May
+// only be called before tests start, after work of the package that found SQLite not in use.
+void failure_artifacts_end_own_use(void);
+
 // Makes sure that discovery is still installed, whatever the application has changed in SQLite's configuration. Cheap
 // enough to be called before each test.
 void failure_artifacts_discovery_ensure(void);

@@ -217,7 +217,9 @@ extension CaptureSession {
     /// Recovers the bundles that earlier processes left unpacked, if any.
     ///
     /// Call it before tests run.
-    package func testsWillStart() {
+    ///
+    /// - `isAlone`: false if tests may already run. Then the bundles are made beside them.
+    package func testsWillStart(isAlone: Bool = true) {
         for warning in CaptureConfiguration.environment.warnings { sayOnce(warning) }
         let configuration = configuration
         guard configuration.mode != .off else { return }
@@ -228,7 +230,6 @@ extension CaptureSession {
         guard !ProcessEnvironment.isSupervised, directory.hasHiddenFiles else { return }
         let recovery = CrashRecovery(
             of: directory, limits: configuration.limits, redactions: configuration.redactionRules)
-        // Their bundles are made while the first tests run.
         let dead = recovery.testsOfDeadProcesses.values.joined()
         state.withLock { state in dead.forEach { state.earlierFailures.insert($0) } }
         let sweep = { @Sendable [self] in
@@ -243,7 +244,12 @@ extension CaptureSession {
             for warning in result.warnings { sayOnce(warning) }
         }
         // With `.afterFailure`, recovered failures of an earlier attempt decide which passing tests are captured.
-        if configuration.capturesPassingTests == .afterFailure { sweep() } else { packing.add(sweep) }
+        let isNeededFirst = configuration.capturesPassingTests == .afterFailure
+        guard isAlone || isNeededFirst else { return packing.add(sweep) }
+        // The tests may configure SQLite, shut it down and replace the stores.
+        let mayBeInUse = !isAlone || failure_artifacts_may_be_in_use()
+        sweep()
+        if !mayBeInUse { failure_artifacts_end_own_use() }
     }
 
     private func noteEarlierFailures(_ bundles: [String]) {

@@ -37,9 +37,16 @@ extension Console {
                 fail(error)
                 continue
             }
+            // Opening a zip of bundles takes longer, the more it has.
+            var shared: [String: ZipArchive] = [:]
             for start in stride(from: 0, to: findings.count, by: batch) {
                 startReading()
                 let part = Array(findings[start..<min(start + batch, findings.count)])
+                let locations = part.map(\.location).filter { $0.inner != nil }
+                shared = Dictionary(grouping: locations, by: \.path).compactMapValues { locations in
+                    shared[locations[0].path] ?? (try? locations[0].openFile(limits: limits))
+                }
+                let files = shared
                 let results = Threads.map(part) { finding in
                     Result {
                         if let error = finding.problem {
@@ -47,8 +54,9 @@ extension Console {
                             return problem(finding.location, error)
                         }
                         let location = finding.location
-                        let archive = try location.openArchive(scratchDirectory: scratch, limits: limits)
-                        return try read(location, archive, location.size())
+                        let file = try files[location.path] ?? location.openFile(limits: limits)
+                        let archive = try location.openArchive(in: file, scratchDirectory: scratch)
+                        return try read(location, archive, location.size(in: file))
                     }
                 }
                 for (finding, result) in zip(part, results) {

@@ -25,10 +25,21 @@ package struct BundleLocation: Hashable, Sendable, CustomStringConvertible {
     package func openArchive(
         scratchDirectory: String, limits: ZipLimits = .standard
     ) throws(BundleError) -> ZipArchive {
-        try reading { () throws(ZipError) in
-            let outer = try ZipArchive(path: path, limits: limits)
-            guard let inner else { return outer }
-            return try outer.nested(try Self.entry(inner, of: outer), scratchDirectory: scratchDirectory)
+        try openArchive(in: openFile(limits: limits), scratchDirectory: scratchDirectory)
+    }
+
+    /// Opens the file of the location, which other bundles may share.
+    package func openFile(limits: ZipLimits) throws(BundleError) -> ZipArchive {
+        try reading { () throws(ZipError) in try ZipArchive(path: path, limits: limits) }
+    }
+
+    /// As above, in the opened file.
+    package func openArchive(
+        in file: ZipArchive, scratchDirectory: String
+    ) throws(BundleError) -> ZipArchive {
+        guard let inner else { return file }
+        return try reading { () throws(ZipError) in
+            try file.nested(try Self.entry(inner, of: file), scratchDirectory: scratchDirectory)
         }
     }
 
@@ -49,16 +60,14 @@ package struct BundleLocation: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// The size of the packed bundle, in bytes.
-    package func size() throws(BundleError) -> UInt64 {
+    /// Returns the size of the packed bundle in its opened file, in bytes.
+    package func size(in file: ZipArchive) throws(BundleError) -> UInt64 {
         guard let inner else {
             return try usingFiles { () throws(SystemError) in
                 try FileSystem.status(of: path)?.size ?? 0
             }
         }
-        return try reading { () throws(ZipError) in
-            try Self.entry(inner, of: ZipArchive(path: path)).size
-        }
+        return try reading { () throws(ZipError) in try Self.entry(inner, of: file).size }
     }
 
     private static func entry(

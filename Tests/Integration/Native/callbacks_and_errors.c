@@ -1,6 +1,7 @@
 // The authorizer, the progress handler and the busy handler of a connection are called for the application's statements
 // only, also if their context is freed before the close, and errors stay. Stores are rolled back, captured inside a
-// transaction and closed: in memory, temporary, in files, in deleted files and attached.
+// transaction and closed: in memory, temporary, in files, in deleted files and attached. A destructor of the application
+// that runs after the collector's sets the trace.
 // sanitizers: address
 // arguments: memory temporary delete wal memdb
 #include "collector.h"
@@ -18,6 +19,10 @@ static int deny(void *unused, int action, const char *a, const char *b, const ch
 }
 static int progress(void *step) { return progressed += *(int *)step, 0; }
 static int wait_for_lock(void *step, int count) { return (void)count, waited += *(int *)step, 0; }
+static int compare(void *unused, int a, const void *b, int c, const void *d) {
+    return (void)unused, (void)b, (void)d, a - c;
+}
+static void remove_trace(void *handle) { sqlite3_trace_v2(handle, 0, NULL, NULL); }
 
 static sqlite3 *open_store(const char *kind) {
     sqlite3 *handle;
@@ -72,6 +77,7 @@ int main(int count, char **arguments) {
     sqlite3_set_authorizer(handle, authorize, contexts);
     sqlite3_progress_handler(handle, 1, progress, contexts);
     sqlite3_busy_handler(handle, wait_for_lock, contexts);
+    sqlite3_create_collation_v2(handle, "lengths", SQLITE_UTF8, handle, compare, remove_trace);
     run(handle, "BEGIN");
     run(handle, "INSERT INTO t VALUES(1); INSERT INTO other.t VALUES(1)");
     run(handle, "INSERT INTO t VALUES(1)");

@@ -238,6 +238,12 @@ class LivingProcesses(CrashCase):
         self.assertIn("an earlier process", errors)
         self.assertEqual(place.in_flight, [])
 
+    def test_the_next_process_can_still_configure_sqlite(self):
+        place = self.place()
+        place.run("RawSuite.CrashTests/testIsKilled")
+        code, output, _ = place.run("RawSuite.ApplicationTests/testConfiguresAfterARecovery")
+        self.assertEqual(code, 0, output)
+
     def test_under_supervision_it_does_not(self):
         place = self.place(FAILURE_ARTIFACTS_RUN="1")
         place.run("RawSuite.CrashTests/testIsKilled")

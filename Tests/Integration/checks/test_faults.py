@@ -22,6 +22,7 @@ import harness
 from harness import BUILD, EXECUTABLE, TOOL, Store, clean_environment, timeless
 
 SOURCE = harness.ROOT / "Tests" / "Integration" / "Faults" / "faults.c"
+FIXTURES = harness.ROOT / "Tests" / "Integration" / "Fixtures" / "1.0"
 SUITE = "ExplicitSuite.FaultTests"
 TESTS = (
     "test1FailsWithAWAL", "test3FailsInATransaction", "test4FailsWithARollbackJournal",
@@ -605,3 +606,18 @@ class Shortages(Capturing):
         yardstick = harness.without("ExplicitSuite.OpeningTests/testOpens")
         self.assertIn("7 7", yardstick.output)
         self.assertEqual(timeless(result.stdout), timeless(yardstick.output))
+
+
+class ReadingAZip(unittest.TestCase):
+    def test_opens(self):
+        """A zip of bundles is opened to find them and to read them, not for each."""
+        with tempfile.TemporaryDirectory(prefix="faults ") as name:
+            place = Place(name)
+            path, bundle = place.directory / "many.zip", next(FIXTURES.glob("*.zip")).read_bytes()
+            with zipfile.ZipFile(path, "w") as archive:
+                # More than are read at a time.
+                for number in range(64 * os.cpu_count() + 1):
+                    archive.writestr(f"A.b-{number:08x}.zip", bundle)
+            result = place.run([TOOL, "list", "--json", path], watched={"FAULTS_PATHS": str(path)})
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertEqual([call for call, _ in place.calls].count("open"), 2)

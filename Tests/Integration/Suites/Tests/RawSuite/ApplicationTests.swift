@@ -1,4 +1,5 @@
 import CSuiteSQLite
+import Foundation
 import XCTest
 
 /// The values that SQLite passed to the application.
@@ -53,6 +54,13 @@ final class ApplicationTests: XCTestCase {
         try database.close()
         XCTAssertEqual(sqlite3_shutdown(), SQLITE_OK, "the last shutdown")
         XCTAssertEqual(suite_config_log(nil, nil), SQLITE_OK, "the last log")
+    }
+
+    /// An earlier process has left a store, which is recovered with SQLite.
+    func testConfiguresAfterARecovery() throws {
+        let files = try FileManager.default.contentsOfDirectory(atPath: "failure-artifacts")
+        XCTAssertTrue(files.contains { $0.hasSuffix(".zip") }, "the bundle isn't there yet")
+        XCTAssertEqual(suite_config_serialized(), SQLITE_OK)
     }
 
     /// `hooked`: apple, and one row of each function's result.
