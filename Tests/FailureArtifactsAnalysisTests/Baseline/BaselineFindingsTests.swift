@@ -24,7 +24,8 @@ import Testing
                 try BundleReader(BundleLocation(path: path), scratchDirectory: fixture.directory),
                 scratch: fixture.directory)
         }
-        let (fixture, other) = (try Fixture(), try Fixture())
+        let fixture = try Fixture()
+        let other = try Fixture()
         let failure = try evidence(fixture, own, 1, passed: false)
         failure.passing = try evidence(other, passing, changes, passed: true)
         failure.commonShapes = common
