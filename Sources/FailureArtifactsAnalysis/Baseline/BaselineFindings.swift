@@ -6,10 +6,14 @@ struct BaselineFindings {
     /// The maximum number of differences that are findings.
     private static let limit = 2
     private static let maximumTests = 5
+    /// The maximum number of differences that are described.
+    private static let maximumDifferences = 1000
 
     private let failure: FailureEvidence
     private let comparison: BaselineComparison
     private let baseline: Baseline
+    /// The stores of the statements, and their indices in them, by the statements' orders.
+    private var places: [UInt64: (store: Timeline, index: Int)] = [:]
     /// The differences that only this test has, the first one first, and those that passing tests have, too.
     private(set) var own: [Finding] = []
     private(set) var common: [Finding] = []
@@ -24,7 +28,12 @@ struct BaselineFindings {
         self.comparison = comparison
         baseline = failure.baselines[0]
         let asked = failure.usedStores.reduce(into: Set<String>()) { $0.formUnion($1.asked.tables) }
-        for difference in comparison.differences {
+        for store in failure.usedStores.reversed() {
+            for (index, statement) in store.statements.enumerated() {
+                places[statement.order] = (store, index)
+            }
+        }
+        for difference in comparison.differences.prefix(Self.maximumDifferences) {
             let finding = finding(difference, asked)
             if difference.isCommon { common.append(finding) } else { own.append(finding) }
         }
@@ -74,12 +83,11 @@ struct BaselineFindings {
             !difference.isCommon && difference.kind != .scanned
             && !difference.tables.isDisjoint(with: asked)
         let text = DifferenceText(difference, baseline)
-        let order = difference.failing?.record.order
-        let store = failure.usedStores.first { store in
-            if let order { return store.statements.contains { $0.order == order } }
-            return !difference.tables.isDisjoint(with: store.schema.tables.keys)
-        }
-        let statement = order.flatMap { order in store?.statements.first { $0.order == order } }
+        let known = difference.failing.flatMap { places[$0.record.order] }
+        let store =
+            known?.store
+            ?? failure.usedStores.first { !difference.tables.isDisjoint(with: $0.schema.tables.keys) }
+        let statement = known.map { $0.store.statements[$0.index] }
         let step = statement.flatMap { store?.step(of: $0) }.flatMap { store?.steps[$0] }
         return Finding(
             code: .differenceFromPass, title: text.title, confidence: isLikely ? .likely : .possible,

@@ -13,6 +13,8 @@ final class ComparedText {
     let keys: Set<Int>
     /// Numbers that are equal for statements that are more and more vaguely alike.
     let likeness: [Int]
+    /// The limits of the work for a text, which isn't trusted.
+    private static let (maximumTokens, maximumParameters) = (2000, 100)
     /// The number of the shape.
     let shapeNumber: Int
 
@@ -22,7 +24,7 @@ final class ComparedText {
 
     fileprivate init(_ sql: String, function: String?, _ names: inout ComparedTexts) {
         let normal = StatementShape(sql)
-        let tokens = SQLText(sql)
+        let tokens = SQLText(sql, limit: Self.maximumTokens)
         (text, shape) = (normal.text, normal.shape)
         outline = StatementOutline(sql)
         // An index or a trigger is one of a table.
@@ -65,7 +67,7 @@ final class ComparedText {
             ? tokens[(lists[0] + 1)..<lists[1]].prefix { $0.text != ")" }.filter { $0.kind == .name }
             : []
         var found: Set<Int> = []
-        for parameter in parameters {
+        for parameter in parameters.prefix(maximumParameters) {
             guard let place = tokens.firstIndex(where: { $0.range == parameter.range }) else { continue }
             let isCompared =
                 ["=", "=="].contains(tokens[safe: place - 1]?.text) && isKey(tokens[safe: place - 2])

@@ -108,7 +108,9 @@ struct DifferenceText {
     private static func changes(_ execution: ComparedRun.Execution?) -> String {
         let (own, all) = (execution?.ownChanges ?? 0, execution?.record.changes ?? 0)
         return "\(Counted.items(Int64(own), "row"))"
-            + (all > own ? ", and \(all - own) by triggers and foreign keys" : "")
+            + (all > own
+                ? ", and \(all.subtractingReportingOverflow(own).partialValue) by triggers and foreign keys"
+                : "")
     }
 
     private static func rows(_ execution: ComparedRun.Execution?) -> String {

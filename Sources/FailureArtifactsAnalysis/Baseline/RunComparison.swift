@@ -57,7 +57,7 @@ struct RunComparison {
     }
 
     /// The maximum number of steps of a comparison.
-    private static let steps = 10_000_000
+    private static let steps = 4_000_000
 
     private let a: [ComparedRun.Execution]
     private let b: [ComparedRun.Execution]

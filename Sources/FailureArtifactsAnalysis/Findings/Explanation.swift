@@ -10,7 +10,7 @@ package struct Explanation: JSONDocument {
     package let outcome: BundleMetadata.Outcome
     package let failure: Failure?
     package private(set) var findings: [Finding] = []
-    /// All differences from the last passing run; nil if there is none to compare with. Not part of the JSON form.
+    /// All differences from the last passing run, which aren't part of the JSON form; nil if no run can be compared.
     package private(set) var differences: [Finding]?
     /// The reasons why stores are left out, as full sentences.
     package private(set) var notes: [String]

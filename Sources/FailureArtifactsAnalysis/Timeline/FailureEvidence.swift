@@ -20,7 +20,8 @@ package final class FailureEvidence {
     /// The shapes of the statements in which tests that pass differ from their last passing runs.
     var commonShapes: Set<String> { Set(baselines.first?.common ?? []) }
     /// The statements of the failing run.
-    let own: Baseline
+    private(set) lazy var own = Baseline(of: bundle)
+    private let bundle: BundleReader
     let scratch: String
     let effort: Effort
 
@@ -32,7 +33,7 @@ package final class FailureEvidence {
         self.effort = effort
         metadata = bundle.metadata
         message = FailureMessage(metadata.failures.first?.message ?? "")
-        own = Baseline(of: bundle)
+        self.bundle = bundle
         // Without a readable baseline, the other findings stay.
         baselines = (try? bundle.baselines) ?? []
         var results = InvariantResults()

@@ -4,6 +4,8 @@ internal import FailureArtifactsSQLite
 package struct StatementShape {
     /// The tokens, separated by single spaces.
     package let text: String
+    /// The maximum number of tokens that are told apart.
+    private static let limit = 4000
     /// The tokens with `?` for each literal, each parameter and each list of them, so that statements that differ only in
     /// values have the same shape.
     package let shape: String
@@ -14,6 +16,12 @@ package struct StatementShape {
         var shape: [String] = []
         var end = 0
         while let token = scanner.next() {
+            if text.count == Self.limit {
+                let rest = String(decoding: scanner.bytes[token.range.lowerBound...], as: UTF8.self)
+                text.append(rest)
+                shape.append(rest)
+                break
+            }
             switch token.kind {
             case .space, .lineComment, .blockComment: continue
             case .string, .blob, .number, .parameter:
