@@ -213,9 +213,8 @@ package struct File: ~Copyable, Sendable {
     package func touch() { _ = futimens(descriptor, nil) }
 
     package func status() throws(SystemError) -> FileStatus {
-        var information = stat()
-        guard fstat(descriptor, &information) == 0 else { throw .last("examine", path) }
-        return FileStatus(information)
+        guard let status = FileStatus(ofDescriptor: descriptor) else { throw .last("examine", path) }
+        return status
     }
 
     /// Reads until `buffer` is full or the file ends, and returns the number of bytes read.

@@ -57,13 +57,12 @@ package enum FileSystem {
     private static func reads(
         _ descriptor: CInt, _ identity: FileStatus.Identity
     ) throws(SystemError) -> Bool {
-        var information = stat()
-        guard fstat(descriptor, &information) == 0 else {
+        guard let status = FileStatus(ofDescriptor: descriptor) else {
             // The descriptor was closed in the meantime.
             if errno == EBADF { return false }
             throw .last("examine", "/dev/fd/\(descriptor)")
         }
-        guard FileStatus(information).identity == identity else { return false }
+        guard status.identity == identity else { return false }
         // A descriptor that was opened for writing only, or with `O_PATH`, can't read. A read error of the disk
         // doesn't mean that the file is closed: opening and closing it would still drop its locks.
         var byte: UInt8 = 0

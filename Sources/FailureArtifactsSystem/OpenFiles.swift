@@ -17,10 +17,8 @@ package enum OpenFiles {
         guard let descriptors = try? descriptors() else { return [] }
         var seen: Set<FileStatus.Identity> = []
         return descriptors.compactMap { descriptor in
-            var information = stat()
-            guard fstat(descriptor, &information) == 0 else { return nil }
-            let status = FileStatus(information)
-            guard status.kind == .regular, !seen.contains(status.identity),
+            guard let status = FileStatus(ofDescriptor: descriptor), status.kind == .regular,
+                !seen.contains(status.identity),
                 start(of: descriptor, count: magic.count) == magic, let path = path(of: descriptor)
             else { return nil }
             seen.insert(status.identity)
@@ -35,9 +33,8 @@ package enum OpenFiles {
     package static func descriptorPath(ofDeleted path: String, openedAfter other: String) -> String? {
         let first = CInt(Path.name(of: other)) ?? -1
         let descriptor = (try? descriptors())?.first { descriptor in
-            var information = stat()
-            return descriptor > first && fstat(descriptor, &information) == 0
-                && information.st_nlink == 0 && self.path(of: descriptor) == path
+            descriptor > first && FileStatus(ofDescriptor: descriptor)?.links == 0
+                && self.path(of: descriptor) == path
         }
         return descriptor.map { "/dev/fd/\($0)" }
     }

@@ -61,38 +61,16 @@ package enum Threads {
 // MARK: Working threads
 
 extension Threads {
-    /// Runs `work` on additional threads while this thread runs `body`, and waits for their end.
+    /// Runs `body` on a new thread; returns false, without running it, if the system refused a thread.
     ///
-    /// Fewer threads are started if the system refuses more, so `body` receives their number and has to work without
-    /// any, too. Each thread calls `work` once. It has to return once `body` has returned or thrown.
-    package static func withWorkers<Result, Failure>(
-        _ count: Int, _ work: @escaping @Sendable () -> Void, _ body: (Int) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        var threads: [pthread_t] = []
-        for _ in 0..<max(0, count) {
-            guard let thread = start(Work(work)) else { break }
-            threads.append(thread)
-        }
-        defer { for thread in threads { pthread_join(thread, nil) } }
-        return try body(threads.count)
-    }
-
-    /// Runs `work` on a new thread; returns false, without running it, if the system refused a thread.
-    package static func detach(_ work: @escaping @Sendable () -> Void) -> Bool {
-        guard let thread = start(Work(work)) else { return false }
-        pthread_detach(thread)
-        return true
-    }
-
-    /// Starts a thread with all signals blocked, so that the process's signal handlers run on its own
-    /// threads.
-    private static func start(_ work: Work) -> pthread_t? {
+    /// All signals are blocked on that thread, so that the process's signal handlers run on its own threads.
+    package static func detach(_ body: @escaping @Sendable () -> Void) -> Bool {
         // A thread inherits the mask of the thread that creates it.
         var (all, before) = (sigset_t(), sigset_t())
         sigfillset(&all)
         pthread_sigmask(SIG_SETMASK, &all, &before)
         defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
-        let context = Unmanaged.passRetained(work).toOpaque()
+        let work = Unmanaged.passRetained(Work(body))
         #if canImport(Darwin)
         var thread: pthread_t?
         #else
@@ -101,12 +79,12 @@ extension Threads {
         let code = pthread_create(
             &thread, nil,
             { context in
+                pthread_detach(pthread_self())
                 Work.run(context)
                 return nil
-            }, context)
-        if code == 0 { return thread }
-        Unmanaged<Work>.fromOpaque(context).release()
-        return nil
+            }, work.toOpaque())
+        if code != 0 { work.release() }
+        return code == 0
     }
 }
 

@@ -96,12 +96,9 @@ struct TestScope: Sendable {
     // MARK: End
 
     private func end() {
-        guard Compatibility.keepsAttachments else {
-            CaptureSession.shared.testDidFinish(running)
-            return
-        }
-        let bundle = CaptureSession.shared.testDidFinishAndIsPacked(running)
-        if let bundle { BundleAttachment.record(bundle, of: test) }
+        let attaches = Compatibility.keepsAttachments
+        let bundle = CaptureSession.shared.testDidFinish(running, packsNow: attaches ? true : nil)
+        if attaches, let bundle { BundleAttachment.record(bundle, of: test) }
     }
 }
 

@@ -161,19 +161,20 @@ import Testing
         let test = world.start()
         let seen = SeenStores()
         let store = SeenStore(path: "/a.sqlite", name: "a", reasonForNoContent: nil)
-        let isDone = Lock(false)
-        Threads.withWorkers(1) {
+        let (isDone, hasEnded) = (Lock(false), Lock(false))
+        let isStarted = Threads.detach {
             while !isDone.withLock({ $0 }) {
                 _ = seen.owners
                 _ = seen.closedStores(besides: [])
             }
-        } _: { _ in
-            for _ in 0..<200 {
-                let owners = (0..<20).map { _ in ReportingOwner(store, in: seen) }
-                for owner in owners { seen.add(store, openIn: owner, by: test) }
-            }
-            isDone.withLock { $0 = true }
+            hasEnded.withLock { $0 = true }
         }
+        for _ in 0..<200 {
+            let owners = (0..<20).map { _ in ReportingOwner(store, in: seen) }
+            for owner in owners { seen.add(store, openIn: owner, by: test) }
+        }
+        isDone.withLock { $0 = true }
+        #expect(isStarted && hasEnded.wait { $0 ? true : nil })
         #expect(seen.owners.isEmpty)
         #expect(seen.closedStores(besides: []).compactMap(\.path) == ["/a.sqlite"])
         world.finish(test)

@@ -14,6 +14,10 @@ package struct ArtifactsDirectory: Sendable {
     /// A hundred processes on two busy cores took more than one second.
     let lockPatience: Double
 
+    /// The environment variable with the directory's path, and the name that is used by default.
+    package static let variable = "FAILURE_ARTIFACTS_DIR"
+    package static let defaultName = "failure-artifacts"
+
     package init(path: String, readers: BundleAccess = .owner, lockPatience: Double = 5) {
         self.path = Path.absolute(path)
         self.readers = readers

@@ -1,4 +1,4 @@
-package import FailureArtifactsSystem
+internal import FailureArtifactsSystem
 
 /// The users who may read bundles, besides root.
 package enum BundleAccess: String, Sendable, CaseIterable {
@@ -10,12 +10,10 @@ package enum BundleAccess: String, Sendable, CaseIterable {
 
     package static let variable = "FAILURE_ARTIFACTS_READABLE_BY"
 
-    /// The value of the environment variable, or the default.
-    package init(_ reader: inout EnvironmentReader) {
-        self = reader.value(
-            of: Self.variable, default: .owner, or: "one of owner, group, everyone",
-            described: \.rawValue
-        ) { BundleAccess(rawValue: $0) }
+    /// Reads the environment variable, and adds a warning if its value is invalid.
+    package init(_ variables: [String: String], _ warnings: inout [String]) {
+        self = .owner
+        warnings += [Setting.choice(Self.variable, \.self)].apply(variables, to: &self)
     }
 
     package var filePermissions: UInt16 {

@@ -1,10 +1,11 @@
-package import FailureArtifactsSystem
+internal import FailureArtifactsSystem
 
+/// The limits of an artifacts directory.
 package struct DirectoryLimits: Equatable, Sendable {
     /// The maximum size of a store that is copied, in bytes.
     package var storeBytes: UInt64
-    /// The maximum size of one bundle's file, and of its content before compression, in bytes.
-    package var bundleBytes: UInt64
+    /// The maximum size of a bundle, in bytes; nil for 3 GiB, or three times the largest store, if that is more.
+    package var givenBundleBytes: UInt64?
     /// The maximum size of all bundles together, in bytes.
     package var totalBytes: UInt64
     /// The maximum number of bundles.
@@ -17,33 +18,40 @@ package struct DirectoryLimits: Equatable, Sendable {
     package var removesOldest: Bool
 
     package init(
-        storeBytes: UInt64, bundleBytes: UInt64 = .max, totalBytes: UInt64, bundles: Int,
-        freeBytes: UInt64 = 0, removesOldest: Bool = false
+        storeBytes: UInt64 = 1 << 30, bundleBytes: UInt64? = nil, totalBytes: UInt64 = 4 << 30,
+        bundles: Int = 200, freeBytes: UInt64 = 256 << 20, removesOldest: Bool = false
     ) {
         self.removesOldest = removesOldest
         self.storeBytes = storeBytes
-        self.bundleBytes = bundleBytes
+        givenBundleBytes = bundleBytes
         self.totalBytes = totalBytes
         self.bundles = bundles
         self.freeBytes = freeBytes
     }
 
-    /// Reads the limits from environment variables; missing ones have defaults.
-    package init(_ reader: inout EnvironmentReader) {
-        func bytes(_ limit: Limit, _ fallback: UInt64) -> UInt64 {
-            reader.number(of: limit.rawValue, default: fallback, or: "a number of bytes")
-        }
-        storeBytes = bytes(.storeBytes, 1 << 30)
-        totalBytes = bytes(.totalBytes, 4 << 30)
-        bundles = reader.number(of: Limit.bundles.rawValue, default: 200, or: "a number")
-        bundleBytes = bytes(.bundleBytes, Self.ordinaryBundleBytes(forStoresOf: storeBytes))
-        freeBytes = bytes(.freeBytes, 256 << 20)
-        removesOldest = !reader.hasAny(RunEnvironment.markers)
+    /// Reads the limits from environment variables, and adds warnings about invalid values.
+    package init(_ variables: [String: String], _ warnings: inout [String]) {
+        self.init(removesOldest: !RunEnvironment.isService(variables))
+        warnings += Self.settings.apply(variables, to: &self)
     }
 
-    /// The default for ``bundleBytes``: 3 GiB, or three times the largest store, if that is more.
-    package static func ordinaryBundleBytes(forStoresOf storeBytes: UInt64) -> UInt64 {
-        max(3 << 30, storeBytes.saturatingAdd(storeBytes).saturatingAdd(storeBytes))
+    private static var settings: [Setting<Self>] {
+        [
+            .number(Limit.storeBytes.rawValue, \.storeBytes, or: "a number of bytes"),
+            .number(Limit.bundleBytes.rawValue, \.bundleBytes, or: "a number of bytes"),
+            .number(Limit.totalBytes.rawValue, \.totalBytes, or: "a number of bytes"),
+            .number(Limit.bundles.rawValue, \.bundles, or: "a number"),
+            .number(Limit.freeBytes.rawValue, \.freeBytes, or: "a number of bytes"),
+        ]
+    }
+
+    /// The maximum size of one bundle's file, and of its content before compression, in bytes.
+    package var bundleBytes: UInt64 {
+        get {
+            givenBundleBytes
+                ?? max(3 << 30, storeBytes.saturatingAdd(storeBytes).saturatingAdd(storeBytes))
+        }
+        set { givenBundleBytes = newValue }
     }
 
     /// One of the limits, identified by its environment variable.

@@ -69,7 +69,7 @@ package final class OutputDirectory: Sendable {
     private static var fallback: String? {
         let parent = Path.absolute(FileSystem.temporaryDirectory)
         guard (try? FileSystem.status(of: parent))?.kind == .directory else { return nil }
-        let path = Path.join(parent, "failure-artifacts")
+        let path = Path.join(parent, ArtifactsDirectory.defaultName)
         do throws(SystemError) {
             guard let status = try FileSystem.statusWithoutFollowing(path) else { return path }
             return status.kind == .directory && status.owner == geteuid() ? path : nil

@@ -7,6 +7,11 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
+/// The number of a test in its process, from 1.
+///
+/// It also identifies the owner of a connection.
+package typealias TestID = UInt64
+
 /// The content of `metadata.json`; `metadata.schema.json` is its public schema.
 ///
 /// Sizes are in bytes, durations in seconds, and times in UTC (ISO 8601). Unknown values are absent.
@@ -101,14 +106,13 @@ package struct BundleMetadata: Codable, Equatable, Sendable {
 
     /// A test of the process, as ``StatementRecord/test`` names it.
     package struct NumberedTest: Codable, Hashable, Sendable {
-        /// The number of the test in its process, counted from 1.
-        package var id: UInt64
+        package var id: TestID
         package var framework: String
         package var suite: String
         package var name: String
         package var arguments: [String]?
 
-        package init(id: UInt64, _ test: Test) {
+        package init(id: TestID, _ test: Test) {
             self.id = id
             framework = test.framework
             suite = test.suite

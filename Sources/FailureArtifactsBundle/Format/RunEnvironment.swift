@@ -56,8 +56,10 @@ package enum RunEnvironment {
             identity: ["CI_BUILD_ID", "CI_BUILD_NUMBER", "CI_WORKFLOW", "CI_COMMIT"]),
     ]
 
-    /// The variables that have a value on a CI service.
-    static let markers = ["CI"] + services.map(\.marker)
+    /// Returns true on a CI service.
+    static func isService(_ variables: [String: String]) -> Bool {
+        (["CI"] + services.map(\.marker)).contains { !(variables[$0] ?? "").isEmpty }
+    }
 
     /// Describes the environment of this process; of the variables, only those that identify the run are kept.
     package static func describe(variables: [String: String]) -> BundleMetadata.Environment {

@@ -18,14 +18,14 @@ package final class InFlightList: Sendable {
     ///
     /// This is a class because it is passed along for each store that the test opens.
     package final class Test: Sendable {
-        package let id: InFlightRecord.TestID
+        package let id: TestID
         package let identity: BundleMetadata.Test
         package let start: Timestamp
         /// The number of the last statement before the start.
         package let order: UInt64
 
         package init(
-            id: InFlightRecord.TestID, identity: BundleMetadata.Test, start: Timestamp, order: UInt64
+            id: TestID, identity: BundleMetadata.Test, start: Timestamp, order: UInt64
         ) {
             self.id = id
             self.identity = identity
@@ -75,7 +75,7 @@ package final class InFlightList: Sendable {
         /// The paths of stores that the file lists as used by one of the tests in flight.
         var usedBySome: Set<String> = []
         /// The tests that the file lists.
-        var inFlight: Set<InFlightRecord.TestID> = []
+        var inFlight: Set<TestID> = []
         /// The redaction rules, as a line of JSON; nil if there are none.
         var redactions: String?
         /// The images of the process, as a line of JSON; nil before the first test.
@@ -180,7 +180,7 @@ package final class InFlightList: Sendable {
     }
 
     /// Records the end of a test, and the files that it left open and that other tests may use unnoticed.
-    package func testEnded(_ id: InFlightRecord.TestID, leaving unwatched: [String]) {
+    package func testEnded(_ id: TestID, leaving unwatched: [String]) {
         state.withLock { state in
             if !unwatched.isEmpty { share(unwatched, &state) }
             guard state.inFlight.remove(id) != nil, state.owner == getpid() else { return }
@@ -191,7 +191,7 @@ package final class InFlightList: Sendable {
     }
 
     /// True if the file lists the test as in flight.
-    package func isInFlight(_ id: InFlightRecord.TestID) -> Bool {
+    package func isInFlight(_ id: TestID) -> Bool {
         state.withLock { $0.inFlight.contains(id) }
     }
 

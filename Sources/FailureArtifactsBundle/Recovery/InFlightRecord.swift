@@ -32,9 +32,6 @@ package enum InFlightRecord: Equatable, Sendable {
     /// `E`: the test has ended.
     case ended(TestID)
 
-    /// The number of a test in its process, counted from 1.
-    package typealias TestID = UInt64
-
     // MARK: Writing
 
     /// The line, including its newline.

@@ -4,7 +4,7 @@ package import FailureArtifactsSystem
 /// A test that a process had not ended, according to its in-flight list.
 package struct InFlightTest: Equatable, Sendable {
     package let process: ProcessIdentity
-    package let id: InFlightRecord.TestID
+    package let id: TestID
     package let identity: BundleMetadata.Test
     package let start: Timestamp
     /// The number of the last statement before the start.

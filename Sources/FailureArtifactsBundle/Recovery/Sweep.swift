@@ -133,7 +133,7 @@ struct Sweep {
                     in: StagingReservation(of: staging, in: directory, within: recovery.limits),
                     below: folder, limits: recovery.limits, obeying: rules)
                 metadata.end(cause, with: copies, label: label)
-                removed = copies.removed
+                removed = copies.staged.removed
             }
             return try pack(metadata, staging, removed, rules)
         }
@@ -145,13 +145,13 @@ struct Sweep {
         let metadata = BundleMetadata(recovered: test, copies, cause)
         // Without metadata, a later sweep could not recognise the staging directory and its bundle.
         do throws(SystemError) {
-            try copies.staging.record(metadata)
+            try copies.staged.staging.record(metadata)
         } catch {
-            directory.discard(copies.staging)
+            directory.discard(copies.staged.staging)
             throw error
         }
-        done.append(copies.staging)
-        try pack(metadata, copies.staging, copies.removed, rules)
+        done.append(copies.staged.staging)
+        try pack(metadata, copies.staged.staging, copies.staged.removed, rules)
     }
 
     /// Packs a staging directory; without its copies if there is no room for them.
@@ -245,8 +245,8 @@ extension BundleMetadata {
         self.init(
             test: test.identity, outcome: cause.outcome, fingerprint: "", failures: [],
             stores: copies.stores, attachments: [], environment: environment,
-            capture: Capture(at: .now, duration: 0, limitsHit: copies.limitsHit.sorted()),
-            warnings: copies.warnings)
+            capture: Capture(at: .now, duration: 0, limitsHit: copies.staged.limitsHit.sorted()),
+            warnings: copies.staged.warnings)
         tests = copies.tests
         packageRoot = PackageSources.root(
             ofFailureIn: cause.file,
@@ -281,7 +281,7 @@ extension BundleMetadata {
             stores = copies.stores
             tests = copies.tests
         }
-        warnings += copies.warnings
+        warnings += copies.staged.warnings
     }
 }
 

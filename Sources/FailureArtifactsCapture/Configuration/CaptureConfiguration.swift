@@ -77,32 +77,48 @@ public struct CaptureConfiguration: Sendable, Equatable {
     ///
     /// It is created when the first test is captured. If it can't be created or written to, bundles go to
     /// `failure-artifacts` in the temporary directory. One warning on standard error reports this.
-    public var directory = URL(filePath: "failure-artifacts", directoryHint: .isDirectory)
+    public var directory = URL(
+        filePath: ArtifactsDirectory.defaultName, directoryHint: .isDirectory)
+    /// The limits of the directory.
+    var limits = DirectoryLimits()
     /// The maximum size of a copied store, in bytes: `FAILURE_ARTIFACTS_MAX_STORE_BYTES`, by default 1 GiB.
     ///
     /// Larger stores are described, not copied.
-    public var maximumStoreBytes: UInt64 = 1 << 30
+    public var maximumStoreBytes: UInt64 {
+        get { limits.storeBytes }
+        set { limits.storeBytes = newValue }
+    }
     /// The maximum total size of the directory's bundles, in bytes: `FAILURE_ARTIFACTS_MAX_TOTAL_BYTES`, by default 4
     /// GiB.
     ///
     /// It applies to all processes of a run together.
-    public var maximumTotalBytes: UInt64 = 4 << 30
+    public var maximumTotalBytes: UInt64 {
+        get { limits.totalBytes }
+        set { limits.totalBytes = newValue }
+    }
     /// The maximum number of bundles in the directory: `FAILURE_ARTIFACTS_MAX_BUNDLES`, by default 200.
     ///
     /// If there are more, the oldest are removed. On a CI service, later failures leave none instead.
-    public var maximumBundles = 200
-    /// True outside of CI services.
-    var removesOldestBundles = false
+    public var maximumBundles: Int {
+        get { limits.bundles }
+        set { limits.bundles = newValue }
+    }
     /// The maximum size of a bundle, in bytes: `FAILURE_ARTIFACTS_MAX_BUNDLE_BYTES`.
     ///
     /// It also applies to the bundle's content before compression. The default is 3 GiB or three times
     /// ``maximumStoreBytes``, whichever is more. Content that would exceed the limit is only described.
-    public var maximumBundleBytes: UInt64?
+    public var maximumBundleBytes: UInt64? {
+        get { limits.givenBundleBytes }
+        set { limits.givenBundleBytes = newValue }
+    }
     /// The minimum free space on the directory's volume, in bytes: `FAILURE_ARTIFACTS_MIN_FREE_BYTES`, by default 256
     /// MiB.
     ///
     /// If less space is free, stores are described, not copied. A value of 0 means no minimum.
-    public var minimumFreeBytes: UInt64 = 256 << 20
+    public var minimumFreeBytes: UInt64 {
+        get { limits.freeBytes }
+        set { limits.freeBytes = newValue }
+    }
     /// A Boolean value that indicates whether stores are discovered without registration:
     /// `FAILURE_ARTIFACTS_DISCOVERY`, by default `on`.
     public var discoversStores = true
@@ -152,7 +168,7 @@ public struct CaptureConfiguration: Sendable, Equatable {
     ///
     /// If there is more, the newest transactions are kept. `FAILURE_ARTIFACTS_HISTORY=off` sets it to 0. Then no
     /// transactions are recorded of stores opened afterward.
-    public var maximumHistoryBytes: UInt64 = 64 << 20
+    public var maximumHistoryBytes = StoreCopier.maximumHistoryBytes
     /// The maximum time that the capture of one store waits for locks and other threads, in seconds; 2 by default.
     public var timeLimitPerStore: Double = 2
     /// The time after which no further store of the same failure is copied, in seconds; 10 by default.
@@ -218,105 +234,87 @@ extension CaptureConfiguration {
     package static func parse(
         _ variables: [String: String], workingDirectory: String
     ) -> (configuration: CaptureConfiguration, warnings: [String]) {
-        var reader = EnvironmentReader(variables)
         var configuration = CaptureConfiguration(base: ())
-        configuration.mode = reader.value(
-            of: "FAILURE_ARTIFACTS", default: .firstFailure,
-            or: "one of first-failure, every-failure, off", described: \.rawValue
-        ) { Mode(rawValue: $0) }
-        let directory = reader.value(
-            of: "FAILURE_ARTIFACTS_DIR", default: "failure-artifacts", or: "a path", described: \.self
-        ) { $0 }
-        let limits = DirectoryLimits(&reader)
+        var warnings: [String] = []
+        configuration.limits = DirectoryLimits(variables, &warnings)
         configuration.directory = URL(
-            filePath: Path.join(workingDirectory, directory), directoryHint: .isDirectory)
-        configuration.maximumStoreBytes = limits.storeBytes
-        let ordinary = DirectoryLimits.ordinaryBundleBytes(forStoresOf: limits.storeBytes)
-        configuration.maximumBundleBytes = limits.bundleBytes == ordinary ? nil : limits.bundleBytes
-        configuration.maximumTotalBytes = limits.totalBytes
-        configuration.maximumBundles = limits.bundles
-        configuration.minimumFreeBytes = limits.freeBytes
-        configuration.removesOldestBundles = limits.removesOldest
-        configuration.maximumStatements = reader.number(
-            of: "FAILURE_ARTIFACTS_STATEMENTS", default: configuration.maximumStatements, or: "a number")
-        configuration.discoversStores = reader.isOn("FAILURE_ARTIFACTS_DISCOVERY", default: true)
-        if !reader.isOn("FAILURE_ARTIFACTS_HISTORY", default: true) {
-            configuration.maximumHistoryBytes = 0
-        }
-        configuration.recordsBoundValues = reader.isOn("FAILURE_ARTIFACTS_VALUES", default: true)
-        configuration.recordsSourceLines = reader.isOn(
-            "FAILURE_ARTIFACTS_SOURCE_LINES", default: true)
-        configuration.capturesPassingTests = reader.value(
-            of: "FAILURE_ARTIFACTS_PASSING", default: .never, or: "one of never, retry, always",
-            described: \.rawValue
-        ) { PassingCapture(rawValue: $0) }
-        configuration.baseline = reader.value(
-            of: BaselineDirectory.variable, default: .standard, or: "on, off or a directory",
-            described: { _ in "on" }
-        ) { text in
-            switch text {
-            case "on": .standard
-            case "off": .off
-            default:
-                .directory(
-                    URL(filePath: Path.join(workingDirectory, text), directoryHint: .isDirectory))
-            }
-        }
-        configuration.sqlitePrefixes = reader.value(
-            of: "FAILURE_ARTIFACTS_SQLITE_PREFIXES", default: [],
-            or: "prefixes of names in C, separated by commas",
-            described: { $0.isEmpty ? "none" : $0.joined(separator: ",") }
-        ) { text in
-            let prefixes = text.split(separator: ",").map(String.init)
-            let isValid = prefixes.allSatisfy {
-                $0.allSatisfy { $0 == "_" || ($0.isASCII && ($0.isLetter || $0.isNumber)) }
-            }
-            return isValid ? prefixes : nil
-        }
-        configuration.readers = Readers(rawValue: BundleAccess(&reader).rawValue) ?? .owner
-        configuration.invariants = reader.value(
-            of: "FAILURE_ARTIFACTS_INVARIANTS", default: nil,
-            or: "a directory of SQL files that can be read",
-            described: { $0?.path(percentEncoded: false) ?? "none" }
-        ) { text in
-            let path = Path.join(workingDirectory, text)
-            guard (try? FileSystem.contents(ofDirectory: path)) != nil else { return nil }
-            return URL(filePath: path, directoryHint: .isDirectory)
-        }
-        guard let file = variables[RedactionRules.variable], !file.isEmpty else {
-            return (configuration, reader.warnings)
-        }
-        do {
-            var rules = try RedactionRules(file: Path.join(workingDirectory, file))
-            configuration.redactionSalt = rules.salt
-            rules.salt = nil
-            configuration.redactions = [Redaction(rules)]
-            return (configuration, reader.warnings)
-        } catch {
-            // The content to leave out is unknown, so all content is left out.
-            configuration.redactions = [.leaveOutContent]
-            return (
-                configuration,
-                reader.warnings + [
-                    "\(RedactionRules.variable) is '\(file)'. \(error) Of stores, statements and attachments "
+            filePath: Path.join(workingDirectory, ArtifactsDirectory.defaultName),
+            directoryHint: .isDirectory)
+        warnings += settings(in: workingDirectory).apply(variables, to: &configuration)
+        return (configuration, warnings)
+    }
+
+    /// The variables besides those of ``DirectoryLimits``; relative paths refer to a directory.
+    private static func settings(in directory: String) -> [Setting<Self>] {
+        [
+            .choice("FAILURE_ARTIFACTS", \.mode),
+            .choice("FAILURE_ARTIFACTS_PASSING", \.capturesPassingTests),
+            .choice(BundleAccess.variable, \.readers),
+            Setting(ArtifactsDirectory.variable, \.directory, or: "a path") { path in
+                URL(filePath: Path.join(directory, path), directoryHint: .isDirectory)
+            },
+            Setting(
+                BaselineDirectory.variable, \.baseline, or: "on, off or a directory",
+                described: { _ in "on" }
+            ) { text in
+                switch text {
+                case "on": .standard
+                case "off": .off
+                default:
+                    .directory(
+                        URL(filePath: Path.join(directory, text), directoryHint: .isDirectory))
+                }
+            },
+            .number("FAILURE_ARTIFACTS_STATEMENTS", \.maximumStatements, or: "a number"),
+            .isOn("FAILURE_ARTIFACTS_DISCOVERY", \.discoversStores),
+            .isOn("FAILURE_ARTIFACTS_HISTORY", \.recordsHistory),
+            .isOn("FAILURE_ARTIFACTS_VALUES", \.recordsBoundValues),
+            .isOn("FAILURE_ARTIFACTS_SOURCE_LINES", \.recordsSourceLines),
+            Setting(
+                "FAILURE_ARTIFACTS_SQLITE_PREFIXES", \.sqlitePrefixes,
+                or: "prefixes of names in C, separated by commas",
+                described: { $0.isEmpty ? "none" : $0.joined(separator: ",") }
+            ) { text in
+                let isValid = text.allSatisfy {
+                    ",_".contains($0) || ($0.isASCII && ($0.isLetter || $0.isNumber))
+                }
+                return isValid ? text.split(separator: ",").map(String.init) : nil
+            },
+            Setting(
+                "FAILURE_ARTIFACTS_INVARIANTS", \.invariants,
+                or: "a directory of SQL files that can be read",
+                described: { $0?.path(percentEncoded: false) ?? "none" }
+            ) { text in
+                let path = Path.join(directory, text)
+                guard (try? FileSystem.contents(ofDirectory: path)) != nil else { return nil }
+                return URL(filePath: path, directoryHint: .isDirectory)
+            },
+            Setting(RedactionRules.variable) { file, configuration in
+                do {
+                    var rules = try RedactionRules(file: Path.join(directory, file))
+                    configuration.redactionSalt = rules.salt
+                    rules.salt = nil
+                    configuration.redactions = [Redaction(rules)]
+                    return nil
+                } catch {
+                    // The content to leave out is unknown, so all content is left out.
+                    configuration.redactions = [.leaveOutContent]
+                    return "\(RedactionRules.variable) is '\(file)'. \(error) Of stores, statements and attachments "
                         + "nothing is kept."
-                ]
-            )
-        }
+                }
+            },
+        ]
+    }
+
+    /// True if the states of stores are recorded.
+    private var recordsHistory: Bool {
+        get { maximumHistoryBytes > 0 }
+        set { maximumHistoryBytes = newValue ? StoreCopier.maximumHistoryBytes : 0 }
     }
 
     /// Returns a directory of bundles with the configured readers.
     func artifactsDirectory(at path: String) -> ArtifactsDirectory {
         ArtifactsDirectory(
             path: path, readers: BundleAccess(rawValue: readers.rawValue) ?? .owner)
-    }
-
-    var limits: DirectoryLimits {
-        DirectoryLimits(
-            storeBytes: maximumStoreBytes,
-            bundleBytes: maximumBundleBytes
-                ?? DirectoryLimits.ordinaryBundleBytes(forStoresOf: maximumStoreBytes),
-            totalBytes: maximumTotalBytes, bundles: maximumBundles, freeBytes: minimumFreeBytes,
-            removesOldest: removesOldestBundles)
     }
 }

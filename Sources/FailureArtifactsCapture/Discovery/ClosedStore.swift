@@ -1,4 +1,5 @@
 internal import CFailureArtifactsCapture
+internal import FailureArtifactsBundle
 internal import FailureArtifactsSystem
 
 /// A store whose connections in the process have ended, with the data left of it.

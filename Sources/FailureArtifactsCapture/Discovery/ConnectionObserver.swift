@@ -1,5 +1,6 @@
 internal import CFailureArtifactsCapture
 internal import CFailureArtifactsSQLite
+internal import FailureArtifactsBundle
 
 /// A receiver of connection events that also identifies the current test.
 protocol ConnectionObserver: AnyObject, Sendable {

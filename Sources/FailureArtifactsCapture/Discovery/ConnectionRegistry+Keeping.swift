@@ -1,4 +1,5 @@
 internal import CFailureArtifactsCapture
+internal import FailureArtifactsBundle
 internal import FailureArtifactsSystem
 
 /// The saving of content that is about to be lost.

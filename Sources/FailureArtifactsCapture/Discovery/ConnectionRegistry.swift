@@ -1,6 +1,7 @@
 internal import CFailureArtifactsCapture
-internal import CFailureArtifactsShared
 internal import CFailureArtifactsSQLite
+internal import CFailureArtifactsShared
+internal import FailureArtifactsBundle
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 

@@ -1,11 +1,7 @@
 internal import CFailureArtifactsCapture
 internal import CFailureArtifactsSQLite
+internal import FailureArtifactsBundle
 internal import FailureArtifactsSystem
-
-/// The number of a test in the process, from 1.
-///
-/// It also identifies the owner of a connection.
-typealias TestID = UInt64
 
 /// A connection that the application opened.
 ///

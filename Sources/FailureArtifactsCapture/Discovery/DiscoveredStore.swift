@@ -1,3 +1,4 @@
+internal import FailureArtifactsBundle
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 

@@ -18,11 +18,9 @@ struct Capture: Sendable {
     let session: CaptureSession
     let configuration: CaptureConfiguration
     let directory: ArtifactsDirectory
-    /// The bytes that the capture may still stage.
-    var room: StagingReservation
-    var staging: StagingDirectory { room.staging }
-    /// The redactions to apply to the bundle: all that its test had.
-    private(set) var rules: RedactionRules
+    /// The staged stores, with the redactions to apply to the bundle: all that its test had.
+    var staged: StoreStaging
+    var staging: StagingDirectory { staged.staging }
 
     var outcome = BundleMetadata.Outcome.failed
     /// True if the stores were copied for a failure.
@@ -37,36 +35,24 @@ struct Capture: Sendable {
     var otherStores: [BundleMetadata.OtherStore] = []
     var attachments: [BundleMetadata.Attachment] = []
     var attachmentNames = UniqueNames()
-    /// The numbers of the tests that ran the recorded statements.
-    var testNumbers: Set<TestID> = []
-    var problems = Problems()
-    var reported = ReportedCopies()
-    /// A selection of the values that redactions removed.
-    var removed = RemovedValues()
+    /// The number of warnings that were written to standard error.
+    var said = 0
+    /// The problems found while publishing the bundle, as full sentences; the bundle doesn't have them.
+    private var problemsOfPublishing: [String] = []
+    /// The indices of the warnings about the copies of a passing test.
+    private var warningsOfPassing = 0..<0
     /// The metadata last written to the staging directory.
     var recorded: BundleMetadata?
     /// The time that the capture of the first failure held up the test, in seconds.
     var duration: Double?
 
-    struct Problems {
-        var warnings: [CaptureWarning] = []
-        /// The number of warnings that were written to standard error.
-        var said = 0
-        /// The problems found while publishing the bundle, as full sentences; the bundle doesn't have them.
-        var ofPublishing: [String] = []
-        /// The limits that cut something, each by the name of its setting.
-        var limitsHit: Set<String> = []
-        /// The indices of the warnings about the copies of a passing test.
-        var ofPassing = 0..<0
-
-        /// Returns the warnings not returned before, as full sentences.
-        mutating func take() -> [String] {
-            defer {
-                said = warnings.count
-                ofPublishing = []
-            }
-            return warnings.dropFirst(said).map(\.text) + ofPublishing
+    /// Returns the warnings not returned before, as full sentences.
+    mutating func takeMessages() -> [String] {
+        defer {
+            said = staged.warnings.count
+            problemsOfPublishing = []
         }
+        return staged.warnings.dropFirst(said).map(\.text) + problemsOfPublishing
     }
 
     private let environment = RunEnvironment.describe(variables: ProcessEnvironment.variables)
@@ -83,7 +69,7 @@ struct Capture: Sendable {
         self.session = session
         let (configuration, output) = (session.configuration, session.output)
         self.configuration = configuration
-        rules = configuration.redactionRules
+        let room: StagingReservation
         do {
             (directory, room) = try output.use { path in
                 let directory = configuration.artifactsDirectory(at: path)
@@ -104,10 +90,12 @@ struct Capture: Sendable {
                 description: "No bundle can be written to '\(output.path)': \(error). "
                     + "Set FAILURE_ARTIFACTS_DIR to a directory that can be written to.")
         }
+        staged = StoreStaging(
+            in: room, within: configuration.limits, obeying: configuration.redactionRules)
         let lost = test.state.withLock(\.lostCaptures)
-        problems.warnings = lost.map { CaptureWarning(.earlierCaptureLost, $0) }
+        staged.warnings = lost.map { CaptureWarning(.earlierCaptureLost, $0) }
         // These were reported when they occurred.
-        problems.said = lost.count
+        said = lost.count
     }
 
     // MARK: While the test runs
@@ -157,7 +145,6 @@ struct Capture: Sendable {
             }
             capture.snapshots.append(
                 BundleMetadata.Snapshot(label: label, at: date, stores: stores))
-            if failure != nil { capture.reported.failureLabels.insert(label) }
         }
     }
 
@@ -183,16 +170,16 @@ struct Capture: Sendable {
 
     /// Adds the current redactions, and leaves out what was staged without them.
     private mutating func obeyRules() {
-        var all = rules
+        var all = staged.rules
         all.add(session.configuration.redactionRules)
-        if all == rules { return }
-        rules = all
+        if all == staged.rules { return }
+        staged.rules = all
         staging.removeContent()
         recorded = nil
-        room.giveBack(room.used)
+        staged.room.giveBack(staged.room.used)
         let reason = "It was copied before redactions were set."
         for store in stores + snapshots.flatMap(\.stores) where store.entry != nil {
-            problems.warnings.append(.storeNotCopied(store.name, because: reason))
+            staged.warnings.append(.storeNotCopied(store.name, because: reason))
         }
         stores = stores.map { $0.described(because: reason) }
         for index in snapshots.indices {
@@ -226,8 +213,8 @@ struct Capture: Sendable {
             attachments: attachments,
             environment: environment,
             capture: BundleMetadata.Capture(
-                at: date, duration: duration, limitsHit: problems.limitsHit.sorted()),
-            warnings: problems.warnings)
+                at: date, duration: duration, limitsHit: staged.limitsHit.sorted()),
+            warnings: staged.warnings)
         if leftOut > 0 {
             metadata.warnings.add(
                 .failuresLeftOut,
@@ -239,8 +226,8 @@ struct Capture: Sendable {
             ofFailureIn: failures.lazy.compactMap(\.file).first, workingDirectory: Path.currentDirectory)
         metadata.add(otherStores)
         if hasBaseline { metadata.formatVersion = .withBaseline }
-        metadata.tests = session.state.withLock { $0.tests(testNumbers) }
-        if rules.shortensHomePaths { metadata.shortenHomePaths(.current) }
+        metadata.tests = session.state.withLock { $0.tests.numbered(staged.testNumbers) }
+        if staged.rules.shortensHomePaths { metadata.shortenHomePaths(.current) }
         return metadata
     }
 
@@ -255,13 +242,13 @@ struct Capture: Sendable {
 
     /// Adds the last passing runs of a test that has failed, if they are known.
     private mutating func stageBaseline() {
-        guard !isOfPassingTest, rules == RedactionRules(),
+        guard !isOfPassingTest, staged.rules.isEmpty,
             let passing = session.state.withLock({ $0.passing })
         else { return }
         let baselines = passing.baselines(of: test.identity)
         guard !baselines.isEmpty else { return }
         let lines = Baseline.lines(of: baselines)
-        guard room.take(UInt64(lines.count)) else { return }
+        guard staged.room.take(UInt64(lines.count)) else { return }
         hasBaseline =
             (try? FileSystem.write(lines, toNewFile: staging.file(ofEntry: Baseline.entry))) != nil
     }
@@ -278,8 +265,8 @@ struct Capture: Sendable {
 
     private mutating func packStaged() throws(CaptureError) -> String {
         defer { directory.discard(staging) }
-        if !removed.isEmpty {
-            problems.warnings += removed.warnings(about: describe(), in: staging)
+        if !staged.removed.isEmpty {
+            staged.warnings += staged.removed.warnings(about: describe(), in: staging)
         }
         do {
             return try publish(describe())
@@ -289,8 +276,8 @@ struct Capture: Sendable {
             let limit = (first as? LimitReached)?.limit
             let reason =
                 limit == nil ? "The copies could not be packed: \(first)." : "No room was left. \(first)"
-            if let limit { problems.limitsHit.insert(limit.rawValue) }
-            problems.warnings.add(.contentNotPacked, reason, ["limit": limit.map { .text($0.rawValue) }])
+            if let limit { staged.limitsHit.insert(limit.rawValue) }
+            staged.warnings.add(.contentNotPacked, reason, ["limit": limit.map { .text($0.rawValue) }])
             stores = stores.map { $0.described(because: reason) }
             snapshots = []
             attachments = []
@@ -298,7 +285,7 @@ struct Capture: Sendable {
             do {
                 return try publish(describe())
             } catch {
-                problems.warnings.removeAll { $0.is(.contentNotPacked) }
+                staged.warnings.removeAll { $0.is(.contentNotPacked) }
                 let isLimit = first is LimitReached && error is LimitReached
                 // A limit affects every further failure, so its message names no test and is reported only once.
                 throw CaptureError(
@@ -315,7 +302,7 @@ struct Capture: Sendable {
         try directory.publish(
             metadata, from: staging, within: configuration.limits, date: date
         ) { warning in
-            problems.ofPublishing.append(warning)
+            problemsOfPublishing.append(warning)
         }
     }
 }
@@ -329,19 +316,19 @@ extension Capture {
     ///
     /// If they would exceed the maximum total size, in bytes, none are kept. Call it on the test's thread.
     mutating func stagePassing(maximumBytes: UInt64) -> Bool {
-        let earlierLimitsHit = problems.limitsHit
+        let earlierLimitsHit = staged.limitsHit
         outcome = .passed
-        problems.limitsHit = []
+        staged.limitsHit = []
         add { capture in
-            let start = capture.problems.warnings.count
+            let start = capture.staged.warnings.count
             // Only these copies are limited: a later failure may use all the remaining room.
-            capture.room.maximum = maximumBytes
+            capture.staged.room.maximum = maximumBytes
             capture.stageStores(after: nil)
-            capture.room.maximum = .max
-            capture.problems.ofPassing = start..<capture.problems.warnings.count
+            capture.staged.room.maximum = .max
+            capture.warningsOfPassing = start..<capture.staged.warnings.count
         }
-        let isWhole = problems.limitsHit.isDisjoint(with: DirectoryLimits.Limit.ofRoom.map(\.rawValue))
-        problems.limitsHit = isWhole ? problems.limitsHit.union(earlierLimitsHit) : earlierLimitsHit
+        let isWhole = staged.limitsHit.isDisjoint(with: DirectoryLimits.Limit.ofRoom.map(\.rawValue))
+        staged.limitsHit = isWhole ? staged.limitsHit.union(earlierLimitsHit) : earlierLimitsHit
         if !isWhole { withdrawPassing() }
         return isWhole
     }
@@ -354,10 +341,9 @@ extension Capture {
         let left = FileSystem.size(ofAllBelow: staging.path)
         outcome = .failed
         stores = []
-        let said = problems.ofPassing.clamped(to: 0..<problems.said)
-        problems.said -= said.count
-        problems.warnings.removeSubrange(problems.ofPassing)
-        problems.ofPassing = 0..<0
-        room.giveBack(room.used.saturatingSubtract(left))
+        said -= warningsOfPassing.clamped(to: 0..<said).count
+        staged.warnings.removeSubrange(warningsOfPassing)
+        warningsOfPassing = 0..<0
+        staged.room.giveBack(staged.room.used.saturatingSubtract(left))
     }
 }

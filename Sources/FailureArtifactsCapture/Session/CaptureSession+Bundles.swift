@@ -38,12 +38,12 @@ extension CaptureSession {
         }
     }
 
-    /// Unregisters a test, and packs or discards its capture; returns the bundle's path if it is packed already.
+    /// Ends a test, after its teardown, and packs or discards its capture; returns the bundle's path if it is packed already.
     ///
     /// The capture is discarded if the test has not failed and is not captured as a passing test. The configuration
     /// decides when it is packed, unless `packsNow` does.
     @discardableResult
-    func end(_ test: RunningTest, packsNow: Bool? = nil) -> String? {
+    package func testDidFinish(_ test: RunningTest, packsNow: Bool? = nil) -> String? {
         guard test.isOfThisProcess else { return nil }
         let (failure, isLost) = test.state.withLock { state in
             state.hasEnded = true
@@ -93,8 +93,7 @@ extension CaptureSession {
         // is noted.
         let left = test.isWatched ? registry.endKeeping(of: test.id) : nil
         let list = state.withLock { state in
-            state.remove(test)
-            if left != nil { state.endedOpeners[test.id] = .init(test.identity) }
+            state.tests.remove(test, leavesStores: left != nil)
             return state.inFlight
         }
         list?.testEnded(test.id, leaving: left?.unwatched ?? [])
@@ -128,7 +127,7 @@ extension CaptureSession {
     }
 
     private func passOnWarnings(of capture: inout Capture) {
-        for warning in capture.problems.take() { say("warning: \(capture.test.name): \(warning)") }
+        for warning in capture.takeMessages() { say("warning: \(capture.test.name): \(warning)") }
     }
 
     // MARK: Standard error

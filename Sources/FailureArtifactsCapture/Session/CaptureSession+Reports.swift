@@ -17,7 +17,6 @@ extension CaptureSession {
         arguments: [String]? = nil, isAlone: Bool, isSuite: Bool = false
     ) -> RunningTest {
         let configuration = configuration
-        if frameworkStores.needsFilesOpenAtStart { noteOpenFiles(configuration) }
         let start = beginWatching(configuration, isAlone: isAlone)
         // String interpolation takes ten times as long in a debug build.
         var key = suite
@@ -26,17 +25,16 @@ extension CaptureSession {
         if let location { key += "\u{0}" + location }
         for argument in arguments ?? [] { key += "\u{0}\u{0}" + argument }
         let test = state.withLock { state in
-            let attempt = Self.increment(&state.attempts[key, default: 0])
-            state.tests += 1
+            let (id, attempt) = state.tests.number(of: key)
             let test = RunningTest(
                 InFlightList.Test(
-                    id: state.tests,
+                    id: id,
                     identity: BundleMetadata.Test(
                         framework: framework, suite: suite, name: name, arguments: arguments,
                         attempt: attempt),
                     start: .now, order: start.statement),
                 isAlone: isAlone, start: start, isWatched: configuration.watchesStores)
-            state.add(test, isSuite: isSuite)
+            state.tests.add(test, isSuite: isSuite)
             return test
         }
         if !isSuite { failure_artifacts_baseline_begins(test.id, start.statement) }
@@ -53,20 +51,6 @@ extension CaptureSession {
         registry.ensureInstalled()
         if !isAlone { registry.followTasks() }
         return registry.beginKeeping(maximumBytes: 16 << 20)
-    }
-
-    /// Remembers the database files that are open before the first test.
-    private func noteOpenFiles(_ configuration: CaptureConfiguration) {
-        guard configuration.mode != .off, configuration.discoversStores,
-            state.withLock({ $0.tests == 0 })
-        else { return }
-        let files = OpenFiles.beginning(with: DatabaseHeader.magic).map(\.status.identity)
-        state.withLock { $0.openAtStart = Set(files) }
-    }
-
-    private static func increment(_ number: inout Int) -> Int {
-        number += 1
-        return number
     }
 
     // MARK: Suites
@@ -96,7 +80,7 @@ extension CaptureSession {
     /// Its bundle follows if it has failed outside of its tests.
     package func suiteDidFinish(_ suite: String) {
         let test = suites.withLock { $0.isEmpty ? nil : $0.removeValue(forKey: suite) }
-        if let test { end(test) }
+        if let test { testDidFinish(test) }
     }
 
     // MARK: Failures and ends
@@ -107,7 +91,7 @@ extension CaptureSession {
     ///
     /// When it returns, copies of the stores are on the disk. The bundle follows when the test has ended.
     ///
-    /// - `testGoesOn`: true if ``testDidFinish(_:)`` will be called. If false, the bundle is written before
+    /// - `testGoesOn`: true if ``testDidFinish(_:packsNow:)`` will be called. If false, the bundle is written before
     ///   this returns.
     package func testDidFail(_ test: RunningTest, _ event: FailureEvent, testGoesOn: Bool = true) {
         guard test.isOfThisProcess else { return }
@@ -128,7 +112,7 @@ extension CaptureSession {
             }
         }
         if !testGoesOn {
-            end(test, packsNow: true)
+            testDidFinish(test, packsNow: true)
             inFlight?.close()
         }
     }
@@ -190,16 +174,6 @@ extension CaptureSession {
             // Nothing depends on it but the order of a list.
             try? artifactsDirectory.recordPass(of: test.identity)
         }
-    }
-
-    /// Ends a test, after its teardown.
-    package func testDidFinish(_ test: RunningTest) {
-        end(test)
-    }
-
-    /// Ends a test, packs its bundle before returning, and returns the bundle's path if there is one.
-    package func testDidFinishAndIsPacked(_ test: RunningTest) -> String? {
-        end(test, packsNow: true)
     }
 
     /// Copies a test's stores in their current state, for its bundle if it fails.
@@ -267,10 +241,7 @@ extension CaptureSession {
 
     /// Captures interrupted tests, waits for all bundles and closes the list, when the process exits normally.
     private func processWillExit() {
-        let tests = state.withLock { state in
-            Array(state.running.values) + [state.current].compactMap(\.self)
-        }
-        for test in tests { testIsCutOff(test) }
+        for test in state.withLock({ $0.tests.all }) { testIsCutOff(test) }
         packing.waitUntilEmpty()
         state.withLock { $0.passing }?.write()
         inFlight?.close()
@@ -286,7 +257,7 @@ extension CaptureSession {
             test.state.withLock { $0.add(event) }
             update(test) { $0.stageEnd(event) }
         }
-        end(test, packsNow: true)
+        testDidFinish(test, packsNow: true)
     }
 
     /// Ensures that the process writes its bundles and removes its recorder before it exits.

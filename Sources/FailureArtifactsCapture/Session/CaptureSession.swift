@@ -14,33 +14,16 @@ internal import FailureArtifactsSystem
 package final class CaptureSession: Sendable {
     struct State {
         var configuration: CaptureConfiguration
-        /// The number of starts of each test.
-        var attempts: [String: Int] = [:]
-        /// The number of tests that were started.
-        var tests: TestID = 0
+        var tests = RunningTests()
         var output: OutputDirectory
         /// The list that other processes read if this one dies; nil only before the session is configured.
         var inFlight: InFlightList?
-        /// The test that runs alone.
-        var current: RunningTest?
-        /// The last tests that were started, oldest first.
-        var started: [InFlightList.Test] = []
-        /// The other tests that have not ended, and those suites.
-        var running: [TestID: RunningTest] = [:]
-        /// The tests that have ended and left stores open.
-        var endedOpeners: [TestID: BundleMetadata.Store.Opener] = [:]
-        /// True if some tests don't run alone.
-        ///
-        /// Only such tests have a task.
-        var hasTasks = false
         /// Fails the caller's test; nil if the adapter to Swift Testing isn't linked.
         var recordIssue: (@Sendable (_ message: String, _ file: String, _ line: Int) -> Bool)?
         /// The statements of passing tests; nil if they are not recorded.
         var passing: PassingStatements?
         /// Closures that return the stores known to adapters.
         var sources: [@Sendable () -> [LibraryStore]] = []
-        /// The database files that were open before the first test; empty if the rules for frameworks don't need them.
-        var openAtStart: Set<FileStatus.Identity> = []
         /// The tests that have failed before, as far as bundles tell.
         var earlierFailures = EarlierFailures()
         /// The messages already written to standard error.
@@ -52,56 +35,6 @@ package final class CaptureSession: Sendable {
             self.configuration = configuration
             output = OutputDirectory(configuration.directoryPath)
         }
-
-        /// Returns the test with a number, if it has not ended.
-        func test(_ id: TestID) -> RunningTest? {
-            if let current, current.id == id { return current }
-            return running.isEmpty ? nil : running[id]
-        }
-
-        func isRunning(_ id: TestID) -> Bool { test(id) != nil }
-
-        /// Returns the identity of the test with a number, if it has not ended or has left stores open.
-        func opener(_ id: TestID) -> BundleMetadata.Store.Opener? {
-            test(id).map { .init($0.identity) } ?? endedOpeners[id]
-        }
-
-        /// Returns the tests with these numbers, as far as they are known; nil if none is.
-        func tests(_ numbers: Set<TestID>) -> [BundleMetadata.NumberedTest]? {
-            let found = started.filter { numbers.contains($0.id) }
-            return found.isEmpty ? nil : found.map { .init(id: $0.id, $0.identity) }
-        }
-
-        /// Tells the recorder of statements which test runs alone.
-        func noteTurn() {
-            let only = running.count == 1 ? running.values.first?.id : nil
-            failure_artifacts_test_is_alone(current?.id ?? only ?? 0)
-        }
-
-        /// The number of started tests whose names are remembered, for statements that they ran.
-        private static let maximumStarted = 2000
-
-        mutating func add(_ test: RunningTest, isSuite: Bool = false) {
-            defer { noteTurn() }
-            started.append(test.listed)
-            if started.count == 2 * Self.maximumStarted { started.removeFirst(Self.maximumStarted) }
-            if isSuite {
-                running[test.id] = test
-                return
-            }
-            guard test.isAlone else {
-                running[test.id] = test
-                hasTasks = true
-                return
-            }
-            if let current { running[current.id] = current }
-            current = test
-        }
-
-        mutating func remove(_ test: RunningTest) {
-            if current === test { current = nil } else { running[test.id] = nil }
-            noteTurn()
-        }
     }
 
     let state: Lock<State>
@@ -112,21 +45,14 @@ package final class CaptureSession: Sendable {
     /// Held while the configuration changes.
     private let configuring = Lock(())
     let registry = ConnectionRegistry.shared
-    /// The rules for databases of frameworks.
-    let frameworkStores: FrameworkStores
     /// The queue that packs what tests have staged.
     ///
     /// When more tests fail than the queue can pack, they wait for it. This limits the disk space used beyond the
     /// bundles.
     let packing = BackgroundQueue(maximumWaiting: 8)
 
-    package convenience init(configuration: CaptureConfiguration) {
-        self.init(configuration: configuration, frameworkStores: .current)
-    }
-
-    init(configuration: CaptureConfiguration, frameworkStores: FrameworkStores) {
+    package init(configuration: CaptureConfiguration) {
         state = Lock(State(configuration))
-        self.frameworkStores = frameworkStores
         configure(configuration)
     }
 
@@ -162,7 +88,7 @@ package final class CaptureSession: Sendable {
             let rules = configuration.redactionRules
             list.setRedactions(rules.isEmpty ? nil : rules.recordText)
             if rules == old.redactionRules { return }
-            for test in state.withLock({ $0.running.values + [$0.current].compactMap(\.self) }) {
+            for test in state.withLock({ $0.tests.all }) {
                 // Another thread may be making a copy. The next addition to the capture applies the rules, too.
                 test.capture.withLockIfAvailable { stage in
                     guard case .open(var capture) = stage else { return }
@@ -225,7 +151,7 @@ package final class CaptureSession: Sendable {
 
     /// The test that the caller runs for; nil between tests, or if the test can't be determined.
     package var currentTest: RunningTest? {
-        let (current, hasTasks) = state.withLock { ($0.current, $0.hasTasks) }
+        let (current, hasTasks) = state.withLock { ($0.tests.current, $0.tests.hasTasks) }
         return hasTasks ? RunningTest.ofTask ?? current : current
     }
 
@@ -261,7 +187,7 @@ extension CaptureSession: ConnectionObserver {
             owner = register(nil, nil)
         }
         if isOff { return }
-        if owner != test?.id ?? 0 { test = state.withLock { $0.test(owner) } }
+        if owner != test?.id ?? 0 { test = state.withLock { $0.tests.test(owner) } }
         if let test, !test.isOfThisProcess { return }
         list?.storeOpened(path, by: test?.listed)
         finishAtExit()
@@ -272,63 +198,8 @@ extension CaptureSession: ConnectionObserver {
         if isOff { return }
         let test = currentTest
         if let test, !test.isOfThisProcess { return }
-        let opener = state.withLock { $0.opener(owner) }
+        let opener = state.withLock { $0.tests.opener(owner) }
         inFlight?.storeUsed(path.map { String(cString: $0) }, by: test?.listed, openedBy: opener)
         finishAtExit()
-    }
-}
-
-/// The tests that failed when they last ran, in this process or in one that left bundles.
-struct EarlierFailures {
-    /// The tests of this process, without their attempt numbers.
-    private var failed: Set<BundleMetadata.Test> = []
-    /// The tests that were captured as passing since then.
-    private var passed: Set<BundleMetadata.Test> = []
-    /// The starts of the names of the bundles that other processes have left.
-    ///
-    /// Tests that differ in their arguments share one.
-    private var stems: Set<String> = []
-    /// The suite of the last test that was looked up, and true if any of its tests may be among the failures.
-    ///
-    /// Composing a bundle's name takes long in a debug build, and most suites have no failures.
-    private var suite: (name: String, hasAny: Bool)?
-
-    var isEmpty: Bool { stems.isEmpty && failed.isEmpty }
-
-    /// Adds the tests of bundles, by their names.
-    mutating func insert(bundles names: [String]) {
-        stems.formUnion(names.compactMap(BundleName.stemOfFailure))
-        suite = nil
-    }
-
-    mutating func insert(_ test: BundleMetadata.Test) {
-        failed.insert(test.ofAnyAttempt)
-        passed.remove(test.ofAnyAttempt)
-    }
-
-    /// Records that a test was captured as passing.
-    mutating func remove(_ test: BundleMetadata.Test) {
-        failed.remove(test.ofAnyAttempt)
-        passed.insert(test.ofAnyAttempt)
-    }
-
-    /// Returns true if the last known outcome of the test may be a failure.
-    mutating func mayContain(_ test: BundleMetadata.Test) -> Bool {
-        if !failed.isEmpty, failed.contains(test.ofAnyAttempt) { return true }
-        if suite?.name != test.suite {
-            let start = SafeName.make(from: test.suite, maximumBytes: 100)
-            suite = (test.suite, stems.contains { $0.hasPrefix(start) })
-        }
-        return suite?.hasAny == true && !passed.contains(test.ofAnyAttempt)
-            && stems.contains(BundleName.stem(of: test))
-    }
-}
-
-extension BundleMetadata.Test {
-    /// The test without its attempt number, which is equal for all attempts.
-    fileprivate var ofAnyAttempt: BundleMetadata.Test {
-        var test = self
-        test.attempt = 0
-        return test
     }
 }

@@ -34,11 +34,11 @@ enum FoundStores {
     static func find(
         of test: RunningTest, in session: CaptureSession, discovers: Bool, artifactsDirectory: String
     ) -> Selection {
-        func isRunning(_ id: TestID) -> Bool { session.state.withLock { $0.isRunning(id) } }
+        func isRunning(_ id: TestID) -> Bool { session.state.withLock { $0.tests.isRunning(id) } }
         func opener(_ id: TestID) -> BundleMetadata.Store.Opener? {
-            session.state.withLock { $0.opener(id) }
+            session.state.withLock { $0.tests.opener(id) }
         }
-        let (sources, openAtStart) = session.state.withLock { ($0.sources, $0.openAtStart) }
+        let sources = session.state.withLock { $0.sources }
         let libraryStores = sources.flatMap { $0() }.filter {
             $0.belongs(to: test.id, isRunning: isRunning)
         }
@@ -75,11 +75,7 @@ enum FoundStores {
             let isOfTest =
                 isRegistered || candidates.libraries[index] != nil || !store.owners.isEmpty
                 || !store.users.isEmpty
-            if let path = store.path,
-                let reason = session.frameworkStores.reasonToLeaveOut(
-                    path, isOfTest: isOfTest,
-                    wasOpenAtStart: store.identity.map(openAtStart.contains) ?? false)
-            {
+            if let path = store.path, !isOfTest, let reason = FrameworkStores.reasonToLeaveOut(path) {
                 result.others.append(BundleMetadata.OtherStore(path: path, reason: reason))
                 continue
             }

@@ -1,3 +1,5 @@
+internal import FailureArtifactsBundle
+
 /// A store that an adapter knows through a library, such as Core Data.
 ///
 /// Its file is captured like any other.

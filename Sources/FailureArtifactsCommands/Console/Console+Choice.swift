@@ -15,8 +15,8 @@ struct BundleChoice {
 extension Console {
     /// The directory of bundles if none is named: the one of the environment, or the default.
     var artifactsPath: String {
-        let given = environment["FAILURE_ARTIFACTS_DIR", default: ""]
-        return given.isEmpty ? "failure-artifacts" : given
+        let given = environment[ArtifactsDirectory.variable, default: ""]
+        return given.isEmpty ? ArtifactsDirectory.defaultName : given
     }
 
     /// Finds the bundles that a path from the command line stands for, and makes those of tests whose process died.

@@ -186,10 +186,10 @@ final class ReadingTime: Sendable {
 extension Console {
     /// Returns the recovery of a directory's bundles, with the settings of the environment.
     func recovery(of directory: String) throws -> CrashRecovery {
-        var reader = EnvironmentReader(environment)
-        let limits = DirectoryLimits(&reader)
-        let readers = BundleAccess(&reader)
-        for warning in reader.warnings { try warn(warning) }
+        var warnings: [String] = []
+        let limits = DirectoryLimits(environment, &warnings)
+        let readers = BundleAccess(environment, &warnings)
+        for warning in warnings { try warn(warning) }
         return CrashRecovery(
             of: ArtifactsDirectory(path: directory, readers: readers), limits: limits,
             redactions: try redactions())
@@ -246,8 +246,8 @@ extension Console {
 
     /// The users who may read bundles, and the pages with their content.
     var bundleReaders: BundleAccess {
-        var reader = EnvironmentReader(environment)
-        return BundleAccess(&reader)
+        var warnings: [String] = []
+        return BundleAccess(environment, &warnings)
     }
 
     /// The directory of invariants that the environment names; nil for none.

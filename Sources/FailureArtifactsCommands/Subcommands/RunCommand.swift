@@ -81,7 +81,7 @@ struct RunCommand: Command {
         let bundles = NewBundles(
             in: directory, within: environment[ProcessEnvironment.supervisionVariable])
         environment[ProcessEnvironment.supervisionVariable] = bundles.run
-        environment["FAILURE_ARTIFACTS_DIR"] = directory
+        environment[ArtifactsDirectory.variable] = directory
         environment[RedactionRules.variable] = console.redactionFile
         // The command may run tests in another directory.
         if let path = environment[BaselineDirectory.variable], !["", "on", "off"].contains(path) {
@@ -130,14 +130,15 @@ struct RunCommand: Command {
     private func recovery(
         in directory: String, _ timeLimit: Double?, _ console: Console
     ) throws -> RunRecovery {
-        var reader = EnvironmentReader(console.environment)
+        var warnings: [String] = []
         let recovery = RunRecovery(
-            directory: directory, readers: BundleAccess(&reader), limits: DirectoryLimits(&reader),
+            directory: directory, readers: BundleAccess(console.environment, &warnings),
+            limits: DirectoryLimits(console.environment, &warnings),
             redactions: try console.redactions(), timeLimit: timeLimit,
             sources: PackageSources.root(around: Path.currentDirectory).map { root in
                 CrashSources(root: root) { RepositoryFiles(root: root, package: root).path(of: $0) }
             })
-        for warning in reader.warnings { try console.warn(warning) }
+        for warning in warnings { try console.warn(warning) }
         return recovery
     }
 

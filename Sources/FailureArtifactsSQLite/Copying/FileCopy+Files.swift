@@ -10,8 +10,10 @@ extension FileCopy {
     /// The kind of journal in the store's header; an empty store has no WAL.
     package var journal: Journal {
         guard let files = source.files else { return .unknown }
-        if let header = try? Self.header(of: files.database) { return header.journal }
-        return FileSystem.regularFile(files.database)?.size == 0 ? .rollback : .unknown
+        guard let start = try? Self.start(of: files.database), !start.isEmpty else {
+            return FileSystem.regularFile(files.database)?.size == 0 ? .rollback : .unknown
+        }
+        return DatabaseHeader(start).flatMap { [1: .rollback, 2: .wal][$0.readVersion] } ?? .unknown
     }
 
     /// Determines the journal mode of a store from its files, which tell only WAL mode from the others.
@@ -123,7 +125,8 @@ extension FileCopy {
 
     private struct Fingerprint: Equatable {
         var files: [FileStatus?] = []
-        var header: Header?
+        /// The database's header.
+        var start: [UInt8] = []
         var walIndex: WriteAheadLogIndex?
 
         /// True if a further change would get a different file time.
@@ -135,32 +138,18 @@ extension FileCopy {
         }
     }
 
-    /// The fields of a database's header that change when it is written.
-    private struct Header: Equatable {
-        let journal: Journal
-        /// A counter of transactions, except those in a WAL.
-        let changeCounter: [UInt8]
-    }
-
     private static func fingerprint(of files: StoreFiles) throws(SystemError) -> Fingerprint {
         var result = Fingerprint()
         for path in [files.database, files.wal, files.journal] {
             result.files.append(try FileSystem.regularFile(at: path))
         }
-        result.header = try header(of: files.database)
+        result.start = try start(of: files.database)
         result.walIndex = WriteAheadLogIndex(ofFile: files.walIndex)
         return result
     }
 
-    /// Returns the header of a database file; nil if the file is too short.
-    private static func header(of path: String) throws(SystemError) -> Header? {
-        let bytes = try File(sharing: path).bytes(28, at: 0)
-        guard bytes.count == 28 else { return nil }
-        // The read version: 1 for a rollback journal, 2 for a WAL. In a file that SQLite cannot read, these bytes
-        // are arbitrary.
-        let version = bytes.starts(with: DatabaseHeader.magic) ? bytes[19] : 0
-        let journal: Journal = [1: .rollback, 2: .wal][version] ?? .unknown
-        return Header(journal: journal, changeCounter: Array(bytes[24...]))
+    private static func start(of path: String) throws(SystemError) -> [UInt8] {
+        try File(sharing: path).bytes(DatabaseHeader.size, at: 0)
     }
 
     /// Returns the files that exist, in the order in which they are copied.

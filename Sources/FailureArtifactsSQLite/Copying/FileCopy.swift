@@ -79,24 +79,16 @@ package struct FileCopy {
         try checkSize(of: FileSystem.regularFile(targets.copy)?.size)
     }
 
-    /// Changes a copy of a WAL database so that it opens without a WAL.
-    ///
-    /// Bytes 18 and 19 of the header are the write and read version: 2 for WAL, 1 for a rollback journal
-    /// (<https://www.sqlite.org/fileformat2.html#file_format_version_numbers>). All of the WAL's content is
-    /// in the copy already.
+    /// Changes a copy of a WAL database, which has all of the WAL's content, so that it opens without a WAL.
     package mutating func makeStandalone(_ path: String) throws(CopyFailure) {
         do {
             let file = try File(updating: path)
-            var header = [UInt8](repeating: 0, count: 20)
-            let count = try header.withMutableBytes { (buffer) throws(SystemError) in
-                try file.read(into: buffer, at: 0)
-            }
             // A file that is not a database is left unchanged.
-            guard count == header.count, header.starts(with: DatabaseHeader.magic),
-                header[18...] == [2, 2]
-            else { return }
+            guard DatabaseHeader(try file.bytes(DatabaseHeader.size, at: 0))?.readVersion == 2 else {
+                return
+            }
             if storeCopy.journalMode == nil { storeCopy.journalMode = "wal" }
-            try [1, 1].withBytes { (buffer) throws(SystemError) in try file.write(buffer, at: 18) }
+            try DatabaseHeader.leaveWALMode(file)
             try file.close()
         } catch {
             throw CopyFailure(error)
@@ -113,15 +105,6 @@ package struct FileCopy {
 // MARK: Locks of other connections, where the system reports them
 
 extension FileCopy {
-    /// The bytes that SQLite locks in a database file, and in the index of a WAL
-    /// (<https://www.sqlite.org/src/file?name=src/os.h>, `PENDING_BYTE`;
-    /// <https://www.sqlite.org/walformat.html#wal_locks>).
-    private enum LockByte {
-        static let reserved: UInt64 = 0x4000_0001
-        static let firstShared: UInt64 = 0x4000_0002
-        static let walWriter: UInt64 = 120
-    }
-
     /// Records the process that keeps others from writing, before the copy takes locks of its own.
     package mutating func noteLockHolder() {
         guard let files = source.files else { return }

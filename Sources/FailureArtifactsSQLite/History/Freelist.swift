@@ -11,8 +11,8 @@ package struct Freelist {
     package init<Failure>(
         databaseSize: UInt32, read: (UInt32) throws(Failure) -> [UInt8]?
     ) throws(Failure) {
-        guard databaseSize > 0, let first = try read(1), first.count >= 100 else { return }
-        var trunk = first.withBytes { $0.bigEndianUInt32(at: 32) }
+        guard databaseSize > 0, let header = try read(1).flatMap({ DatabaseHeader($0) }) else { return }
+        var trunk = header.firstTrunk
         while trunk != 0 {
             // A list that returns to an earlier trunk is circular. A limit on their number is not enough, because a
             // file can claim any database size. The first page has the header and is never free.
@@ -20,8 +20,7 @@ package struct Freelist {
                 let page = try read(trunk)
             else { return }
             let count = page.withBytes { Int($0.bigEndianUInt32(at: 4)) }
-            // An extension may have reserved some bytes at the end of each page.
-            guard count <= (page.count - Int(first[20])) / 4 - 2 else { return }
+            guard count <= (page.count - header.reservedBytes) / 4 - 2 else { return }
             let isGood = page.withBytes { bytes in
                 for index in 0..<count {
                     let leaf = bytes.bigEndianUInt32(at: 8 + 4 * index)

@@ -1,3 +1,5 @@
+internal import FailureArtifactsSystem
+
 /// The layout of a history file; see the article on the bundle format.
 ///
 /// All numbers are little-endian and have 32 or 64 bits.
@@ -55,13 +57,30 @@ package struct HistoryLayout: Equatable {
         return bytes + [UInt8](repeating: 0, count: Self.headerSize - bytes.count)
     }
 
-    /// Returns all bytes before the images.
-    package func head(
-        initialPages: [UInt32], _ transactions: [(size: UInt32, pages: [UInt32])]
-    ) -> [UInt8] {
-        header + Self.bytes(of: initialPages)
+    /// Writes a history to a new file, and removes it after an error.
+    ///
+    /// - `images`: appends the images, those of state 0 first.
+    func write(
+        initialPages: [UInt32], _ transactions: [(size: UInt32, pages: [UInt32])], to path: String,
+        _ images: ((_ images: [UInt8]) throws(SystemError) -> Void) throws(SystemError) -> Void
+    ) throws(SystemError) {
+        let head =
+            header + Self.bytes(of: initialPages)
             + Self.bytes(of: transactions.flatMap { [$0.size, UInt32($0.pages.count)] })
             + Self.bytes(of: transactions.flatMap(\.pages))
+        let output = try File(creating: path)
+        do throws(SystemError) {
+            try output.write(head, at: 0)
+            var offset = UInt64(head.count)
+            try images { (bytes) throws(SystemError) in
+                try output.write(bytes, at: offset)
+                offset += UInt64(bytes.count)
+            }
+            try output.close()
+        } catch {
+            try? FileSystem.remove(path)
+            throw error
+        }
     }
 
     /// Returns numbers as little-endian bytes.

@@ -133,11 +133,9 @@ private struct WALStates: ~Copyable {
         database: consuming File, wal: consuming File, log: WriteAheadLog, deadline: Instant?
     ) throws(SystemError) {
         let pagesInFile = UInt32(clamping: try database.size() / UInt64(log.pageSize))
-        // As SQLite reads it (<https://www.sqlite.org/fileformat2.html#in_header_database_size>).
-        let header = try database.bytes(100, at: 0)
-        let size = header.count == 100 ? header.withBytes { $0.bigEndianUInt32(at: 28) } : 0
+        let size = DatabaseHeader(try database.bytes(DatabaseHeader.size, at: 0))?.pageCount ?? 0
         self.pagesInFile = pagesInFile
-        initialSize = size > 0 && header[24..<28] == header[92..<96] ? size : pagesInFile
+        initialSize = size > 0 ? UInt32(size) : pagesInFile
         self.database = database
         self.wal = wal
         self.log = log
@@ -178,10 +176,7 @@ private struct WALStates: ~Copyable {
     ///
     /// An encrypted database has no readable header.
     func isPlainDatabase() throws(SystemError) -> Bool {
-        let header = try image(of: 1, in: last)
-        let pageSize = header.withBytes { Int($0.bigEndianUInt16(at: 16)) }
-        return header.starts(with: DatabaseHeader.magic)
-            && (pageSize == 1 ? 65536 : pageSize) == log.pageSize
+        DatabaseHeader(try image(of: 1, in: last))?.pageSize == log.pageSize
     }
 
     /// Returns the first state such that it and all later states can be rebuilt.
@@ -256,29 +251,16 @@ private struct WALStates: ~Copyable {
         }.leaves
     }
 
-    /// Writes a history to a new file, and removes it after an error.
+    /// Writes a history to a new file.
     func write(_ content: Content, to path: String) throws(SystemError) {
-        let output = try File(creating: path)
-        do throws(SystemError) {
-            let transactions = content.transactions.enumerated().map { index, frames in
-                (size(of: content.state + index + 1), frames.map { log.pages[$0] })
-            }
-            try output.write(
-                content.layout.head(initialPages: content.initialPages, transactions), at: 0)
-            var number = 0
-            for page in content.initialPages {
-                try output.write(
-                    image(of: page, in: content.state), at: content.layout.offset(ofImage: number))
-                number += 1
-            }
-            for frame in content.transactions.joined() {
-                try output.write(image(inFrame: frame), at: content.layout.offset(ofImage: number))
-                number += 1
-            }
-            try output.close()
-        } catch {
-            try? FileSystem.remove(path)
-            throw error
+        let transactions = content.transactions.enumerated().map { index, frames in
+            (size: size(of: content.state + index + 1), pages: frames.map { log.pages[$0] })
+        }
+        try content.layout.write(
+            initialPages: content.initialPages, transactions, to: path
+        ) { (append) throws(SystemError) in
+            for page in content.initialPages { try append(image(of: page, in: content.state)) }
+            for frame in content.transactions.joined() { try append(image(inFrame: frame)) }
         }
     }
 }

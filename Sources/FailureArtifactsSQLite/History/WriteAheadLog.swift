@@ -148,8 +148,7 @@ package struct WriteAheadLog: Sendable {
             try database.write(page, at: UInt64(number - 1) * UInt64(pageSize))
         }
         try database.resize(to: UInt64(size) * UInt64(pageSize))
-        // The write and read versions, which state the kind of journal.
-        try database.write([1, 1], at: 18)
+        try DatabaseHeader.leaveWALMode(database)
         try database.close()
         return true
     }
@@ -207,6 +206,3 @@ extension UnsafeRawBufferPointer {
 package func isPageSize(_ size: UInt32) -> Bool {
     (512...65536).contains(size) && size & (size - 1) == 0
 }
-
-/// Returns the page that SQLite never uses, because locks are taken on its bytes.
-package func lockBytePage(ofPageSize size: Int) -> UInt32 { UInt32((1 << 30) / size) + 1 }

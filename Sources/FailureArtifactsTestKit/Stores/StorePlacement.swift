@@ -15,12 +15,9 @@ public enum StorePlacement: String, CaseIterable, Hashable, Sendable {
     ///
     /// The variable is read once. Another value gives one warning on standard error.
     public static let standard: StorePlacement = {
-        var reader = EnvironmentReader(ProcessEnvironment.variables)
-        let placement = reader.value(
-            of: "FAILURE_ARTIFACTS_TEST_STORES", default: StorePlacement.onDisk,
-            or: "one of disk, memory, null", described: \.rawValue
-        ) { StorePlacement(rawValue: $0) }
-        for warning in reader.warnings {
+        var placement = StorePlacement.onDisk
+        let setting = Setting.choice("FAILURE_ARTIFACTS_TEST_STORES", \StorePlacement.self)
+        for warning in [setting].apply(ProcessEnvironment.variables, to: &placement) {
             StandardError.writeLine("failure-artifacts: warning: \(warning)")
         }
         return placement

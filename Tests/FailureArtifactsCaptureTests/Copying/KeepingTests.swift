@@ -1,4 +1,5 @@
 import CFailureArtifactsSQLite
+import FailureArtifactsBundle
 import FailureArtifactsSQLite
 import FailureArtifactsSystem
 import FailureArtifactsTestStores

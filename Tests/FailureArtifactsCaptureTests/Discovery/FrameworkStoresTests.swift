@@ -8,19 +8,6 @@ import Testing
 
 /// The decision which stores are only named in a bundle.
 @Suite struct FrameworkStoresTests {
-    /// The rules where SQLite reports each connection.
-    private let everywhere = FrameworkStores(areas: nil)
-    /// The rules of a process in a container.
-    private let contained = FrameworkStores(areas: [
-        "/var/mobile/Containers/Data/Application/6F", "/private/var/folders/x/T/", "/tmp", "/",
-    ])
-
-    private func reason(
-        _ path: String?, of rules: FrameworkStores, isOfTest: Bool = false, wasOpenAtStart: Bool = true
-    ) -> String? {
-        rules.reasonToLeaveOut(path, isOfTest: isOfTest, wasOpenAtStart: wasOpenAtStart)
-    }
-
     @Test(arguments: [
         ("/Users/me/Library/Caches/com.example.app/Cache.db", "It is the cache of URLSession."),
         (
@@ -44,17 +31,7 @@ import Testing
         ("/var/lib/rpm/rpmdb.sqlite", "It is the list of the packages that RPM has installed."),
     ])
     func databasesOfFrameworksAreOnlyNamed(path: String, expected: String) {
-        #expect(reason(path, of: everywhere, wasOpenAtStart: false) == expected)
-        #expect(reason(path, of: contained, wasOpenAtStart: false) == expected)
-    }
-
-    @Test(arguments: [
-        "/Users/me/Library/Caches/com.example.app/Cache.db", "/System/Library/a.db",
-        "/Volumes/elsewhere/a.sqlite",
-    ])
-    func aStoreOfTheTestIsCapturedUnderAnyPath(path: String) {
-        #expect(reason(path, of: everywhere, isOfTest: true) == nil)
-        #expect(reason(path, of: contained, isOfTest: true) == nil)
+        #expect(FrameworkStores.reasonToLeaveOut(path) == expected)
     }
 
     /// Names that resemble those of a framework.
@@ -65,38 +42,8 @@ import Testing
         "/home/me/System/Library/a.db", "/home/me/var/lib/rpm/rpmdb.sqlite", "/usr/src/app/test.sqlite",
         "/var/db/app.sqlite", "/home/me/.cache/app/a.db", "cert9.db", "/", "",
     ])
-    func otherPathsAreCapturedWhereConnectionsAreReported(path: String) {
-        #expect(reason(path, of: everywhere) == nil)
-    }
-
-    @Test func aStoreWithoutAFileIsCaptured() {
-        #expect(reason(nil, of: everywhere) == nil && reason(nil, of: contained) == nil)
-    }
-
-    @Test func storesElsewhereAreNamedIfTheyWereOpenBeforeTheFirstTest() {
-        let expected =
-            "It was open before the first test, outside of the directories of the tests and their app."
-        for path in [
-            "/Volumes/elsewhere/a.sqlite", "/private/var/mobile/Library/b.db", "/tmporary/c.db",
-        ] {
-            #expect(reason(path, of: contained) == expected)
-            #expect(reason(path, of: contained, wasOpenAtStart: false) == nil)
-            #expect(reason(path, of: everywhere) == nil)
-        }
-    }
-
-    /// The system may add `/private` to a path, or leave it out.
-    @Test(arguments: [
-        "/private/var/mobile/Containers/Data/Application/6F/Documents/a.sqlite",
-        "/var/mobile/Containers/Data/Application/6F/Documents/a.sqlite", "/private/tmp/a.sqlite",
-        "/tmp/a.sqlite", "/var/folders/x/T/a.sqlite",
-        "/private/var/mobile/Containers/Shared/AppGroup/1B/a.sqlite",
-        "/Users/me/Library/Group Containers/group.example/a.sqlite",
-        "/Applications/Demo.app/Contents/Resources/seed.sqlite", "/build/DemoTests.xctest/seed.sqlite",
-        "/build/Demo_Demo.bundle/seed.sqlite",
-    ])
-    func storesInTheDirectoriesOfTheAppAreCaptured(path: String) {
-        #expect(reason(path, of: contained) == nil)
+    func otherPathsAreCaptured(path: String) {
+        #expect(FrameworkStores.reasonToLeaveOut(path) == nil)
     }
 
     @Test func theNamesAreListedOnceAndSorted() {
@@ -140,48 +87,37 @@ extension ProcessWideTests {
                 var configuration = CaptureConfiguration()
                 configuration.mode = .firstFailure
                 configuration.directory = URL(filePath: directory + "/artifacts")
-                let session = CaptureSession(
-                    configuration: configuration,
-                    frameworkStores: FrameworkStores(areas: [directory + "/app"]))
-                let cachePath = directory + "/app/Library/Caches/app/Cache.db"
-                try create(
-                    directory + "/elsewhere/early.sqlite", directory + "/elsewhere/registered.sqlite",
-                    directory + "/elsewhere/adapter.sqlite", directory + "/app/app.sqlite",
-                    directory + "/elsewhere/late.sqlite", cachePath)
-                let early = try open(directory + "/elsewhere/early.sqlite")
-                let registered = try open(directory + "/elsewhere/registered.sqlite")
-                let known = try open(directory + "/elsewhere/adapter.sqlite")
-                let ofApp = try open(directory + "/app/app.sqlite")
-                session.addSource {
-                    [LibraryStore(path: directory + "/elsewhere/adapter.sqlite")]
-                }
+                let session = CaptureSession(configuration: configuration)
+                let cachePath = directory + "/Library/Caches/app/Cache.db"
+                let registeredPath = directory + "/Library/Caches/registered/Cache.db"
+                let adapterPath = directory + "/Library/Caches/adapter/Cache.db"
+                try create(directory + "/app.sqlite", registeredPath, adapterPath, cachePath)
+                let registered = try open(registeredPath)
+                let known = try open(adapterPath)
+                let ofApp = try open(directory + "/app.sqlite")
+                session.addSource { [LibraryStore(path: adapterPath)] }
                 let test = session.testWillStart(
                     framework: "XCTest", suite: "S", name: "t", isAlone: false)
                 test.state.withLock {
-                    $0.registered.append((directory + "/elsewhere/registered.sqlite", nil))
+                    $0.registered.append((registeredPath, nil))
                 }
-                let late = try open(directory + "/elsewhere/late.sqlite")
                 let cache = try open(cachePath)
                 session.testDidFail(
                     test, FailureEvent(message: "m", file: "T.swift", line: 1, kind: .assertion))
-                withExtendedLifetime((early, registered, known, ofApp, late, cache)) {}
+                withExtendedLifetime((registered, known, ofApp, cache)) {}
                 session.testDidFinish(test)
                 session.testsDidFinish()
                 let metadata = try BundleReader(
                     BundleLocator.single(at: directory + "/artifacts"), scratchDirectory: directory
                 ).metadata
                 let own = metadata.stores.filter { $0.originalPath?.hasPrefix(directory) == true }
-                #expect(Set(own.map(\.name)) == ["registered", "adapter", "app", "late"])
+                #expect(
+                    Set(own.compactMap(\.originalPath)) == [
+                        registeredPath, adapterPath, directory + "/app.sqlite",
+                    ])
                 #expect(
                     metadata.otherStores?.filter { $0.path.hasPrefix(directory) } == [
-                        .init(
-                            path: cachePath,
-                            reason: "It is the cache of URLSession."),
-                        .init(
-                            path: directory + "/elsewhere/early.sqlite",
-                            reason:
-                                "It was open before the first test, outside of the directories of the tests and their app."
-                        ),
+                        .init(path: cachePath, reason: "It is the cache of URLSession.")
                     ])
             }
         }

@@ -23,7 +23,7 @@ final class SessionWorld: @unchecked Sendable {
         configuration.directory = URL(filePath: directory + "/artifacts")
         configuration.discoversStores = false
         // As on a CI service.
-        configuration.removesOldestBundles = false
+        configuration.limits.removesOldest = false
         change(&configuration)
         session = CaptureSession(configuration: configuration)
         try #require(sqlite3_open(directory + "/ledger.sqlite", &handle) == SQLITE_OK)

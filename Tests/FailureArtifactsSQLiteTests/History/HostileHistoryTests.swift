@@ -17,7 +17,7 @@ import Testing
 
     /// Leaf 0, which a damaged store can contain, was read as a page and trapped in the test's own process.
     @Test(arguments: [0, 1, 21, UInt32.max, 3]) func leavesThatAreNone(_ leaf: UInt32) throws {
-        var header = [UInt8](repeating: 0, count: 512)
+        var header = DatabaseHeader.magic + [UInt8](repeating: 0, count: 496)
         header[35] = 2
         let pages: [UInt32: [UInt8]] = [
             1: header, 2: trunk(next: 4, [3, leaf, 5]), 4: trunk(next: 0, [6]),
@@ -27,7 +27,7 @@ import Testing
     }
 
     @Test func leavesAndTrunks() throws {
-        var header = [UInt8](repeating: 0, count: 512)
+        var header = DatabaseHeader.magic + [UInt8](repeating: 0, count: 496)
         header[35] = 2
         let pages: [UInt32: [UInt8]] = [1: header, 2: trunk(next: 4, [3, 5]), 4: trunk(next: 1, [20])]
         let leaves = Freelist(databaseSize: 20) { page in pages[page] }.leaves
@@ -36,7 +36,7 @@ import Testing
 
     /// A circular list of trunks was read as often as the database claims to have pages.
     @Test(arguments: [2, 4]) func trunksThatComeBack(_ next: UInt32) throws {
-        var header = [UInt8](repeating: 0, count: 512)
+        var header = DatabaseHeader.magic + [UInt8](repeating: 0, count: 496)
         header[35] = 2
         let pages: [UInt32: [UInt8]] = [1: header, 2: trunk(next: 4, []), 4: trunk(next: next, [])]
         var reads = 0
