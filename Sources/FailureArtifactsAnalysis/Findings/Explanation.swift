@@ -58,7 +58,7 @@ package struct Explanation: JSONDocument {
     static var rules: [any FindingRule.Type] {
         [
             InvariantBroken.self, DifferenceFromPass.self, BrokenReference.self, Integrity.self,
-            StatementFailed.self, Busy.self, OpenTransaction.self, RolledBack.self, Outlier.self,
+            StatementFailed.self, Busy.self, OpenTransaction.self, RolledBack.self,
         ]
     }
 
