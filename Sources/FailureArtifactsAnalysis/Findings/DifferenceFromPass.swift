@@ -103,7 +103,7 @@ struct DifferenceFromPass: FindingRule {
                 "The passing run made no further changes."
             } else if let row = passing.first {
                 "There, the passing run changed \(Counted.items(Int64(passing.count), "row")) differently or in addition: "
-                    + Self.text(of: row.finding) + "."
+                    + row.finding.text(columns: 4) + "."
             } else if own.isEmpty {
                 "They changed the schema differently."
             } else {
@@ -172,16 +172,6 @@ struct DifferenceFromPass: FindingRule {
                     + "Their transactions can't be compared: \(reason)" + (writer ?? ""),
                 evidence: .difference)
         ]
-    }
-
-    private static func text(of row: Finding.Row) -> String {
-        let cells = row.columns.prefix(4).map { cell in
-            let values = [cell.old, cell.new].compactMap { $0 }
-                .map { StoredText.text(of: $0, width: 30) }
-            return "\(SafeText.line(cell.column)) \(values.joined(separator: " → "))"
-        }
-        return row.title + " " + row.change.rawValue
-            + (cells.isEmpty ? "" : " (" + cells.joined(separator: ", ") + ")")
     }
 }
 

@@ -47,8 +47,7 @@ struct StoreDifferences {
             }
             // Without a common key, the keys are generated.
             guard matched == 0, table.counts.deleted > 1, table.counts.inserted > 1 else { continue }
-            let keys = table.table.keyColumns.isEmpty ? ["rowid"] : table.table.keyColumns
-            varying.columns.formUnion(keys.map { Self.key(name, $0) })
+            varying.columns.formUnion(table.table.keyNames.map { Self.key(name, $0) })
         }
         self.varying = varying
         self.wholeColumns = wholeColumns
@@ -114,9 +113,10 @@ struct StoreDifferences {
             varying.form(of: value).map { "\($0)" } ?? "\(value.content)"
         }
         let name = table.table.name
-        let names = table.table.keyColumns.isEmpty ? ["rowid"] : table.table.keyColumns
-        let keys = zip(names, change.key).filter { !varying.columns.contains(key(name, $0.0)) }
-            .map { text($0.1) }
+        let keys = zip(table.table.keyNames, change.key).filter {
+            !varying.columns.contains(key(name, $0.0))
+        }
+        .map { text($0.1) }
         let values = change.cells.filter { !varying.columns.contains(key(name, $0.column)) }
             .map { cell in
                 [folded(cell.column)] + [cell.old, cell.new].compactMap { $0.map(text) }

@@ -51,7 +51,7 @@ import Testing
         #expect(
             finding.explanation
                 == "Both runs had the same rows before transaction 1 and changed the same ones until then. There, the "
-                + "passing run changed 1 row differently or in addition: account id = 1 updated (balance 10 → 15)."
+                + "passing run changed 1 row differently or in addition: account id = 1 updated: balance 10 → 15."
         )
         #expect(finding.transaction == 3 && finding.confidence == .likely)
         #expect(finding.rows.map(\.title) == ["account id = 1"])

@@ -208,7 +208,7 @@ import Testing
             try difference(passing: Self.transactions, failing: failing) == """
                 likely Transaction 2 is the first one that differs from the passing run 2
                 [('account', {'id': 1}, 'updated', {'balance': {'after': 16, 'before': 10}})]
-                Both runs had the same rows before transaction 1 and changed the same ones until then. There, the passing run changed 1 row differently or in addition: account id = 1 updated (balance 10 → 15).
+                Both runs had the same rows before transaction 1 and changed the same ones until then. There, the passing run changed 1 row differently or in addition: account id = 1 updated: balance 10 → 15.
 
                 """)
     }

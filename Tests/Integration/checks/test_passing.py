@@ -264,8 +264,8 @@ class ComparedRuns(PassingCase):
             (row["table"], row["key"], row["change"], row["columns"]),
             ("product", {"id": 2}, "updated", {"stock": {"before": 20, "after": 15}}))
         self.assertTrue(finding["statement"]["sql"].startswith("UPDATE product SET stock = stock - ?"))
-        self.assertIn("the passing run changed 1 row differently or in addition: product id = 2 updated "
-                      "(stock 20 → 18)", finding["explanation"])
+        self.assertIn("the passing run changed 1 row differently or in addition: product id = 2 updated: "
+                      "stock 20 → 18", finding["explanation"])
         if has_line:
             # The line after the wrong number executes the statement.
             source = SUITES / finding["source"]["file"]
