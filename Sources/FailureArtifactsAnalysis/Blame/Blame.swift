@@ -165,11 +165,10 @@ private struct RowSearch {
         let columns = shape.columns.filter { !$0.isVirtual }.map(\.name)
         let selected = columns.map(quotedIdentifier).joined(separator: ", ")
         return rows.map { row in
-            let condition = row.key.map { "\(quotedIdentifier($0.column)) IS ?" }.joined(
-                separator: " AND ")
             let found = try? store.rows(
-                "SELECT \(selected) FROM \(quotedIdentifier(shape.name)) WHERE \(condition)",
-                row.key.compactMap(\.value.bindable), limit: 1)
+                "SELECT \(selected) FROM \(quotedIdentifier(shape.name)) WHERE "
+                    + rowCondition(row.key.map(\.column)), row.key.compactMap(\.value.bindable), limit: 1
+            )
             let values = found?.first.map { Finding.Row.key(columns, $0) }
             return Blame.Row(key: row.key, values: values)
         }

@@ -21,7 +21,6 @@ package struct Finding: Equatable, Sendable {
         case noEffect = "no-effect"
         case orphan
         case unexpectedDelete = "unexpected-delete"
-        case outlier
         // Relations to the assertion and to another run.
         case resultChanged = "result-changed"
         case wrongQuery = "wrong-query"
@@ -70,8 +69,6 @@ package struct Finding: Equatable, Sendable {
         case commonVariant
         /// Undoing a change gives another result, but not in the value that the assertion compares.
         case otherValue
-        /// A value that the question reads is unlike all others of its column.
-        case outlier
         /// A row was changed that the query names by a value.
         case named
         /// A table was changed that the query reads.
@@ -83,7 +80,7 @@ package struct Finding: Equatable, Sendable {
         /// True if an experiment, an error or a rule shows an effect.
         var isOfEffect: Bool {
             switch self {
-            case .query, .recession, .commonVariant, .otherValue, .outlier, .named, .touched, .last:
+            case .query, .recession, .commonVariant, .otherValue, .named, .touched, .last:
                 false
             default: true
             }

@@ -153,7 +153,6 @@ struct Experiment {
             {
                 trial.effect = .changes
             }
-            if result.rows.isEmpty, isOnlyFound(by: read) { trial.effect = .named }
             return trial
         }
         if trial.obstacle == nil {
@@ -174,15 +173,6 @@ struct Experiment {
             trial.rows = read.filter(isNamed).prefix(5).map(row)
         }
         return trial
-    }
-
-    /// True if the changes inserted the row whose key another question's query needs: no key is wrong in its own row.
-    private func isOnlyFound(by changes: [ScratchStore.Change]) -> Bool {
-        guard let column = question.column else { return false }
-        return changes.allSatisfy { change in
-            change.row.kind == .inserted
-                && store.keyColumns(of: change.table.table.name).map(folded) == [folded(column)]
-        }
     }
 
     /// Returns the first of the relaxed queries whose result has changed; identities come last.

@@ -19,61 +19,9 @@ struct ExperimentFindings {
     }
 
     private func finding(_ trial: Experiment.Trial) -> Finding {
-        let name = store.title(of: trial.step)
-        let after = trial.result.map(question.text)
-        let subject = store.subject(of: trial.step)
-        let part = trial.isPart ? "one change of " : trial.obstacle == nil ? "" : "a part of "
-        let isOtherResult = trial.result != nil && trial.result != question.result
-        let title: String
-        var explanation = question.statedResult
-        let evidence: Finding.Evidence
-        switch trial.effect {
-        case .fixes:
-            title =
-                "Without \(part)\(subject), the query returns \(question.expectedText(of: trial.result ?? question.result))"
-            evidence = .fix
-        case .approaches, .changes, .recedes, .named:
-            if !isOtherResult, trial.effect == .changes {
-                title = "\(name) changed the schema, and the query's result"
-                evidence = .change
-                break
-            }
-            guard isOtherResult || trial.isPart else {
-                let isOfQuery = trial.changes.contains(where: experiment.isNamedByQuery)
-                title =
-                    "\(name) changed a row \(isOfQuery ? "that the query names" : "with the expected value")"
-                explanation += sameResult(trial)
-                evidence = .named
-                break
-            }
-            title =
-                "Without \(part)\(subject), the query returns \(after ?? "another result")"
-            evidence =
-                switch trial.effect {
-                case .approaches: .approach
-                case .changes: .change
-                case .recedes: .recession
-                default: .otherValue
-                }
-        case .migrates:
-            title = "\(name) changed the schema, and rows that the query reads"
-            evidence = .migration
-        case .excludes, .excludesOther:
-            title = "\(name) changed rows that the query leaves out"
-            explanation += " It leaves them out because of \(SafeText.line(trial.term ?? "a term"))."
-            evidence =
-                trial.isExpectedWithoutTerm && !question.isCommon
-                ? .expectedExclusion
-                : trial.effect == .excludes || question.result.rows.isEmpty ? .exclusion : .touched
-        case .touches:
-            let isLoss =
-                question.expectsRows && question.result.rows.isEmpty
-                && trial.rows.contains { $0.change == .deleted }
-            title = "\(name) \(isLoss ? "deleted rows of" : "changed") a table that the query reads"
-            explanation += sameResult(trial)
-            evidence = isLoss ? .exclusion : .touched
-        }
-        if isOtherResult, !trial.isPart, let obstacle = trial.obstacle {
+        let (title, evidence, note) = description(of: trial)
+        var explanation = question.statedResult + note
+        if isOtherResult(of: trial), !trial.isPart, let obstacle = trial.obstacle {
             explanation += " The rest of it can't be undone alone: \(obstacle)."
         }
         let kinds = Set(trial.rows.map(\.change))
@@ -88,16 +36,71 @@ struct ExperimentFindings {
             finding.undone = Finding.Undone(
                 transactions: trial.step.number.map { [$0] } ?? [],
                 rows: trial.isPart ? Array(trial.rows.prefix(1)) : [],
-                result: question.text(of: result),
-                isExpected: trial.effect == .fixes)
+                result: question.text(of: result), isExpected: trial.effect == .fixes)
         }
         if trial.effect == .fixes { finding.query = check }
-        if trial.effect == .migrates {
-            finding.take(experiment.migrated(in: trial.step).suffix(Timeline.maximumCandidates))
-            return finding
-        }
-        finding.take(writers(in: trial.step))
+        finding.take(
+            trial.effect == .migrates
+                ? experiment.migrated(in: trial.step).suffix(Timeline.maximumCandidates)
+                : writers(in: trial.step)[...])
         return finding
+    }
+
+    /// Returns the title and the evidence of an effect, and a sentence to add to the query's result.
+    private func description(
+        of trial: Experiment.Trial
+    ) -> (title: String, evidence: Finding.Evidence, note: String) {
+        let name = store.title(of: trial.step)
+        switch trial.effect {
+        case .fixes:
+            let result = question.expectedText(of: trial.result ?? question.result)
+            return (withoutChange(trial, result), .fix, "")
+        case .changes where !isOtherResult(of: trial):
+            return ("\(name) changed the schema, and the query's result", .change, "")
+        case .approaches, .changes, .recedes, .named:
+            guard isOtherResult(of: trial) || trial.isPart else {
+                let isOfQuery = trial.changes.contains(where: experiment.isNamedByQuery)
+                let row = isOfQuery ? "that the query names" : "with the expected value"
+                return ("\(name) changed a row \(row)", .named, sameResult(trial))
+            }
+            let evidence: Finding.Evidence =
+                switch trial.effect {
+                case .approaches: .approach
+                case .changes: .change
+                case .recedes: .recession
+                default: .otherValue
+                }
+            let result = trial.result.map(question.text) ?? "another result"
+            return (withoutChange(trial, result), evidence, "")
+        case .migrates:
+            return ("\(name) changed the schema, and rows that the query reads", .migration, "")
+        case .excludes, .excludesOther:
+            let evidence: Finding.Evidence =
+                trial.isExpectedWithoutTerm && !question.isCommon
+                ? .expectedExclusion
+                : trial.effect == .excludes || question.result.rows.isEmpty ? .exclusion : .touched
+            return (
+                "\(name) changed rows that the query leaves out", evidence,
+                " It leaves them out because of \(SafeText.line(trial.term ?? "a term"))."
+            )
+        case .touches:
+            let isLoss =
+                question.expectsRows && question.result.rows.isEmpty
+                && trial.rows.contains { $0.change == .deleted }
+            return (
+                "\(name) \(isLoss ? "deleted rows of" : "changed") a table that the query reads",
+                isLoss ? .exclusion : .touched, sameResult(trial)
+            )
+        }
+    }
+
+    private func isOtherResult(of trial: Experiment.Trial) -> Bool {
+        trial.result != nil && trial.result != question.result
+    }
+
+    private func withoutChange(_ trial: Experiment.Trial, _ result: String) -> String {
+        let part = trial.isPart ? "one change of " : trial.obstacle == nil ? "" : "a part of "
+        return "Without \(part)\(store.subject(of: trial.step)), the query returns \(result)"
     }
 
     /// A sentence about undoing a transaction without an effect on the result, or about the reason why it wasn't undone.

@@ -46,7 +46,6 @@ struct Investigation {
         }
         for question in questions {
             question.store.asked.tables.formUnion(question.reads.keys)
-            question.store.asked.columns.merge(question.reads) { $0.union($1) }
             question.store.asked.optionalTables.formUnion(question.optionalTables)
             if question.isExpected(question.result) { question.store.asked.isAnswered = true }
         }

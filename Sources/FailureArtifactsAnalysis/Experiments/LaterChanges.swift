@@ -54,8 +54,8 @@ struct LaterChanges {
     func rest(of change: ScratchStore.Change) -> (change: ScratchStore.Change?, obstacle: String?) {
         let table = folded(change.table.table.name)
         let later = changes[Row(table: table, key: change.row.key)] ?? []
-        let names = change.table.table.keyColumns.isEmpty ? ["rowid"] : change.table.table.keyColumns
-        let key = Finding.Row.key(names, change.row.key).map(\.text).joined(separator: ", ")
+        let key = Finding.Row.key(change.table.table.keyNames, change.row.key).map(\.text).joined(
+            separator: ", ")
         if let reused = later.first(where: { $0.row.kind == .inserted }) {
             return (nil, "\(reused.step) reused \(key)")
         }

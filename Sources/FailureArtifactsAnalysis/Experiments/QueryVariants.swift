@@ -1,6 +1,6 @@
 /// Queries that differ from a query in one of the ways in which queries are usually wrong.
 ///
-/// Others, such as with negated terms or another order, give an expected result by chance too often.
+/// Others, such as with one term less or in another order, give an expected result by chance too often.
 struct QueryVariants {
     struct Variant {
         let sql: String
@@ -14,8 +14,8 @@ struct QueryVariants {
         case nulls
         /// An operator or a join: a few variants, so that a rare result says much.
         case form
-        /// One term less: a row that should meet the term may be wrong instead.
-        case lessTerms
+        /// A join that keeps rows without a match: these may be wrong instead.
+        case outerJoin
     }
 
     private let query: SQLText
@@ -52,13 +52,11 @@ struct QueryVariants {
 
     private mutating func change(_ condition: SQLText.Condition) {
         for term in condition.terms where !query.relatesTables(term) {
-            let text = query.text(term)
-            append(
-                query.replacing(term, with: "(1 OR (\(text)))"), "without the term \(text)", .lessTerms)
             let hasOr = term.contains {
                 query.tokens[$0].depth == condition.depth && query.tokens[$0].isWord("or")
             }
             if hasOr, condition.terms.count > 1 {
+                let text = query.text(term)
                 append(query.replacing(term, with: "(\(text))"), "with parentheses around \(text)")
             }
         }
@@ -97,7 +95,7 @@ struct QueryVariants {
                 replace((index - 1)..<(index + 1), with: "JOIN")
             } else if previous?.isWord(in: ["cross", "outer", "natural"]) != true {
                 let isInner = previous?.isWord("inner") == true
-                replace((isInner ? index - 1 : index)..<(index + 1), with: "LEFT JOIN", .lessTerms)
+                replace((isInner ? index - 1 : index)..<(index + 1), with: "LEFT JOIN", .outerJoin)
             }
         case (.name, "union"):
             if next?.isWord("all") != true { replace(index..<(index + 1), with: "UNION ALL") }

@@ -18,8 +18,6 @@ struct Question {
     let isFailing: Bool
     /// True if the query found a value of another question's parameters.
     let isSource: Bool
-    /// The name of the column with that value; nil if it is unknown.
-    let column: String?
     /// The result at the failure; nil if the query can't run outside of the test, for example because it needs a
     /// function of the application.
     let known: QueryResult?
@@ -109,11 +107,13 @@ struct Question {
         let texts =
             isOther && result.columns == self.result.columns
             ? zip(result.rows, self.result.rows).enumerated().compactMap { index, pair in
-                let cells = result.columns.indices.filter { pair.0[$0] != pair.1[$0] }.map { column in
-                    "\(SafeText.line(result.columns[column])) \(StoredText.text(of: pair.0[column], width: 40))"
-                }
+                let columns = result.columns.indices.filter { pair.0[$0] != pair.1[$0] }
                 let place = result.rows.count > 1 ? "row \(index + 1): " : ""
-                return cells.isEmpty ? nil : place + cells.joined(separator: ", ")
+                return columns.isEmpty
+                    ? nil
+                    : place
+                        + StoredText.pairs(
+                            columns.map { result.columns[$0] }, columns.map { pair.0[$0] })
             } : all
         return texts.map { TextWidth.abridged($0, to: 200 / min(texts.count, 4)) }
     }
@@ -214,10 +214,10 @@ struct Question {
                 other.distance == query.distance
             else { return nil }
             for row in result.rows {
-                let column = row.firstIndex { cell in
+                let isSource = row.contains { cell in
                     cell.bindable.map { values.contains($0) && !other.values.contains($0) } ?? false
                 }
-                if let column { return Question(sourceOf: other, column: result.columns[safe: column]) }
+                if isSource { return Question(sourceOf: other) }
             }
             return nil
         }
@@ -225,11 +225,9 @@ struct Question {
     }
 
     private init(
-        _ candidate: Candidate, _ claim: Claim, _ parts: [ResultPart], isSource: Bool = false,
-        column: String? = nil
+        _ candidate: Candidate, _ claim: Claim, _ parts: [ResultPart], isSource: Bool = false
     ) {
         self.isSource = isSource
-        self.column = column
         store = candidate.store
         statement = candidate.statement
         path = candidate.path
@@ -245,9 +243,8 @@ struct Question {
     }
 
     /// Makes a question on which another one depends, so that no result of its own is expected.
-    private init(sourceOf candidate: Candidate, column: String?) {
-        self.init(
-            candidate, Claim(tested: nil, condition: .unknown), [.all], isSource: true, column: column)
+    private init(sourceOf candidate: Candidate) {
+        self.init(candidate, Claim(tested: nil, condition: .unknown), [.all], isSource: true)
     }
 
     /// Returns the test's last queries with their results, newest first.

@@ -62,7 +62,7 @@ final class ScratchStore {
         let keyValues = change.row.key.compactMap(\.bindable)
         guard !key.isEmpty, keyValues.count == key.count else { return false }
         let table = quotedIdentifier(shape.name)
-        let condition = key.map { "\(quotedIdentifier($0)) IS ?" }.joined(separator: " AND ")
+        let condition = rowCondition(key)
         let writable = Set(shape.writableColumns.map { folded($0.name) })
         let cells = change.row.cells.filter {
             writable.contains(folded($0.column)) && change.columns?.contains(folded($0.column)) ?? true

@@ -60,7 +60,7 @@ package struct Explanation: JSONDocument {
     static var rules: [any FindingRule.Type] {
         [
             InvariantBroken.self, StoreDifference.self, BrokenReference.self, Integrity.self,
-            StatementFailed.self, Busy.self, OpenTransaction.self, RolledBack.self, Outlier.self,
+            StatementFailed.self, Busy.self, OpenTransaction.self, RolledBack.self,
         ]
     }
 

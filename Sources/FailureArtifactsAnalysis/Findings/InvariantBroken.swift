@@ -76,9 +76,7 @@ enum InvariantBroken: FindingRule {
     /// Returns text such as ` (id 31, amount 5; id 32, amount 9)`.
     private static func returned(_ evidence: InvariantEvidence) -> String {
         let rows = evidence.rows.prefix(3).map { row in
-            zip(evidence.columns, row).prefix(6).map { column, value in
-                "\(SafeText.line(String(column.prefix(60)))) \(StoredText.text(of: value, width: 40))"
-            }.joined(separator: ", ")
+            StoredText.pairs(evidence.columns.prefix(6).map { String($0.prefix(60)) }, row)
         }
         return rows.isEmpty
             ? "" : ": " + rows.joined(separator: "; ") + (evidence.count > rows.count ? "; …" : "")
@@ -109,10 +107,9 @@ enum InvariantBroken: FindingRule {
         return evidence.rows.reduce(into: []) { rows, values in
             let places = key.compactMap(\.self) + others
             let bound = places.compactMap { values[$0].bindable }
-            let condition = places.map { "\(quotedIdentifier(evidence.columns[$0])) IS ?" }
             let sql =
                 "SELECT 1 FROM \(quotedIdentifier(table.name)) WHERE "
-                + condition.joined(separator: " AND ")
+                + rowCondition(places.map { evidence.columns[$0] })
             guard !key.contains(nil), bound.count == places.count,
                 (try? store.rows(sql, bound, limit: 1))?.isEmpty == false
             else { return }

@@ -249,9 +249,9 @@ private struct FixtureSlice {
                 of: row.table, where: row.key.map(\.column), row.key.map(\.value), connection)
         }
         for table in step.tables {
-            let key = table.table.keyColumns.isEmpty ? ["rowid"] : table.table.keyColumns
             for change in table.rows {
-                found += try rows.numbers(of: table.table.name, where: key, change.key, connection)
+                found += try rows.numbers(
+                    of: table.table.name, where: table.table.keyNames, change.key, connection)
             }
         }
         return found

@@ -121,9 +121,8 @@ struct ReducibleRows {
         guard let table = tables[folded(table)], !columns.isEmpty, bound.count == columns.count else {
             return []
         }
-        let condition = columns.map { "\(quotedIdentifier($0)) IS ?" }.joined(separator: " AND ")
         let statement = try connection.prepare(
-            "SELECT \(table.keyList) FROM \(table.name) WHERE \(condition)")
+            "SELECT \(table.keyList) FROM \(table.name) WHERE \(rowCondition(columns))")
         try statement.bind(bound)
         var found: [Int] = []
         while try statement.step() {

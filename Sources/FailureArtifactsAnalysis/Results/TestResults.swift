@@ -55,7 +55,7 @@ package struct TestResults: Sendable {
 
     /// Combines attempts, in order, with the bundles of failed tests; `report` tells only about tests without others.
     package init(
-        attempts: [TestAttempt], report: [TestAttempt] = [], bundles: [ReportedBundle]
+        attempts: [TestAttempt] = [], report: [TestAttempt] = [], bundles: [ReportedBundle]
     ) {
         for attempt in attempts {
             tests[place(of: attempt.test)].runs.append(TestResult.Run(attempt: attempt))

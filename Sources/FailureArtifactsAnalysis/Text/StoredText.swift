@@ -27,6 +27,14 @@ package enum StoredText {
         return shortened(value, Array(literal), from: 0, width: width)
     }
 
+    /// Returns text such as `id 31, amount 5`.
+    package static func pairs(
+        _ columns: some Sequence<String>, _ values: some Sequence<StoredValue>, width: Int = 40
+    ) -> String {
+        zip(columns, values).map { "\(SafeText.line($0)) \(text(of: $1, width: width))" }
+            .joined(separator: ", ")
+    }
+
     /// Returns two different values as text, which show the differences also if it takes up to four times the width.
     package static func text(of old: StoredValue, _ new: StoredValue, width: Int) -> (
         old: String, new: String

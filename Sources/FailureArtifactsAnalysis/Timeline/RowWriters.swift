@@ -190,10 +190,10 @@ final class Rerun {
     }
 
     private func cells(of row: Finding.Row) -> [String: StoredValue]? {
-        let condition = row.key.map { "\(quotedIdentifier($0.column)) IS ?" }.joined(separator: " AND ")
         do throws(SQLiteError) {
             let query = try connection.prepare(
-                "SELECT * FROM \(quotedIdentifier(row.table)) WHERE \(condition)")
+                "SELECT * FROM \(quotedIdentifier(row.table)) WHERE "
+                    + rowCondition(row.key.map(\.column)))
             try query.bind(row.key.compactMap(\.value.bindable))
             guard try query.step() else { return nil }
             return Dictionary(
@@ -226,10 +226,9 @@ extension Timeline {
         let found = try? Rerun(earlier ?? [], hasForeignKeys, on: copy, limits, budget)
             .rowInTheWay(of: statement, table: shape, key: key)
         guard let found = found ?? nil else { return nil }
-        let condition = key.map { "\(quotedIdentifier($0)) IS ?" }.joined(separator: " AND ")
         let shown = columns.map(quotedIdentifier).joined(separator: ", ")
         let values = try? rows(
-            "SELECT \(shown) FROM \(quotedIdentifier(shape.name)) WHERE \(condition)",
+            "SELECT \(shown) FROM \(quotedIdentifier(shape.name)) WHERE \(rowCondition(key))",
             found.compactMap(\.bindable), limit: 1
         ).first
         return Finding.Row(
@@ -242,7 +241,6 @@ extension Timeline {
         var indices: [Int] = []
         var changes: [ChangedRows] = []
         for index in findings.indices where findings[index].store == name {
-            if let (label, step) = sinceSnapshot { findings[index].add(changesOf: step, since: label) }
             let finding = findings[index]
             // A rule may know another statement that matters more, such as one that changed the schema's text.
             let tables = Set(finding.rows.map { folded($0.table) })
@@ -250,9 +248,7 @@ extension Timeline {
                 statement.error == nil && tables.contains(StatementOutline(statement.sql).table ?? "")
             }
             guard !finding.rows.isEmpty, finding.evidence != .migration, isOpen ?? true else { continue }
-            let step =
-                finding.transaction.map { number in steps.first { $0.number == number } }
-                ?? (finding.statement == nil ? sinceSnapshot?.step : nil)
+            let step = finding.transaction.flatMap { number in steps.first { $0.number == number } }
             guard let step, !step.statements.isEmpty else {
                 if steps.isEmpty, finding.statement == nil {
                     findings[index].statement = onlyWriter(of: finding.rows)
@@ -290,32 +286,6 @@ extension Timeline {
             && tables.allSatisfy { table in
                 statements.contains { $0.outline.creates && $0.outline.table == table }
             }
-    }
-}
-
-extension Finding {
-    /// Adds the changes that its rows had since a snapshot, or that they had none.
-    fileprivate mutating func add(changesOf step: Timeline.Step, since label: String) {
-        guard !rows.isEmpty else { return }
-        var hasChanges = false
-        for index in rows.indices {
-            let key = rows[index].key.map(\.value)
-            guard let table = step.table(rows[index].table),
-                let change = table.rows.first(where: { $0.key == key })
-            else { continue }
-            let named = Set(rows[index].columns.map { folded($0.column) })
-            let changed = Timeline.row(change, in: table, columns: named.isEmpty ? nil : named)
-            // The finding may be about another column than those that changed.
-            guard change.kind != .updated || !changed.columns.isEmpty else { continue }
-            hasChanges = true
-            if rows[index].change == .present { rows[index] = changed }
-        }
-        let tables = rows.map { step.table($0.table) }
-        if hasChanges {
-            explanation += " This changed after the snapshot '\(label)'."
-        } else if tables.allSatisfy({ $0?.isComplete ?? true }) {
-            explanation += " It was so at the snapshot '\(label)' already."
-        }
     }
 }
 

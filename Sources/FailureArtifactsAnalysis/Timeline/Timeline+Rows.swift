@@ -6,11 +6,10 @@ extension Timeline {
     static func row(
         _ change: RowChange, in table: ChangedTable, columns: Set<String>? = nil
     ) -> Finding.Row {
-        let names = table.table.keyColumns.isEmpty ? ["rowid"] : table.table.keyColumns
         let cells = change.cells.filter { columns?.contains(folded($0.column)) ?? true }
         return Finding.Row(
             table: table.table.name,
-            key: Finding.Row.key(names, change.key),
+            key: Finding.Row.key(table.table.keyNames, change.key),
             change: .init(change.kind), columns: cells)
     }
 

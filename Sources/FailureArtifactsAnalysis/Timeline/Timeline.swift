@@ -73,8 +73,6 @@ package final class Timeline {
     struct Asked {
         /// The folded names of the tables that the queries read.
         var tables: Set<String> = []
-        /// The folded names of the columns that they read, by table.
-        var columns: [String: Set<String>] = [:]
         /// The folded names of those of which they need no row, because they read them with `LEFT JOIN`.
         var optionalTables: Set<String> = []
         var isAnswered = false
@@ -122,9 +120,6 @@ package final class Timeline {
     private lazy var stepsOfStatements = Dictionary(
         steps.enumerated().flatMap { index, step in step.statements.map { ($0.order, index) } },
         uniquingKeysWith: { $1 })
-    /// The changes and the statements since the test's last snapshot, if there are no ``steps``; nil without one.
-    private(set) lazy var sinceSnapshot: (label: String, step: Step)? =
-        steps.isEmpty ? try? changesSinceSnapshot() : nil
     /// The references between the tables; empty if a table's definition can't be read.
     private(set) lazy var references = (try? Reference.all(in: schema, of: connection)) ?? []
     package var name: String { store.name }
@@ -238,24 +233,6 @@ package final class Timeline {
             limits: limits)
         let (changes, tables) = try comparison.changes(rowLimit: rowLimit)
         return changes.isEmpty ? nil : Step(number: nil, pages: 0, changes: changes, tables: tables)
-    }
-
-    /// The path of the copy of the test's last snapshot, and its label; nil without one.
-    private lazy var snapshot: (label: String, at: String, path: String)? = {
-        guard let (snapshot, copy) = choice.snapshot(in: bundle.metadata),
-            let path = try? bundle.extract(copy, below: scratch)
-        else { return nil }
-        return (snapshot.label, snapshot.at, path)
-    }()
-
-    private func changesSinceSnapshot() throws -> (label: String, step: Step)? {
-        guard let snapshot, var step = try step(from: snapshot.path) else { return nil }
-        // A statement of the same millisecond may have run before it.
-        let start = MetadataTime.milliseconds(of: snapshot.at) ?? 0
-        step.statements = testStatements.filter {
-            MetadataTime.milliseconds(of: $0.record.at) ?? 0 >= start
-        }
-        return (snapshot.label, step)
     }
 
     /// The state in which the test began, or the first one, as the number of the history's transactions before it.
@@ -400,8 +377,8 @@ package final class Timeline {
             if let number = step.number {
                 guard (try? history?.value.rebuild(number - 1, to: copy)) != nil else { continue }
             } else {
-                guard let other = committedPath ?? snapshot?.path,
-                    (try? FileSystem.copy(other, toNewFile: copy)) != nil
+                guard let committedPath,
+                    (try? FileSystem.copy(committedPath, toNewFile: copy)) != nil
                 else { continue }
             }
             body(index, copy)

@@ -113,6 +113,12 @@ package struct Syntax: Sendable {
 extension Syntax.Option {
     static func json(_ help: String) -> Syntax.Option { Syntax.Option("--json", help: help) }
 
+    static func output(
+        _ help: String, value: String = "FILE", isRequired: Bool = false
+    ) -> Syntax.Option {
+        Syntax.Option("--output", short: "-o", value: value, isRequired: isRequired, help: help)
+    }
+
     static let store = Syntax.Option(
         "--store", value: "NAME",
         help:

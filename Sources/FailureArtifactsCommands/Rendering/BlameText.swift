@@ -51,12 +51,14 @@ struct BlameText {
         guard !blame.otherStatements.isEmpty else { return lines }
         lines.append(
             "Statements that wrote to \(SafeText.line(blame.table)), perhaps to other rows:")
-        return lines + self.lines(of: blame.otherStatements.suffix(Self.maximumStatements))
+        return lines
+            + statements.lines(
+                of: blame.otherStatements.suffix(Self.maximumStatements), Self.maximumStatements)
     }
 
     private func lines(_ transaction: Blame.Transaction, of blame: Blame) -> [String] {
         let open = blame.isRolledBack ? "transaction that was rolled back" : "uncommitted transaction"
-        var rows = transaction.rows.map(Self.text)
+        var rows = transaction.rows.map { Self.text(of: $0) }
         // Without the committed copy, it is unknown which rows the statements changed.
         if rows.isEmpty { rows = ["wrote to \(SafeText.line(blame.table)), perhaps to other rows"] }
         return lines(transaction.number.map(String.init) ?? open, rows, transaction.statements)
@@ -71,12 +73,11 @@ struct BlameText {
                 continue
             }
             let rest = values.filter { value in !row.key.contains { $0.column == value.column } }
-            let cells = rest.prefix(Self.maximumColumns).map {
-                "\(SafeText.line($0.column)) \(StoredText.text(of: $0.value, width: Self.valueWidth))"
-            }
+            let cells = StoredText.pairs(
+                rest.prefix(Self.maximumColumns).map(\.column), rest.map(\.value),
+                width: Self.valueWidth)
             lines += TextWrap.message(
-                "at the failure: \(key)" + (cells.isEmpty ? "" : ": " + cells.joined(separator: ", ")),
-                indent: 0, for: output)
+                "at the failure: \(key)" + (cells.isEmpty ? "" : ": " + cells), indent: 0, for: output)
         }
         let rest = blame.rows.count - Self.maximumLastRows
         if rest > 0 { lines.append("and \(Counted.items(Int64(rest), "more row")); see --json") }
@@ -149,16 +150,12 @@ struct BlameText {
 
     /// Returns the rows of a result, and the number of rows that it doesn't have.
     private static func lines(of result: Bisection.Result, after label: String) -> [String] {
-        let lines = result.rows.map { label + text(of: $0, result.columns) }
+        let lines = result.rows.map {
+            label + StoredText.pairs(result.columns.prefix(maximumColumns), $0)
+        }
         let rest = result.rowCount - result.rows.count
         guard rest > 0 else { return lines }
         return lines + [label + "and \(Counted.items(Int64(rest), "more row"))"]
-    }
-
-    private static func text(of row: [StoredValue], _ columns: [String]) -> String {
-        zip(columns, row).prefix(maximumColumns).map { name, value in
-            "\(SafeText.line(name)) \(StoredText.text(of: value, width: 40))"
-        }.joined(separator: ", ")
     }
 
     private func healing(_ bisection: Bisection, _ isComparison: Bool) -> [String] {
@@ -210,17 +207,11 @@ struct BlameText {
         let rest = (count ?? rows.count) - min(rows.count, Self.maximumRows)
         let spaces = String(repeating: " ", count: indent)
         if rest > 0 { lines.append(spaces + "and \(Counted.items(Int64(rest), "more row"))") }
-        lines += self.lines(of: records.prefix(Self.maximumStatements))
-        let more = records.count - Self.maximumStatements
-        guard more > 0 else { return lines }
-        return lines + ["     and \(Counted.items(Int64(more), "more statement")); see --json"]
+        return lines + statements.lines(of: records, Self.maximumStatements)
     }
 
-    /// Returns text such as `id = 31 updated: transferID NULL → 9`.
-    private static func text(of row: Finding.Row) -> String { text(of: row, isNamed: false) }
-
-    /// Returns the same text, after the table's name if `isNamed` is true.
-    private static func text(of row: Finding.Row, isNamed: Bool) -> String {
+    /// Returns text such as `id = 31 updated: transferID NULL → 9`, after the table's name if `isNamed` is true.
+    private static func text(of row: Finding.Row, isNamed: Bool = false) -> String {
         var row = row
         // The key precedes the columns.
         row.columns.removeAll { cell in
@@ -230,20 +221,15 @@ struct BlameText {
         return isNamed ? text : String(text.dropFirst(SafeText.line(row.table).count + 1))
     }
 
-    private func lines(of records: ArraySlice<StatementRecord>) -> [String] {
-        records.flatMap { statements.lines($0, after: "     ", style: .dim) }
-    }
-
     private func note(_ text: String?) -> [String] {
         text.map { [output.styled("  " + SafeText.line($0), .yellow)] } ?? []
     }
 }
 
 struct HistoryText {
-    struct Transaction: Encodable, Equatable, Sendable {
-        /// The maximum number of statements listed; a longer transaction's other statements are only counted.
-        static let maximumStatements = 20
+    private static let maximumStatements = 20
 
+    struct Transaction: Encodable, Equatable, Sendable {
         /// The transaction's number, from 1.
         var number: Int
         var pages: Int
@@ -288,17 +274,7 @@ struct HistoryText {
         lines += changes.schemaTexts.map { SafeText.line("   " + $0) }
         lines += changes.tables.map { SafeText.line("   " + Self.rows(of: $0)) }
         if changes.isEmpty { lines.append("   no row changed") }
-        let statements = transaction.statements ?? []
-        for statement in statements.prefix(Transaction.maximumStatements) {
-            lines += self.statements.lines(statement, after: "     ", style: .dim)
-        }
-        let rest = statements.count - Transaction.maximumStatements
-        if rest > 0 {
-            lines.append(
-                output.styled(
-                    "     and \(Counted.items(Int64(rest), "statement")) more; see --json", .dim))
-        }
-        return lines
+        return lines + statements.lines(of: transaction.statements ?? [], Self.maximumStatements)
     }
 
     /// Returns text such as `account: 1 row inserted, 2 updated`.

@@ -10,6 +10,14 @@ struct StatementText {
 
     let output: TextOutput
 
+    /// Returns the lines of a transaction's first statements, and one with the number of the others.
+    func lines(of records: some Collection<StatementRecord>, _ limit: Int) -> [String] {
+        let lines = records.prefix(limit).flatMap { self.lines($0, after: "     ", style: .dim) }
+        let rest = Int64(records.count - limit)
+        return lines
+            + (rest > 0 ? ["     and \(Counted.items(rest, "more statement")); see --json"] : [])
+    }
+
     /// Returns lines such as `INSERT INTO player VALUES (?)  (1 row)  Team.add(_:) Sources/Team/Team.swift:42`.
     ///
     /// Notes and the place get lines of their own if they don't fit beside the statement. The caller and the query plan

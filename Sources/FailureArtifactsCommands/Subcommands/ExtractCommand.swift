@@ -10,11 +10,9 @@ struct ExtractCommand: Command {
     static let syntax = Syntax(
         command: "extract", summary: "Write a bundle's files into a directory", positionals: [.bundle],
         options: [
-            Syntax.Option(
-                "--output", short: "-o", value: "DIR",
-                help:
-                    "A directory that is empty or doesn't exist; with --fixture, any directory. By default, the "
-                    + "bundle's name without .zip, in the working directory."),
+            .output(
+                "A directory that is empty or doesn't exist; with --fixture, any directory. By default, the bundle's "
+                    + "name without .zip, in the working directory.", value: "DIR"),
             .commit, .store,
             Syntax.Option(
                 "--fixture",

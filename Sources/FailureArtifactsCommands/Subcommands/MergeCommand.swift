@@ -11,9 +11,9 @@ struct MergeCommand: Command {
         summary: "Put the bundles of several places into one directory, with one report",
         positionals: [.neededPaths],
         options: [
-            Syntax.Option(
-                "--output", short: "-o", value: "DIR", isRequired: true,
-                help: "The directory. It is created if it doesn't exist; its content stays."),
+            .output(
+                "The directory. It is created if it doesn't exist; its content stays.", value: "DIR",
+                isRequired: true),
             .json("Print a JSON object: directory, bundles, added, renamed, identical, report."),
         ],
         discussion: """

@@ -14,13 +14,10 @@ struct ReduceCommand: Command {
             Syntax.Option(
                 "--check", value: "SQL",
                 help: "A query that returns rows only while something is wrong."),
-            Syntax.Option(
-                "--output", short: "-o", value: "FILE",
-                help:
-                    "The file of the reduced store, which must not exist. By default, the store's name with "
+            .output(
+                "The file of the reduced store, which must not exist. By default, the store's name with "
                     + ".reduced.sqlite, in the working directory. The SQL of a small store is written beside it, with "
-                    + "the extension .sql."
-            ),
+                    + "the extension .sql."),
             .commit, .store,
             Syntax.Option(
                 "--keep-schema", help: "Keep all tables, indexes, views and triggers."),

@@ -8,10 +8,8 @@ struct ReportCommand: Command {
         command: "report", summary: "Write one self-contained HTML page about all failures",
         positionals: [.paths],
         options: [
-            Syntax.Option(
-                "--output", short: "-o", value: "FILE",
-                help:
-                    "The file for the page, which is replaced if it exists; - for standard output. By default, "
+            .output(
+                "The file for the page, which is replaced if it exists; - for standard output. By default, "
                     + "\(Report.fileName) in the directory of bundles, or a file beside the zip, readable by those who "
                     + "may read the bundles: \(BundleAccess.variable)."),
             Syntax.Option(

@@ -46,8 +46,7 @@ struct RunCommand: Command {
 
             For --junit, the results of XCTest are read from the command's output, which is a pipe then. 'swift test' \
             gets additional options to report the results of Swift Testing and of parallel tests, also in the script of \
-            a shell: bash -c 'cd App && swift test'. For another command, \
-            pass its log and its event stream to 'failure-artifacts junit' afterwards.
+            a shell: bash -c 'cd App && swift test'.
 
             The exit status is the command's own. It is 128 plus the signal's number if a signal ended the command, \
             124 if the command exceeded --timeout, 126 if it can't be run, and 127 if there is no such program.

@@ -7,11 +7,9 @@ struct SummaryCommand: Command {
         command: "summary", summary: "Summarize failures in Markdown, for the page of a CI run",
         positionals: [.paths],
         options: [
-            Syntax.Option(
-                "--output", short: "-o", value: "FILE",
-                help:
-                    "The file for the Markdown, which is replaced if it exists; - for standard output. By default, "
-                    + "the text is added to the file that GITHUB_STEP_SUMMARY names, or else goes to standard output."
+            .output(
+                "The file for the Markdown, which is replaced if it exists; - for standard output. By default, the "
+                    + "text is added to the file that GITHUB_STEP_SUMMARY names, or else goes to standard output."
             )
         ],
         discussion: """

@@ -13,6 +13,8 @@ package struct ComparedTable: Sendable {
     package let presence: Presence
     /// The columns of the primary key; empty for the rowid, if the table has no key or one with NULL values.
     package let keyColumns: [String]
+    /// The names of a key's values: ``keyColumns``, or `rowid`.
+    package var keyNames: [String] { keyColumns.isEmpty ? ["rowid"] : keyColumns }
     /// True if the table holds the content of a virtual table.
     package let isShadow: Bool
     /// The reason why the rows are not compared, as a clause; nil if they are compared.

@@ -1,5 +1,10 @@
 internal import FailureArtifactsSQLite
 
+/// Returns a condition for the row that has values in some columns, which are bound to its parameters.
+package func rowCondition(_ columns: [String]) -> String {
+    columns.map { "\(quotedIdentifier($0)) IS ?" }.joined(separator: " AND ")
+}
+
 /// The structure of a table, according to the schema.
 package struct TableShape: Equatable, Sendable {
     /// The storage form of a table's rows.

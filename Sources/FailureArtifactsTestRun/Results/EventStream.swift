@@ -36,7 +36,10 @@ package struct EventStream {
     init() {}
 
     package init(ofFile path: String) throws {
-        try ResultFile.forEachLine(of: path) { line in read(line) }
+        // The file need not fit into memory.
+        try File(reading: path).withMappedBytes { bytes in
+            for line in bytes.split(separator: UInt8(ascii: "\n")) { read(line) }
+        }
     }
 
     private mutating func read(_ event: Payload, of id: String) {
@@ -193,31 +196,6 @@ package struct EventStream {
         private enum CodingKeys: String, CodingKey {
             case filePath, fileID, line
             case pathOfVersion0 = "_filePath"
-        }
-    }
-}
-
-/// Files with test results, one per line.
-enum ResultFile {
-    /// Calls `body` with each line, without its line end; the file need not fit into memory.
-    static func forEachLine(of path: String, _ body: (Slice<UnsafeRawBufferPointer>) -> Void) throws {
-        // Reading a pipe could block for ever.
-        guard let status = try FileSystem.status(of: path) else {
-            throw CommandError(.noInput, "There is no file '\(path)'. Give a file with test results.")
-        }
-        guard status.kind == .regular else {
-            throw CommandError(
-                .noInput,
-                "'\(path)' is \(status.kind.noun), not a file. Give a file with test results.")
-        }
-        let file = try File(reading: path)
-        try file.withMappedBytes { bytes in
-            var rest = bytes[...]
-            while !rest.isEmpty {
-                let end = rest.firstIndex(of: UInt8(ascii: "\n")) ?? rest.endIndex
-                body(rest[..<end])
-                rest = rest[end...].dropFirst()
-            }
         }
     }
 }

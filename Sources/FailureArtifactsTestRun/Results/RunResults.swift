@@ -82,8 +82,12 @@ package final class RunResults: Sendable {
             attempts += log.attempts
             report += log.passed
         }
-        for file in eventFiles { attempts += (try? EventStream(ofFile: file))?.attempts ?? [] }
-        let reports = reportFiles.filter { FileSystem.regularFile($0) != nil }.compactMap { file in
+        // Reading a pipe could block for ever.
+        func isFile(_ path: String) -> Bool { FileSystem.regularFile(path) != nil }
+        for file in eventFiles.filter(isFile) {
+            attempts += (try? EventStream(ofFile: file))?.attempts ?? []
+        }
+        let reports = reportFiles.filter(isFile).compactMap { file in
             (try? FileSystem.contents(ofFile: file)).map { String(decoding: $0, as: UTF8.self) }
         }
         if !reports.isEmpty { report = reports.flatMap(SwiftPMReport.attempts) }

@@ -1,4 +1,4 @@
-package import FailureArtifactsAnalysis
+internal import FailureArtifactsAnalysis
 internal import FailureArtifactsSystem
 
 /// Reads XCTest's output, line by line.
@@ -6,7 +6,7 @@ internal import FailureArtifactsSystem
 /// The lines come from swift-corelibs-xctest's `PrintObserver` and from Apple's XCTest. They name tests `Class.method`
 /// and `-[Module.Class method]`. For tests that ran in parallel the lines come from SwiftPM, which prints only the
 /// output of those that fail.
-package struct XCTestLog: Sendable {
+struct XCTestLog: Sendable {
     private static let marker = "Test Case '"
     private static let errorMark = ": error: "
     private static let skipMark = " : Test skipped"
@@ -15,21 +15,13 @@ package struct XCTestLog: Sendable {
     /// The maximum number of bytes (UTF-8) that one line adds to a message.
     private static let lineLimit = 4 << 10
 
-    package private(set) var attempts: [TestAttempt] = []
+    private(set) var attempts: [TestAttempt] = []
     /// The attempts that have started and not ended, by the names in the log.
     private var running: [String: Int] = [:]
     /// The failure whose message the next line continues, unless that line is one of XCTest's own.
     private var message: (attempt: Int, failure: Int)?
     /// The tests that SwiftPM reported as done; the log has more about those that failed.
-    package private(set) var passed: [TestAttempt] = []
-
-    init() {}
-
-    package init(ofFile path: String) throws {
-        try ResultFile.forEachLine(of: path) { line in
-            read(bytes: Array(line.prefix(LogTail.lineLimit)))
-        }
-    }
+    private(set) var passed: [TestAttempt] = []
 
     /// Reads a line's bytes, without the line end; most lines of a log don't come from XCTest; those are not converted
     /// to text.

@@ -341,19 +341,4 @@ extension ExperimentTests {
         #expect(found.first?.undone?.isExpected == true)
         #expect(found.allSatisfy { $0.confidence == .possible })
     }
-
-    /// Only columns that a question reads are searched, and only values that a transaction of the test wrote.
-    @Test func aValueUnlikeAllOthersIsFoundWhereTheQuestionLooks() throws {
-        let steps = [
-            Step(sql: "INSERT INTO task VALUES (5, 'dan', 'Cook', 30, 0)"),
-            Step(sql: "UPDATE task SET owner = 'Ben ' WHERE id = 2", lines: ["Sources/Tasks.swift:44"]),
-            Step(sql: "UPDATE task SET minutes = 9000 WHERE id = 3"),
-        ]
-        let question = "SELECT count(*) FROM task WHERE owner = 'ben'"
-        let found = try findings(steps + [query(question)], equal("1", "2"))
-            .filter { $0.code == .outlier }
-        #expect(found.map(\.title) == ["task.owner has a text of another form in one row"])
-        #expect(found.first?.transaction == 4 && found.first?.statement?.source?.line == 44)
-        #expect(found.first?.confidence == .possible)
-    }
 }

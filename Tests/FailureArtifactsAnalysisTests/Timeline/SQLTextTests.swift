@@ -84,7 +84,6 @@ import Testing
             "SELECT count(*) FROM (SELECT list FROM task UNION SELECT 9)", "5",
             "with UNION ALL in place of UNION"
         ),
-        ("SELECT sum(minutes) FROM task WHERE done = 1", "135", "without the term done = 1"),
         ("SELECT count(*) FROM task WHERE done = 0 AND list = 1 OR list = 2", "1", "with parentheses"),
     ])
     func aVariantGivesTheExpectedResult(sql: String, expected: String, text: String) throws {
@@ -110,7 +109,7 @@ import Testing
             "SELECT owner FROM task JOIN list ON list.id = task.list WHERE owner = ? AND minutes > ? AND done IN (?, 1) "
             + "ORDER BY owner LIMIT ?"
         let variants = QueryVariants(of: sql).all
-        #expect(variants.count > 10)
+        #expect(variants.count > 5)
         for variant in variants {
             #expect(try connection.prepare(variant.sql).parameterCount == 4, "\(variant.sql)")
         }

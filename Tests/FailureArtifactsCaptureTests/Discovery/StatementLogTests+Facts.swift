@@ -302,7 +302,7 @@ extension StatementLogTests {
                 return 0
             }
             // Another thread has no layouts yet.
-            try onAThread(stack: 1 << 20) {
+            onAThread(stack: 1 << 20) {
                 for depth in depths { for steps in [true, false] { _ = recurse(depth, steps: steps) } }
             }
             let log = try statements(handle)
@@ -384,7 +384,7 @@ extension StatementLogTests {
     @Test(arguments: [16, 32, 64, 256])
     func aSmallStackIsLeftAlone(kilobytes: Int) throws {
         try withConnection(statements: 10, path: ":memory:") { handle in
-            try onAThread(stack: kilobytes << 10) { try? handle.run("CREATE TABLE t(a)") }
+            onAThread(stack: kilobytes << 10) { try? handle.run("CREATE TABLE t(a)") }
             let log = try statements(handle)
             #expect(log.map(\.sql) == ["CREATE TABLE t(a)"])
             if kilobytes >= 64 { #expect(try isOwn(try #require(log.first))) }
@@ -412,7 +412,7 @@ extension StatementLogTests {
         try withConnection(statements: 10, path: ":memory:") { handle in
             signalHandle = handle.handle
             defer { signalHandle = nil }
-            try onAThread(stack: 1 << 20) {
+            onAThread(stack: 1 << 20) {
                 let memory = UnsafeMutableRawPointer.allocate(byteCount: 256 << 10, alignment: 16)
                 var alternative = stack_t()
                 alternative.ss_sp = memory
@@ -443,7 +443,7 @@ extension StatementLogTests {
     @Test func stacksStayCompleteOnAThreadWithManyStatements() throws {
         try withConnection(statements: 800, path: ":memory:") { handle in
             let queue = DispatchQueue(label: "statements")
-            try onAThread(stack: 1 << 20) {
+            onAThread(stack: 1 << 20) {
                 for _ in 0..<700 {
                     _ = queue.sync { sqlite3_exec(handle.handle, "SELECT 1", nil, nil, nil) }
                 }
@@ -459,29 +459,20 @@ extension StatementLogTests {
     // MARK: Support
 
     /// Runs `body` on a thread with a stack of this size, in bytes.
-    private func onAThread(stack: Int, _ body: @escaping () -> Void) throws {
-        var attributes = pthread_attr_t()
-        pthread_attr_init(&attributes)
-        defer { pthread_attr_destroy(&attributes) }
-        try #require(pthread_attr_setstacksize(&attributes, stack) == 0)
-        var thread = pthread_t()
-        let box = Unmanaged.passRetained(Box(body))
-        let code = pthread_create(
-            &thread, &attributes,
-            { argument in
-                argument.map { Unmanaged<Box>.fromOpaque($0).takeRetainedValue().body() }
-                return nil
-            }, box.toOpaque())
-        try #require(code == 0)
-        pthread_join(thread, nil)
+    private func onAThread(stack: Int, _ body: @escaping () -> Void) {
+        // This thread waits for the other one.
+        nonisolated(unsafe) let body = body
+        let ended = DispatchSemaphore(value: 0)
+        let thread = Thread {
+            body()
+            ended.signal()
+        }
+        thread.stackSize = stack
+        thread.start()
+        ended.wait()
     }
 }
 
 /// The connection that a signal handler uses.
 private nonisolated(unsafe) var signalHandle: OpaquePointer?
 private nonisolated(unsafe) var signalCode: Int32 = -1
-
-private final class Box {
-    let body: () -> Void
-    init(_ body: @escaping () -> Void) { self.body = body }
-}
