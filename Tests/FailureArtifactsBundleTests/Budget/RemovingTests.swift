@@ -24,7 +24,9 @@ import Testing
         let place = try Place()
         let bundles = try (0..<4).map { _ in try place.publish(noise(1000), limits: limits) }
         #expect(throws: LimitReached.self) { try place.publish(noise(1000), limits: limits) }
-        let sizes = try bundles.map { bundle throws(BundleError) in try bundle.location.size() }
+        let sizes = try bundles.map { bundle throws(BundleError) in
+            try bundle.location.size(in: bundle.archive)
+        }
         let removals = try remove(bundles[0], bundles[2], from: place)
         #expect(removals == [.removed(sizes[0]), .removed(sizes[2])])
         for _ in 0..<2 { try place.publish(noise(1000), limits: limits) }
@@ -51,7 +53,7 @@ import Testing
         try FileSystem.copy(bundles[1].location.path, toNewFile: place.root + "/other")
         try FileSystem.rename(place.root + "/other", to: bundles[0].location.path)
         try FileSystem.remove(bundles[1].location.path)
-        let size = try bundles[2].location.size()
+        let size = try bundles[2].location.size(in: bundles[2].archive)
         #expect(try place.directory.removeBundles(files) == [.gone, .gone, .removed(size)])
         #expect(try place.bundles == [files[0].name])
         // A directory with a bundle's name is not removed.
@@ -69,7 +71,7 @@ import Testing
         let bundle = try BundleReader(BundleLocation(path: path), scratchDirectory: place.root)
         #expect(try remove(bundle, from: place) == [.inUse])
         place.directory.discard(room.staging)
-        let size = try bundle.location.size()
+        let size = try bundle.location.size(in: bundle.archive)
         #expect(try remove(bundle, from: place) == [.removed(size)])
     }
 
