@@ -6,7 +6,7 @@ import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 NESTED = ROOT / ".build" / "nested"
-# As in setup.sh. With another value of the variable, SwiftPM would compile everything again.
+# As in setup.sh.
 OPTIONS = ["--scratch-path", str(NESTED), "--disable-build-manifest-caching"]
 os.environ["FAILURE_ARTIFACTS_STRICT"] = "1"
 
