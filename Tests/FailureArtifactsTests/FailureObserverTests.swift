@@ -23,6 +23,24 @@ import Testing
         return bundles[0]
     }
 
+    @Test func failedAssertionLeavesTheStoreAsItWasThen() throws {
+        let child = try run("OutcomeTests/testFails")
+        let bundle = try #require(try child.bundles()?.first, "\(child.output)")
+        let test = bundle.metadata.test
+        #expect((test.framework, test.suite, test.name) == ("XCTest", "OutcomeTests", "testFails"))
+        let failure = try #require(bundle.metadata.failures.first)
+        #expect(failure.message.contains(#"("["apple"]") is not equal to ("["pear"]")"#))
+        #expect(failure.kind == .assertion)
+        #expect(failure.file?.hasSuffix("Fixtures.swift") == true)
+        #expect(try bundle.texts(fruits, in: "larder") == ["apple"])
+        let line = child.output.split(separator: "\n").first { $0.hasPrefix("failure-artifacts: ") }
+        let digits = bundle.path.dropLast(4).suffix(8)
+        #expect(line?.contains("OutcomeTests.testFails failed. To find out why: ") == true)
+        #expect(
+            line?.contains("failure-artifacts explain ") == true && line?.hasSuffix("/\(digits)") == true
+        )
+    }
+
     /// The bundle, which crash recovery makes, has the name that was printed at the failure.
     @Test func failureBeforeACrashHasItsLine() throws {
         let crashed = try run("OutcomeTests/testFailsAndCrashes")

@@ -31,6 +31,12 @@ struct Rotten: Error, CustomStringConvertible {
 }
 
 final class OutcomeTests: ChildTestCase {
+    func testFails() throws {
+        let store = try openStore("larder", "apple")
+        XCTAssertEqual(try store.texts("SELECT name FROM fruit"), ["pear"])
+        try store.run("INSERT INTO fruit VALUES ('plum')")
+    }
+
     func testFailsAndCrashes() throws {
         let store = try openStore("larder", "apple")
         XCTFail("before the crash")
