@@ -2,7 +2,11 @@
 
 import PackageDescription
 
-let settings: [SwiftSetting] = [
+// `Scripts/test` sets this variable: warnings are errors, and the compiler takes each module as a whole, because then a
+// clean build takes a third less time. The builds of others are incremental within a module.
+let isStrict = Context.environment["FAILURE_ARTIFACTS_STRICT"] != nil
+
+var settings: [SwiftSetting] = [
     .swiftLanguageMode(.v6),
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("InternalImportsByDefault"),
@@ -10,10 +14,16 @@ let settings: [SwiftSetting] = [
     // Indexing system modules would take an eighth of a clean debug build, and the user's own build indexes them too.
     .unsafeFlags(["-index-ignore-system-modules"], .when(configuration: .debug)),
 ]
+if isStrict {
+    settings.append(.treatAllWarnings(as: .error))
+    settings.append(
+        .unsafeFlags(["-whole-module-optimization", "-num-threads", "2"], .when(configuration: .debug)))
+}
 
 // SQLite calls these callbacks for each statement of the application. They are optimized in debug builds too, which
 // `swift test` makes. A dependency may have such flags.
-let optimized: [CSetting] = [.unsafeFlags(["-O2"], .when(configuration: .debug))]
+let strict: [CSetting] = isStrict ? [.treatAllWarnings(as: .error)] : []
+let optimized = strict + [.unsafeFlags(["-O2"], .when(configuration: .debug))]
 
 // `Scripts/release` names the commit that a release is made from, for `failure-artifacts --version`.
 let commit: [CSetting]? = Context.environment["FAILURE_ARTIFACTS_COMMIT"].map { commit in
@@ -136,7 +146,7 @@ let package = Package(
             swiftSettings: settings),
 
         // The command-line tool: facts from bundles, pages and results about them, runs of tests, commands.
-        .target(name: "CFailureArtifactsProcesses", cSettings: commit),
+        .target(name: "CFailureArtifactsProcesses", cSettings: strict + (commit ?? [])),
         .target(
             name: "FailureArtifactsAnalysis",
             dependencies: [
@@ -173,7 +183,9 @@ let package = Package(
         .target(
             name: "FailureArtifactsTestPrograms", path: "Tests/FailureArtifactsTestPrograms",
             swiftSettings: settings),
-        .target(name: "CFailureArtifactsTestInstall", path: "Tests/CFailureArtifactsTestInstall"),
+        .target(
+            name: "CFailureArtifactsTestInstall", path: "Tests/CFailureArtifactsTestInstall",
+            cSettings: strict),
         // Depends on the target above, which turns the adapters off that are linked to these tests.
         .target(
             name: "FailureArtifactsTestSupport",

@@ -1,23 +1,26 @@
 """The places of what SwiftPM builds, which depend on its build system."""
 
+import os
 import pathlib
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# All nested packages are built there, so that shared parts are compiled once.
 NESTED = ROOT / ".build" / "nested"
+# As in setup.sh.
+OPTIONS = ["--scratch-path", str(NESTED), "--disable-build-manifest-caching"]
+os.environ["FAILURE_ARTIFACTS_STRICT"] = "1"
 
 
 def directory():
-    """Returns the directory of this package's products."""
+    """Returns the directory of the products."""
     # SwiftPM answers even while another process builds.
-    command = ["swift", "build", "--ignore-lock", "--package-path", str(ROOT), "--show-bin-path"]
+    command = ["swift", "build", "--ignore-lock", "--package-path", str(ROOT), "--scratch-path", str(NESTED), "--show-bin-path"]
     return pathlib.Path(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.strip())
 
 
 PRODUCTS = directory()
-NESTED_PRODUCTS = NESTED / PRODUCTS.relative_to(ROOT / ".build")
 TOOL = PRODUCTS / "failure-artifacts"
+TOOL_BUILD = ["swift", "build", *OPTIONS, "--package-path", str(ROOT), "--product", "failure-artifacts"]
 
 
 def programs_of_tests(package, targets):
@@ -27,5 +30,5 @@ def programs_of_tests(package, targets):
     for all.
     """
     if PRODUCTS.parent.name == "Products":
-        return {target: NESTED_PRODUCTS / f"{target}-test-runner" for target in targets}
-    return dict.fromkeys(targets, NESTED_PRODUCTS / f"{package}PackageTests.xctest")
+        return {target: PRODUCTS / f"{target}-test-runner" for target in targets}
+    return dict.fromkeys(targets, PRODUCTS / f"{package}PackageTests.xctest")

@@ -14,14 +14,12 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -325,52 +323,6 @@ NOINLINE static void bounds(void) {
     wait_for_the_end();
 }
 
-// MARK: - Many statements
-
-enum { writers = 3, before_kill = 3000 };
-
-static _Atomic(uint64_t) *finished;
-
-// Runs statements until the process is killed. All of them insert one row, so the numbers of changes show gaps.
-static void *write_rows(void *context) {
-    uintptr_t number = (uintptr_t)context;
-    char name[32];
-    snprintf(name, sizeof name, "store-%d.sqlite", (int)number);
-    sqlite3 *db = open_store(name);
-    sqlite3_stmt *insertion;
-    CHECK(sqlite3_prepare_v2(db, "INSERT INTO note VALUES (?)", -1, &insertion, NULL) == SQLITE_OK);
-    for (int row = 0;; row++) {
-        if (row % 16 == 5) {
-            char sql[64];
-            snprintf(sql, sizeof sql, "INSERT INTO note VALUES (%d)", row);
-            CHECK(sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK);
-        } else {
-            CHECK(sqlite3_bind_int(insertion, 1, row) == SQLITE_OK);
-            CHECK(sqlite3_step(insertion) == SQLITE_DONE && sqlite3_reset(insertion) == SQLITE_OK);
-        }
-        atomic_store_explicit(&finished[number], (uint64_t)row + 1, memory_order_release);
-    }
-}
-
-NOINLINE static void statements(void) {
-    int descriptor = open("finished", O_RDWR | O_CREAT | O_TRUNC, 0600);
-    CHECK(ftruncate(descriptor, 4096) == 0);
-    finished = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
-    CHECK(finished != MAP_FAILED);
-    const char *test = "T\t1\n", *closed = "S\t1\tstore\n";
-    CHECK(failure_artifacts_recorder_write_tests(recorder, 0, test, strlen(test)));
-    CHECK(failure_artifacts_recorder_write_tests(recorder, strlen(test), "S\t1\told\n", 8));
-    CHECK(failure_artifacts_recorder_write_tests(recorder, strlen(test), closed, strlen(closed)));
-    pthread_t thread;
-    for (uintptr_t number = 0; number < writers; number++) {
-        CHECK(pthread_create(&thread, NULL, write_rows, (void *)number) == 0);
-    }
-    for (int number = 0; number < writers; number++) {
-        while (atomic_load_explicit(&finished[number], memory_order_acquire) < before_kill) usleep(1000);
-    }
-    wait_for_the_end();
-}
-
 // MARK: - Time
 
 static uint64_t nanoseconds(clockid_t clock) {
@@ -423,169 +375,6 @@ NOINLINE static void clocks(void) {
     wait_for_the_end();
 }
 
-// MARK: - Starts of tests
-
-enum { tests_beside = 30000 };
-
-static _Atomic(uint64_t) announced, confirmed;
-static atomic_bool is_over;
-
-// Starts tests while another thread runs statements.
-static void *start_tests_beside(void *context) {
-    (void)context;
-    uint64_t end = nanoseconds(CLOCK_MONOTONIC) + 5000000000;
-    for (uint64_t count = 1; count <= tests_beside && nanoseconds(CLOCK_MONOTONIC) < end; count++) {
-        // The next statement takes new numbers, at the time of the start or some instructions before or after it.
-        failure_artifacts_point_in_time();
-        for (volatile uint64_t delay = count % 256; delay > 0; delay--) {}
-        failure_artifacts_test_starts();
-        atomic_store_explicit(&announced, count, memory_order_release);
-        while (atomic_load_explicit(&confirmed, memory_order_acquire) != count) {}
-    }
-    atomic_store(&is_over, true);
-    return NULL;
-}
-
-static sqlite3_stmt *prepare(const char *sql) {
-    sqlite3_stmt *result;
-    CHECK(sqlite3_prepare_v2(store, sql, -1, &result, NULL) == SQLITE_OK);
-    return result;
-}
-
-static void execute(sqlite3_stmt *statement) {
-    CHECK(sqlite3_step(statement) == SQLITE_DONE && sqlite3_reset(statement) == SQLITE_OK);
-}
-
-// A statement belongs to the test that started last.
-NOINLINE static void starts(void) {
-    store = open_store(":memory:");
-    failure_artifacts_connection *connection = last_opened;
-    sqlite3_stmt *statement = prepare("DELETE FROM note WHERE 0");
-    pthread_t thread;
-    CHECK(pthread_create(&thread, NULL, start_tests_beside, NULL) == 0);
-    uint64_t last = 0;
-    while (!atomic_load(&is_over)) {
-        uint64_t total = atomic_load_explicit(&announced, memory_order_acquire);
-        execute(statement);
-        if (total == last) continue;
-        CHECK(connection->tests == total);
-        atomic_store_explicit(&confirmed, last = total, memory_order_release);
-    }
-    pthread_join(thread, NULL);
-}
-
-// MARK: - Rollbacks
-
-static uint64_t earliest;
-static volatile sig_atomic_t interruptions, wrong_rollbacks;
-static failure_artifacts_connection *unwound;
-
-// Interrupts the thread between any two instructions, so it sees what another thread may see.
-static void look_at_rollback(int number) {
-    (void)number;
-    interruptions++;
-    if (earliest && failure_artifacts_is_unwound(unwound) && failure_artifacts_unwound_at(unwound) < earliest) {
-        wrong_rollbacks++;
-    }
-}
-
-// If the last statement was a rollback, the point in time of that rollback is known.
-NOINLINE static void rollbacks(void) {
-    store = open_store(":memory:");
-    unwound = last_opened;
-    sqlite3_stmt *begin = prepare("BEGIN"), *insertion = prepare("INSERT INTO note VALUES (1)");
-    sqlite3_stmt *rollback = prepare("ROLLBACK");
-    CHECK(sigaction(SIGALRM, &(struct sigaction){.sa_handler = look_at_rollback, .sa_flags = SA_RESTART}, NULL) == 0);
-    struct itimerval interval = {{0, 50}, {0, 50}};
-    setitimer(ITIMER_REAL, &interval, NULL);
-    for (int turn = 0; turn < 20000 && !wrong_rollbacks; turn++) {
-        execute(begin);
-        execute(insertion);
-        earliest = failure_artifacts_point_in_time();
-        atomic_signal_fence(memory_order_seq_cst);
-        execute(rollback);
-        earliest = 0;
-        atomic_signal_fence(memory_order_seq_cst);
-    }
-    setitimer(ITIMER_REAL, &(struct itimerval){0}, NULL);
-    CHECK(interruptions > 100);
-    CHECK(wrong_rollbacks == 0);
-}
-
-// MARK: - Threads
-
-static failure_artifacts_connection *_Atomic connections[writers];
-
-static void *write_chunks(void *context) {
-    uintptr_t number = (uintptr_t)context;
-    sqlite3 *db = open_store(":memory:");
-    atomic_store(&connections[number], last_opened);
-    for (int row = 0; !atomic_load(&is_over); row++) {
-        char sql[64];
-        snprintf(sql, sizeof sql, "INSERT INTO note VALUES (%d)", row);
-        CHECK(sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK);
-        if (row % 8 == 0) CHECK(sqlite3_exec(db, "BEGIN; DELETE FROM note; ROLLBACK", NULL, NULL, NULL) == SQLITE_OK);
-    }
-    return db;
-}
-
-static void count_bytes(void *context, const void *chunk, size_t used, const failure_artifacts_log_end *end) {
-    (void)end;
-    const unsigned char *byte = chunk;
-    for (size_t index = sizeof(failure_artifacts_chunk); index < used; index++) *(size_t *)context += byte[index];
-}
-
-// Reads the logs of other threads, as a capture does.
-static void *borrow(void *context) {
-    size_t *borrowed = context, sum = 0;
-    while (!atomic_load(&is_over)) {
-        for (int number = 0; number < writers; number++) {
-            failure_artifacts_connection *connection = atomic_load(&connections[number]);
-            if (!connection || !failure_artifacts_borrowing_begins(connection)) continue;
-            failure_artifacts_log_read(connection->log, NULL, &sum, count_bytes);
-            failure_artifacts_borrowing_ends(connection);
-            ++*borrowed;
-        }
-    }
-    return NULL;
-}
-
-static void *start_tests(void *context) {
-    (void)context;
-    while (!atomic_load(&is_over)) {
-        failure_artifacts_test_starts();
-        failure_artifacts_recorder_calibrate(recorder);
-        CHECK(failure_artifacts_recorder_write_tests(recorder, 0, "T\t1\n", 4));
-        usleep(200);
-    }
-    return NULL;
-}
-
-NOINLINE static void threads(void) {
-    pthread_t others[writers + 2];
-    size_t borrowed = 0;
-    for (uintptr_t number = 0; number < writers; number++) {
-        CHECK(pthread_create(&others[number], NULL, write_chunks, (void *)number) == 0);
-    }
-    CHECK(pthread_create(&others[writers], NULL, borrow, &borrowed) == 0);
-    CHECK(pthread_create(&others[writers + 1], NULL, start_tests, NULL) == 0);
-    for (int turn = 0; turn < 200; turn++) {
-        char name[32];
-        snprintf(name, sizeof name, "recorder-%d", turn);
-        failure_artifacts_recorder *other = open_recorder(name);
-        usleep(5000);
-        failure_artifacts_recorder_close(other);
-        unlink(name);
-    }
-    atomic_store(&is_over, true);
-    for (int number = 0; number < writers + 2; number++) {
-        void *db = NULL;
-        pthread_join(others[number], &db);
-        if (db) CHECK(sqlite3_close(db) == SQLITE_OK);
-    }
-    CHECK(borrowed > 100);
-}
-
 // MARK: - Larger pages
 
 static int page_size;
@@ -610,11 +399,7 @@ int main(int count, char **arguments) {
     set_up();
     if (strcmp(mode, "stacks") == 0) stacks();
     if (strcmp(mode, "bounds") == 0) bounds();
-    if (strcmp(mode, "statements") == 0) statements();
     if (strcmp(mode, "clocks") == 0) clocks();
-    if (strcmp(mode, "starts") == 0) starts();
-    if (strcmp(mode, "rollbacks") == 0) rollbacks();
-    if (strcmp(mode, "threads") == 0) threads();
     if (strcmp(mode, "pages") == 0) pages();
     return 0;
 }

@@ -22,14 +22,13 @@ class Recorder:
     def __init__(self, path):
         self.bytes = path.read_bytes()
         header = struct.unpack_from("<8s4I6q2Q", self.bytes)
-        magic, version, tests_size, chunk_count, clock, *pairs, tests_length, self.generation = header
+        magic, version, tests_size, chunk_count, clock, *pairs, tests_length, _ = header
         assert magic == b"FARECORD" and version == 3, "The file is not a recorder of this version."
         assert tests_length <= tests_size and clock in (1, 2), "The header is wrong."
         assert PAGE + tests_size + chunk_count * CHUNK <= len(self.bytes), "The file is too short."
         self.first, self.last = pairs[:2], pairs[2 * clock:2 * clock + 2]
-        self.journal = self.bytes[PAGE:PAGE + tests_length].decode()
-        # The statements of each connection, and the store's path.
-        self.connections, self.paths = {}, {}
+        # The statements of each connection.
+        self.connections = {}
         for number in range(chunk_count):
             self.read_chunk(PAGE + tests_size + number * CHUNK)
         for statements in self.connections.values():
@@ -45,9 +44,7 @@ class Recorder:
             length, kind, _, _ = struct.unpack_from("<IBBH", self.bytes, start + offset)
             assert length >= 8 and offset + length <= used, f"The record at {start + offset} is wrong."
             content = self.bytes[start + offset + 8:start + offset + length]
-            if kind == CONNECTION:
-                self.paths[connection] = content[8:].decode()
-            elif kind == TEXT:
+            if kind == TEXT:
                 texts[offset] = content.decode()
             elif kind == STACK:
                 stacks[offset] = struct.unpack(f"<{len(content) // 8}Q", content)
@@ -64,7 +61,7 @@ class Recorder:
                 # It stands for others that were dropped.
                 statements.pop(struct.unpack_from("<Q", content)[0])
             else:
-                assert kind in (ERROR, VALUES), f"The record at {start + offset} has an unknown kind."
+                assert kind in (CONNECTION, ERROR, VALUES), f"The record at {start + offset} has an unknown kind."
             offset += (length + 7) & ~7
         self.connections.setdefault(connection, []).extend(statements.values())
 

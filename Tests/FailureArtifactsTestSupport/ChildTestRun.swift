@@ -16,14 +16,14 @@ package final class ChildTestRun {
     package enum Selection {
         /// Tests of XCTest: `Module.Class`, or `Module.Class/method`.
         case xctest(String)
-        /// Tests of Swift Testing whose identifiers a regular expression matches, and further options.
-        case swiftTesting(String, options: [String] = [])
+        /// Tests of Swift Testing whose identifiers a regular expression matches.
+        case swiftTesting(String)
 
         fileprivate var arguments: [String] {
             switch self {
             case .xctest(let name): [name]
-            case .swiftTesting(let filter, let options):
-                ["--testing-library", "swift-testing", "--filter", filter] + options
+            case .swiftTesting(let filter):
+                ["--testing-library", "swift-testing", "--filter", filter]
             }
         }
     }

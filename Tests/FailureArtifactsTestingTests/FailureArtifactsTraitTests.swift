@@ -11,11 +11,8 @@ import Testing
     private let fruits = "SELECT name FROM fruit ORDER BY rowid"
 
     /// Runs tests whose identifiers begin with a text.
-    private func run(
-        _ name: String, options: [String] = [], _ variables: [String: String] = [:]
-    ) throws -> ChildTestRun {
-        try ChildTestRun.run(
-            .swiftTesting("^FailureArtifactsTestingTests\\.\(name)", options: options), variables)
+    private func run(_ name: String) throws -> ChildTestRun {
+        try ChildTestRun.run(.swiftTesting("^FailureArtifactsTestingTests\\.\(name)"))
     }
 
     /// Runs a failing test and returns its bundle.
@@ -25,21 +22,6 @@ import Testing
         let bundles = try #require(try child.bundles(), "\(child.output)")
         try #require(bundles.count == 1, "\(child.output)")
         return bundles[0]
-    }
-
-    @Test func failedExpectationLeavesTheStoreAsItWasThen() throws {
-        let bundle = try failing("FailingFixtures/expectation\\(")
-        let test = bundle.metadata.test
-        #expect(
-            (test.framework, test.suite, test.name) == (
-                "Swift Testing", "FailingFixtures", "expectation"
-            ))
-        #expect(test.arguments == nil)
-        let failure = try #require(bundle.metadata.failures.first)
-        #expect(failure.message == "Expectation failed: Bool(false)\na comment")
-        #expect(failure.kind == .assertion)
-        #expect(failure.file?.hasSuffix("Fixtures.swift") == true)
-        #expect(try bundle.texts(fruits, in: "larder") == ["apple"])
     }
 
     @Test func failureInTheScopeOfAnotherTraitLeavesABundle() throws {
@@ -78,13 +60,6 @@ import Testing
             let isUser = bundle.metadata.test.name == "usesIt"
             #expect(bundle.metadata.stores.map(\.shared) == (isUser ? [true] : []))
         }
-    }
-
-    @Test func listingTestsPrintsAndWritesNothingElse() throws {
-        let child = try ChildTestRun.run(.swiftTesting("FailingFixtures/", options: ["--list-tests"]))
-        #expect(child.status == 0 && child.output.contains("FailingFixtures/expectation()"))
-        #expect(!child.output.contains("failure-artifacts: "))
-        #expect(try child.bundles() == nil)
     }
 
     @Test func traitAppliesToNestedSuites() {

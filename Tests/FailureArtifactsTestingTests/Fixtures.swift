@@ -19,14 +19,6 @@ struct Rotten: Error, CustomStringConvertible {
     var description: String { "the fruit is rotten" }
 }
 
-@Suite(.inChildOnly, .failureArtifacts) struct FailingFixtures {
-    @Test func expectation() throws {
-        let store = try openStore("larder", "apple")
-        #expect(Bool(false), "a comment")
-        try store.run("INSERT INTO fruit VALUES ('plum')")
-    }
-}
-
 /// Opens a store for each test of a suite, or one for the whole suite, before the scopes of the traits after it begin.
 struct StoreTrait: SuiteTrait, TestTrait, TestScoping {
     @TaskLocal static var store: ApplicationHandle?

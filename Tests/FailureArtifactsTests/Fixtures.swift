@@ -37,28 +37,6 @@ final class OutcomeTests: ChildTestCase {
         try store.run("INSERT INTO fruit VALUES ('plum')")
     }
 
-    func testThrows() throws {
-        let store = try openStore("larder", "apple")
-        defer { store.close() }
-        throw Rotten()
-    }
-
-    func testFailsAsynchronously() async throws {
-        let store = try openStore("larder", "apple")
-        await Task.yield()
-        XCTFail("after a suspension")
-        try store.run("INSERT INTO fruit VALUES ('plum')")
-    }
-
-    func testFailsTwice() throws {
-        let store = try openStore("larder", "apple")
-        XCTFail("first")
-        try store.run("INSERT INTO fruit VALUES ('plum')")
-        XCTFail("second")
-    }
-
-    func testFailsWithoutAStore() { XCTFail("no store") }
-
     func testFailsAndCrashes() throws {
         let store = try openStore("larder", "apple")
         XCTFail("before the crash")
@@ -68,11 +46,6 @@ final class OutcomeTests: ChildTestCase {
 
     func testPasses() throws {
         _ = try openStore("larder", "apple")
-    }
-
-    func testIsSkipped() throws {
-        _ = try openStore("larder", "apple")
-        throw XCTSkip("not today")
     }
 }
 
@@ -120,17 +93,6 @@ final class ClassSetUpTests: ChildTestCase {
     func testPasses() {}
 }
 
-final class TearDownTests: ChildTestCase {
-    private var store: ApplicationHandle?
-
-    override func tearDown() async throws {
-        store = try openStore("larder", "apple")
-        XCTFail("in tearDown")
-    }
-
-    func testPasses() {}
-}
-
 /// Its stores change in a teardown block, and again in `tearDown()`.
 final class TeardownBlockTests: ChildTestCase {
     nonisolated(unsafe) private var store: ApplicationHandle?
@@ -158,26 +120,6 @@ final class EndingTests: ChildTestCase {
     }
 }
 #endif
-
-/// Installs the observer by hand, with a directory and a mode that the environment doesn't name.
-final class InstallationTests: ChildTestCase {
-    override class func setUp() {
-        super.setUp()
-        guard ChildTestRun.isChild else { return }
-        var configuration = CaptureConfiguration()
-        configuration.mode = .everyFailure
-        configuration.directory = URL(filePath: "elsewhere", directoryHint: .isDirectory)
-        FailureObserver.install(configuration)
-        FailureObserver.install(configuration)
-    }
-
-    func testFailsTwice() throws {
-        let store = try openStore("larder", "apple")
-        XCTFail("first")
-        try store.run("INSERT INTO fruit VALUES ('plum')")
-        XCTFail("second")
-    }
-}
 
 /// Turns capturing off in a test's `setUp`.
 final class TurnedOffTests: ChildTestCase {

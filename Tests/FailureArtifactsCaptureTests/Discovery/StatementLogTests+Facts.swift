@@ -78,8 +78,7 @@ extension StatementLogTests {
                 #expect(handle.failure(of: text) != nil)
             }
             let failed = try log(handle).filter(\.isUnprepared).map(\.record)
-            let lost = texts.filter { text in !failed.contains { $0.sql == text } }
-            #expect(lost.isEmpty && failed.count == texts.count)
+            #expect(failed.map(\.sql) == texts)
             #expect(failed.allSatisfy { $0.error?.message == "no such table: missing" })
         }
     }

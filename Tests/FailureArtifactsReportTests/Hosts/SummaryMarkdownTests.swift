@@ -46,16 +46,16 @@ import Testing
         #expect(summary.hasSuffix("\nAnd \(130 - told) failures more.\n"))
     }
 
-    @Test(arguments: [0, 10, 30, 1000, 1100, 2000, 5000, 100_000]) func anyLimitIsKept(_ limit: Int)
-        throws
-    {
+    @Test func anyLimitIsKept() throws {
         let bundles = try (0..<300).map {
             try Sample.bundle("test\($0)", "message", fingerprint: "\($0)", line: $0)
         }
         var summary = SummaryMarkdown(causes: BundleCause.causes(of: bundles))
-        summary.limit = limit
-        #expect(summary.text.utf8.count <= limit)
-        #expect(summary.text.isEmpty == (limit < 30))
+        for limit in [0, 10, 30, 1000, 1100, 2000, 5000, 100_000] {
+            summary.limit = limit
+            #expect(summary.text.utf8.count <= limit)
+            #expect(summary.text.isEmpty == (limit < 30))
+        }
     }
 
     @Test func whatIsInTheFileAlreadyCounts() throws {

@@ -25,6 +25,8 @@
 static inline void collector_install(bool has_file) { (void)has_file; }
 static inline void collector_test_starts(void) {}
 static inline void collector_captures(void) {}
+static inline void *collector_opens_file(void) { return NULL; }
+static inline void collector_closes_file(void *file) { (void)file; }
 
 #else
 
@@ -75,6 +77,23 @@ static void collector_keeps(connection *connection, failure_artifacts_image imag
 }
 #endif
 
+// Opens a file, from which new parts of logs and of recorded states are taken.
+static inline void *collector_opens_file(void) {
+    char path[] = "./recorder-XXXXXX";
+    int descriptor = mkstemp(path);
+    failure_artifacts_recorder *file = failure_artifacts_recorder_open(descriptor, true);
+    EXPECT(file);
+    close(descriptor);
+    unlink(path);
+    return file;
+}
+
+static inline void collector_closes_file(void *file) {
+    failure_artifacts_recorder_calibrate(file);
+    EXPECT(failure_artifacts_recorder_write_tests(file, 0, "T\t1\n", 4));
+    failure_artifacts_recorder_close(file);
+}
+
 // Begins to observe SQLite. With a file, the log and the recorded states are in it, and otherwise in memory.
 static inline void collector_install(bool has_file) {
     failure_artifacts_log_configure(500, true, true);
@@ -87,12 +106,7 @@ static inline void collector_install(bool has_file) {
         .attached = collector_used,
         .closed = collector_closed,
         .kept = COLLECTOR_KEEPS});
-    if (!has_file) return;
-    char path[] = "./recorder-XXXXXX";
-    int descriptor = mkstemp(path);
-    EXPECT(failure_artifacts_recorder_open(descriptor, true));
-    close(descriptor);
-    unlink(path);
+    if (has_file) collector_opens_file();
 }
 
 static inline void collector_test_starts(void) {
@@ -186,4 +200,11 @@ static inline void collector_captures(void) {
 }
 
 #endif
+
+// The body of a thread that captures until a flag is set.
+static inline void *collector_captures_until(void *flag) {
+    while (!atomic_load((atomic_bool *)flag)) collector_captures();
+    return NULL;
+}
+
 #endif

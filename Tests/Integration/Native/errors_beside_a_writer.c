@@ -18,11 +18,6 @@ static void *write_statements(void *unused) {
     return unused;
 }
 
-static void *capture(void *unused) {
-    while (!atomic_load(&has_ended)) collector_captures();
-    return unused;
-}
-
 int main(void) {
     collector_install(true);
     collector_test_starts();
@@ -31,7 +26,7 @@ int main(void) {
     sqlite3_exec(written, "CREATE TABLE t(x, y)", NULL, NULL, NULL);
     pthread_t threads[2];
     pthread_create(&threads[0], NULL, write_statements, NULL);
-    pthread_create(&threads[1], NULL, capture, NULL);
+    pthread_create(&threads[1], NULL, collector_captures_until, &has_ended);
     for (int round = 0; round < 3000; round++) {
         sqlite3_exec(written, "SELECT 1", NULL, NULL, NULL);
         sqlite3_stmt *statement = NULL;

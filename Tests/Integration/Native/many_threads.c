@@ -1,4 +1,4 @@
-// Many threads use SQLite in all ways, while others capture, start tests and end connections.
+// Many threads use SQLite in all ways, while others capture, start tests, change the collector's file and end connections.
 // sanitizers: address thread
 #include "collector.h"
 
@@ -51,8 +51,10 @@ static void *capture(void *unused) {
     while (atomic_load(&working)) {
         pthread_t thread;
         if (pthread_create(&thread, NULL, short_lived, NULL) == 0) pthread_join(thread, NULL);
+        void *file = collector_opens_file();
         collector_test_starts();
         collector_captures();
+        collector_closes_file(file);
     }
     return unused;
 }

@@ -41,18 +41,13 @@ static void *use(void *unused) {
     return unused;
 }
 
-static void *capture(void *unused) {
-    while (!atomic_load(&has_ended)) collector_captures();
-    return unused;
-}
-
 int main(void) {
     collector_install(true);
     collector_test_starts();
     sqlite3_open(":memory:", &shared);
     run(shared, "CREATE TABLE t(x)");
     pthread_t capturing;
-    pthread_create(&capturing, NULL, capture, NULL);
+    pthread_create(&capturing, NULL, collector_captures_until, &has_ended);
     for (int round = 0; round < rounds; round++) {
         if (round % 10 == 0) collector_test_starts();
         pthread_t user;

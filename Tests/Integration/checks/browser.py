@@ -12,7 +12,6 @@ import re
 import shutil
 import subprocess
 import tempfile
-import time
 import zlib
 
 NAMES = ("chromium", "google-chrome", "chromium-browser")
@@ -103,9 +102,19 @@ class Page:
         return rows
 
     def wait(self, expression):
-        deadline = time.monotonic() + 20
-        while not self.run(expression):
-            assert time.monotonic() < deadline, f"{expression} did not become true"
+        """Waits until an expression is true. The page looks once a frame, and has the processor in between."""
+        found = self.run(f"""new Promise((done, fail) => {{
+            const end = performance.now() + 20000;
+            const look = () => {{
+                try {{
+                    if ({expression}) done(true);
+                    else if (performance.now() > end) done(false);
+                    else requestAnimationFrame(look);
+                }} catch (error) {{ fail(error); }}
+            }};
+            look();
+        }})""")
+        assert found, f"{expression} did not become true"
 
     def press(self, key, code, text=None):
         keys = {"key": key, "code": key, "windowsVirtualKeyCode": code}

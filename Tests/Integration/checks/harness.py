@@ -20,7 +20,7 @@ import zipfile
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[3] / "Scripts" / "lib"))
 
 import other_sqlite  # noqa: E402
-from products import NESTED as SCRATCH, NESTED_PRODUCTS, ROOT, TOOL as BUILT_TOOL, programs_of_tests  # noqa: E402
+from products import NESTED as SCRATCH, OPTIONS, PRODUCTS, ROOT, TOOL as BUILT_TOOL, TOOL_BUILD, programs_of_tests  # noqa: E402
 
 # `Scripts/test` has one that was built for release, which reads several times as fast.
 TOOL = pathlib.Path(os.environ.get("INTEGRATION_TOOL", BUILT_TOOL))
@@ -31,7 +31,7 @@ PROGRAMS = programs_of_tests("integration-suites", sorted(os.listdir(SUITES / "T
 # The program of all suites. If each has its own, a script that starts the one whose suite the arguments name.
 EXECUTABLE = next(iter(PROGRAMS.values()))
 if len(set(PROGRAMS.values())) > 1:
-    EXECUTABLE = NESTED_PRODUCTS / "integration-suites"
+    EXECUTABLE = PRODUCTS / "integration-suites"
 SCHEMA = ROOT / "Sources/FailureArtifacts/Documentation.docc/metadata.schema.json"
 
 TIMES = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+|(\d+\.\d+ \()?\d+\.\d+\)?(?= seconds)")
@@ -67,17 +67,14 @@ def write_article():
 
 
 def build():
-    """Builds the suites, once for all checks."""
+    """Builds the suites, once for all checks, and the tool."""
     write_article()
-    # SwiftPM caches a build plan and doesn't notice new files in a package beside this one.
-    plan_anew = "--disable-build-manifest-caching"
-    command = ["swift", "build", plan_anew, "--build-tests", "--scratch-path", str(SCRATCH)]
     archive = other_sqlite.archive("sqlite_nio_", BUILD / "integration", other_sqlite.OMITTED_BY_NIO)
     variables = {**os.environ, "SUITE_SQLITE_NIO": str(archive)} if archive else None
-    result = subprocess.run(
-        command, cwd=SUITES, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    if result.returncode != 0:
-        sys.exit(result.stdout + "\nThe suites of the integration tests cannot be built.")
+    for command in (["swift", "build", *OPTIONS, "--build-tests", "--package-path", str(SUITES)], TOOL_BUILD):
+        result = subprocess.run(command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if result.returncode != 0:
+            sys.exit(f"{result.stdout}\n{' '.join(command)} failed.")
     if EXECUTABLE not in PROGRAMS.values():
         cases = "".join(
             f'*{name}[.\\\\]*) exec "${{0%/*}}/{program.name}" "$@" ;;\n' for name, program in PROGRAMS.items())
@@ -87,7 +84,7 @@ def build():
 
 def copy_executable(directory):
     """Copies the program of all suites, and what Swift Build has made beside it. Returns the path of the copy."""
-    for part in {*PROGRAMS.values(), *NESTED_PRODUCTS.glob("*Suite.so")}:
+    for part in {*PROGRAMS.values(), *PRODUCTS.glob("*Suite.so")}:
         shutil.copy(part, directory)
     return pathlib.Path(shutil.copy(EXECUTABLE, directory))
 

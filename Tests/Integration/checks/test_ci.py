@@ -130,6 +130,7 @@ class Checkout:
         # Swift Build looks for its toolchain where the first `swift` in PATH is.
         return f"""\
             PATH={shlex.quote(os.environ["PATH"])}
+            export FAILURE_ARTIFACTS_STRICT=1
             command=$1; shift
             case $command in
             build)

@@ -52,6 +52,8 @@ class Copies(SuiteCase):
                 bundle = self.left_by(selection)
                 self.assertTest(bundle, suite, name, message, kind="error" if message == THROWN else "assertion")
                 self.assertStores(bundle, **stores)
+                if message == THROWN:
+                    self.assertNotIn("file", bundle.metadata["failures"][0])
                 for store, rows in transaction:
                     self.assertEqual(bundle.store(store, "committedEntry").rows(), rows)
                 for store in bundle.metadata["stores"]:
@@ -110,6 +112,7 @@ class Failures(SuiteCase):
         bundle = self.left_by(self.SEVERAL)
         self.assertTest(bundle, "AfterwardsTests", "testSeveralFailures", "first", "second", "third")
         self.assertStores(bundle, fruit=["apple"])
+        self.assertNotIn("snapshots", bundle.metadata)
         lines = [failure["line"] for failure in bundle.metadata["failures"]]
         self.assertEqual(lines, sorted(set(lines)))
 

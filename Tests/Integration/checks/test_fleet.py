@@ -1,10 +1,9 @@
-"""Bundles of many machines: the recipe for an object store in the documentation, with DuckDB and a local S3 server; merged
-directories and long lists, whose memory is bounded."""
+"""Bundles of many machines: the recipe for an object store in the documentation, with DuckDB and a local S3 server; the
+memory that merged directories and long lists take."""
 
 import collections
 import contextlib
 import gzip
-import hashlib
 import json
 import os
 import pathlib
@@ -13,9 +12,8 @@ import re
 import subprocess
 import tempfile
 import unittest
-import zipfile
 
-from harness import BUILD, BUNDLE_NAME, ROOT, TOOL, SuiteCase, clean_environment, fresh_directory, launch, measured
+from harness import BUILD, ROOT, TOOL, clean_environment, fresh_directory, launch, measured
 from test_report import bundle, metadata
 
 FLEET = BUILD / "fleet" / "bin"
@@ -24,7 +22,6 @@ ARTICLE = ROOT / "Sources/FailureArtifacts/Documentation.docc/ObjectStore.md"
 TABLES = ROOT / "Scripts/ci/failures.sql"
 REPOSITORY = "owner/app"
 FAILURE = "RawSuite.CopyTests/testRowsInTheWAL"
-FAILURES = f"{FAILURE},RawSuite.CopyTests/testInMemory"
 SEED = int(os.environ.get("FLEET_SEED", "20261121"))
 
 
@@ -253,51 +250,11 @@ class LongLists(unittest.TestCase):
             self.assertLess(large - small, 12 << 20)
 
 
-def digests(directory):
-    """The bundles of a directory, by their content."""
-    return collections.Counter(
-        hashlib.sha256(path.read_bytes()).hexdigest() for path in pathlib.Path(directory).rglob("*.zip"))
-
-
-def merge(*paths, output, status=0):
-    process = subprocess.run(
-        [TOOL, "merge", *map(str, paths), "-o", str(output)], capture_output=True, text=True)
-    assert process.returncode == status, process.stderr
-    return process.stdout
-
-
-class Merge(SuiteCase):
-    """Shards, retries and several machines become one directory: no loss, bounded memory, one page."""
+class Merge(unittest.TestCase):
+    """Directories of many bundles. `MergeTests` has the rest."""
 
     def setUp(self):
         self.directory = fresh_directory(self)
-        self.output = self.directory / "merged"
-
-    def test_shards_retries_and_machines(self):
-        """Merges real bundles, in folders and in zips like those of CI services. Some are identical."""
-        sources = []
-        for name in ("linux-1", "linux-2"):
-            place = self.directory / name
-            place.mkdir()
-            for attempt in ("1", "2"):
-                launch(
-                    FAILURES, place, {
-                        "GITHUB_ACTIONS": "true", "GITHUB_RUN_ID": "7", "GITHUB_RUN_ATTEMPT": attempt,
-                        "FAILURE_ARTIFACTS_DIR": f"attempt-{attempt}"})
-                sources.append(place / f"attempt-{attempt}")
-        expected = sum((digests(source) for source in sources), collections.Counter())
-        self.assertEqual(sum(expected.values()), 8)
-        outer = self.directory / "download.zip"
-        with zipfile.ZipFile(outer, "w", zipfile.ZIP_DEFLATED) as archive:
-            for path in sources[3].glob("*.zip"):
-                archive.write(path, path.name)
-        text = merge(*sources[:3], outer, sources[0], output=self.output)
-        self.assertIn("8 bundles, 8 added, 2 there already", text)
-        self.assertEqual(digests(self.output), collections.Counter(set(expected)))
-        for path in self.output.glob("*.zip"):
-            self.assertRegex(path.name, BUNDLE_NAME)
-        page = (self.output / "report.html").read_text()
-        self.assertNotIn(str(self.output), page)
 
     def test_the_memory_does_not_grow_with_the_bundles(self):
         def make(name, count):

@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 import zipfile
 
-from harness import NESTED_PRODUCTS, ROOT, TOOL, SuiteCase, Store, clean_environment, fresh_directory, launch, read
+from harness import PRODUCTS, ROOT, TOOL, SuiteCase, Store, clean_environment, fresh_directory, launch, read
 
 PLACEMENTS = ("disk", "memory", "null")
 HISTORY = ("--testing-library", "swift-testing", "--filter", r"^KitSuite\.HistoryTests/")
@@ -115,9 +115,9 @@ class Fixtures(KitCase):
     def test_the_sources_compile(self):
         # The latter are those of Swift Build.
         maps = [*(ROOT / "Sources").glob("C*/module.modulemap"),
-                *NESTED_PRODUCTS.glob("CFailureArtifacts*.build/module.modulemap"),
-                *NESTED_PRODUCTS.parents[1].glob("Intermediates*/GeneratedModuleMaps*/CFailureArtifacts*.modulemap")]
-        modules = ["-I", str(NESTED_PRODUCTS / "Modules"), "-I", str(NESTED_PRODUCTS)]
+                *PRODUCTS.glob("CFailureArtifacts*.build/module.modulemap"),
+                *PRODUCTS.parents[1].glob("Intermediates*/GeneratedModuleMaps*/CFailureArtifacts*.modulemap")]
+        modules = ["-I", str(PRODUCTS / "Modules"), "-I", str(PRODUCTS)]
         modules += [word for path in maps for word in ("-Xcc", f"-fmodule-map-file={path}")]
         for framework, options, rows in (
                 ("XCTest", ["--at", "2"], ["apple"]), ("Swift Testing", [], ["apple", "pear", "plum"])):

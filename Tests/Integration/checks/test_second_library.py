@@ -27,7 +27,6 @@ class OtherCase(SuiteCase):
         self.assertIs(described["capture"]["consistent"], True)
         return bundle, described
 
-
     def statements(self, test, store):
         """Checks the log, and that `explain` names a writing statement; returns the values and the errors."""
         bundle = self.leaves(f"RawSuite.{self.suite}/{test}")
@@ -178,15 +177,3 @@ class ConfiguredWithoutTraces(OtherCase):
         self.assertIn("second_sqlite3", statements["reason"])
         explanations = [finding["explanation"] for finding in bundle.json("explain")["findings"]]
         self.assertTrue(any(statements["reason"][:-1] in text for text in explanations), explanations)
-
-
-class ConfiguredWithoutSharedCaches(ConfiguredWithoutTraces):
-    """Such a copy with neither."""
-
-    omitted = ConfiguredWithoutTraces.omitted | {"sqlite3_enable_shared_cache"}
-
-    def test_statements(self):
-        for test, store in ("testSecondStatementsInMemory", "memory"), ("testSecondStatementsWithAWAL", "nio"):
-            with self.subTest(test):
-                values, _ = self.statements(test, store)
-                self.assertFalse(any(values))

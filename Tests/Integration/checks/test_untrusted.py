@@ -266,7 +266,7 @@ class UntrustedBundles(unittest.TestCase):
         for title, content, _ in untrusted.stores(str(self.evil)):
             with self.subTest(title):
                 path.write_bytes(untrusted.packed(untrusted.entries(store=content)))
-                start(("extract", path, "--fixture", "--whole", "-o", "out"), self.environment, here)
+                start(("extract", path, "--fixture", "--whole", "-o", "out", *BRIEF), self.environment, here)
                 for script in list(here.rglob("*.sql")):
                     count += 1
                     text = script.read_bytes()

@@ -312,7 +312,7 @@ def descriptions():
     yield "too many stores", json.dumps(metadata(*(
         {"name": str(i), "storage": "file", "capture": CAPTURE, "bytes": {}} for i in range(50_000)))).encode(), True
     yield "hundreds of stores of one entry", json.dumps(metadata(*(
-        described(str(i), committedEntry="stores/ledger.committed.sqlite") for i in range(500)))).encode(), None
+        described(str(i), committedEntry="stores/ledger.committed.sqlite") for i in range(200)))).encode(), None
     yield "escapes everywhere", json.dumps(metadata(
         described("a\x1b[31m\u202e\n", originalPath="/\x1b]0;x\x07", schema=[
             {"type": "table", "name": "\x1b[2J", "table": "t", "sql": "CREATE\x1b[2J\r\nx"}]),
