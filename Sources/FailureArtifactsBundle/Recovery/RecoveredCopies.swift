@@ -95,7 +95,8 @@ struct RecoveredCopies: Sendable {
         }
         let reason = "The store was in memory, and its content is gone with its process."
         var isLost = inMemory.isEmpty
-        for index in stores.indices where stores[index].storage == .memory && stores[index].entry == nil {
+        for index in stores.indices where stores[index].storage == .memory && stores[index].entry == nil
+        {
             stores[index].capture.reason = stores[index].capture.reason ?? reason
             isLost = true
         }

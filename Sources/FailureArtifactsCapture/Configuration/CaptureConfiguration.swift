@@ -299,8 +299,8 @@ extension CaptureConfiguration {
                 } catch {
                     // The content to leave out is unknown, so all content is left out.
                     configuration.redactions = [.leaveOutContent]
-                    return "\(RedactionRules.variable) is '\(file)'. \(error) Of stores, statements and attachments "
-                        + "nothing is kept."
+                    return "\(RedactionRules.variable) is '\(file)'. \(error) Of stores, statements and "
+                        + "attachments nothing is kept."
                 }
             },
         ]
