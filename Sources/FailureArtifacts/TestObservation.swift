@@ -57,9 +57,12 @@ extension TestObservation: XCTestObservation {
     func testCase(_ testCase: XCTestCase, didRecord issue: XCTIssue) {
         guard Compatibility.isFailure(issue) else { return }
         didFail(testCase, Self.event(of: issue))
+        attachCopies(to: testCase)
     }
 
     /// Records an issue outside of a test case, such as in a class's `setUp`.
+    ///
+    /// A suite takes no attachments.
     @objc(testSuite:didRecordIssue:)
     func testSuite(_ testSuite: XCTestSuite, didRecord issue: XCTIssue) {
         guard Compatibility.isFailure(issue) else { return }
@@ -76,6 +79,21 @@ extension TestObservation: XCTestObservation {
         return FailureEvent(
             message: issue.compactDescription, file: location?.fileURL.path(percentEncoded: false),
             line: location?.lineNumber, kind: issue.type == .thrownError ? .error : .assertion)
+    }
+
+    /// Adds the copies of the stores to Xcode's report.
+    ///
+    /// XCTest's header allows it on any thread, so this is the thread of the failure. An attachment made from a file may
+    /// read that file later, when it is packed and gone; so attachments are made from data.
+    private func attachCopies(to testCase: XCTestCase) {
+        guard let test = CaptureSession.shared.currentTest else { return }
+        for copy in CaptureSession.shared.newCopies(of: test) {
+            let attachment = XCTAttachment(
+                data: Data(copy.content), uniformTypeIdentifier: "public.data")
+            attachment.name = copy.name
+            attachment.lifetime = .keepAlways
+            testCase.add(attachment)
+        }
     }
     #else
     func testCase(

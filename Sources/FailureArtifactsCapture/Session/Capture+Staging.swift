@@ -94,7 +94,7 @@ extension Capture {
                 ["store": .text(found.name)])
             return
         }
-        test.state.withLock { $0.attachments += files.map { ($0.name, .file($0.path)) } }
+        test.state.withLock { $0.attachments += files.map { ($0.name, .externalFile($0.path)) } }
     }
 
     /// Stages the last statements of a store.
@@ -155,8 +155,11 @@ extension Capture {
             let safeName = SafeName.make(from: name, maximumBytes: 150)
             let stem = Path.stem(of: safeName)
             let entry = attachmentNames.claim(stem, suffix: String(safeName.dropFirst(stem.count)))
-            attachments.append(
-                stageAttachment(source, named: name, entry: "attachments/\(entry)"))
+            let attachment = stageAttachment(source, named: name, entry: "attachments/\(entry)")
+            attachments.append(attachment)
+            if let entry = attachment.entry, case .externalFile = source {
+                reported.externalEntries.insert(entry)
+            }
         }
     }
 
@@ -175,7 +178,7 @@ extension Capture {
             let size: UInt64 =
                 switch source {
                 case .bytes(let bytes): UInt64(bytes.count)
-                case .file(let path): try size(ofAttachedFile: path)
+                case .file(let path), .externalFile(let path): try size(ofAttachedFile: path)
                 }
             if staged.rules.leavesOut(attachment: name, file: source.path) {
                 staged.warnings.add(
@@ -195,7 +198,7 @@ extension Capture {
             let target = try staging.path(ofEntry: entry)
             switch source {
             case .bytes(let bytes): try FileSystem.write(bytes, toNewFile: target)
-            case .file(let path):
+            case .file(let path), .externalFile(let path):
                 try FileSystem.copy(path, toNewFile: target, maximumBytes: size)
             }
             return BundleMetadata.Attachment(name: name, entry: entry, bytes: size)

@@ -35,6 +35,7 @@ struct Capture: Sendable {
     var otherStores: [BundleMetadata.OtherStore] = []
     var attachments: [BundleMetadata.Attachment] = []
     var attachmentNames = UniqueNames()
+    var reported = ReportedCopies()
     /// The number of warnings that were written to standard error.
     var said = 0
     /// The problems found while publishing the bundle, as full sentences; the bundle doesn't have them.
@@ -145,6 +146,7 @@ struct Capture: Sendable {
             }
             capture.snapshots.append(
                 BundleMetadata.Snapshot(label: label, at: date, stores: stores))
+            if failure != nil { capture.reported.failureLabels.insert(label) }
         }
     }
 

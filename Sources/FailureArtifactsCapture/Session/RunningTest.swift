@@ -13,9 +13,16 @@ package final class RunningTest: Sendable {
         ///
         /// The file is read at the test's next capture: at a failure, at a snapshot, or after the test's end.
         case file(String)
+        /// The path of a file that belongs to a store and is not part of its database.
+        case externalFile(String)
 
         /// The path of the file; nil for bytes.
-        var path: String? { if case .file(let path) = self { path } else { nil } }
+        var path: String? {
+            switch self {
+            case .bytes: nil
+            case .file(let path), .externalFile(let path): path
+            }
+        }
     }
 
     /// The state that changes while the test runs.
