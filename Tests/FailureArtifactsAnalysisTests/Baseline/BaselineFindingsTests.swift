@@ -8,7 +8,7 @@ import Testing
 /// The findings about the differences from a passing run, among the others.
 @Suite struct BaselineFindingsTests {
     private static let query = "SELECT balance FROM account WHERE id = 1"
-    private static let message = "XCTAssertEqual failed: (\\\"16\\\") is not equal to (\\\"15\\\")"
+    private static let message = #"XCTAssertEqual failed: ("16") is not equal to ("15")"#
 
     private func explanation(
         _ own: [String], passing: [String], changes: Int? = 1, common: Set<String> = []
