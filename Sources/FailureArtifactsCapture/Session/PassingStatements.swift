@@ -70,7 +70,7 @@ final class PassingStatements: Sendable {
         }
         if tests.isEmpty { return }
         directory.record(
-            tests, of: Commit.current(in: Path.currentDirectory), in: .current,
+            tests, of: CheckedOutCommit.current(in: Path.currentDirectory), in: .current,
             by: Self.runsInParallel ? nil : .shared
         ) { number in
             var count: UInt32 = 0

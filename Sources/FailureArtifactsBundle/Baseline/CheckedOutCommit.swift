@@ -1,7 +1,7 @@
 internal import FailureArtifactsSystem
 
 /// The commit that a process was built from, as far as files and variables tell.
-package enum Commit {
+package enum CheckedOutCommit {
     /// Returns the commit that is checked out around a directory; nil if unknown.
     ///
     /// Source: <https://git-scm.com/docs/gitrepository-layout>.
