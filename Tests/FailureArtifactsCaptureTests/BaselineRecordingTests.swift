@@ -10,7 +10,9 @@ import Testing
 @testable import FailureArtifactsBundle
 @testable import FailureArtifactsCapture
 
-/// The recording of passing tests. The log's options and the running test exist once per process.
+/// The recording of passing tests.
+///
+/// The log's options and the running test exist once per process.
 @Suite(.inOwnProcess, .serialized) final class BaselineRecordingTests {
     private let directory: String
     private let session: CaptureSession
