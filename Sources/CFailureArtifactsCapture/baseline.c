@@ -16,8 +16,9 @@
 enum {
     // The number of a text's first executions in a test that keep their values and their place.
     allowance_of_text = 100,
-    // The maximum size of the statements of one connection, in bytes. A test with more has no baseline.
+    // The maximum size of the statements of one connection, and of a test, in bytes. A test with more has no baseline.
     maximum_part = 1 << 20,
+    maximum_test = 2 << 20,
     // The running tests, in lists by a part of their numbers.
     lists = 256,
     // The records that follow a statement may come after the start of others.
@@ -272,7 +273,9 @@ typedef struct running_test {
     // The number of the last statement before the test.
     uint64_t start;
     part *parts;
-    // True if statements are missing.
+    // The size of the parts, in bytes.
+    size_t size;
+    // True if statements are missing. Then there are no parts, and nothing more is collected.
     bool is_incomplete;
     // True if a thread is ending it: the process may exit while a test ends.
     bool is_ending;
@@ -305,6 +308,16 @@ void failure_artifacts_baseline_begins(uint64_t test, uint64_t start) {
     pthread_mutex_unlock(&tests_lock);
 }
 
+// Frees what was collected for a test. The lock is held.
+static void give_up(running_test *test) {
+    for (part *part = test->parts, *next; part; part = next) {
+        next = part->next;
+        free_part(part);
+    }
+    test->parts = NULL;
+    test->is_incomplete = true;
+}
+
 // Copies the statements that a test ran on a connection. The caller holds the connection.
 static void collect(failure_artifacts_connection *connection, uint64_t test) {
     copying copying = {.test = test, .connection = connection, .part = calloc(1, sizeof *copying.part)};
@@ -316,12 +329,15 @@ static void collect(failure_artifacts_connection *connection, uint64_t test) {
         atomic_store(&header->connection, connection->serial);
         atomic_store(&header->used, (uint32_t)copying.part->used);
     }
+    unsigned char *bytes = is_read && copying.part->used > 0 ? realloc(copying.part->bytes, copying.part->used) : NULL;
+    if (bytes) copying.part->bytes = bytes;
     pthread_mutex_lock(&tests_lock);
     running_test *running = *place_of(test);
-    if (running && !is_read) running->is_incomplete = true;
-    if (running && is_read && copying.part->used > 0) {
+    if (running && (!is_read || running->size + copying.part->used > maximum_test)) give_up(running);
+    if (running && !running->is_incomplete && copying.part->used > 0) {
         copying.part->next = running->parts;
         running->parts = copying.part;
+        running->size += copying.part->used;
         copying.part = NULL;
     }
     pthread_mutex_unlock(&tests_lock);
@@ -336,9 +352,11 @@ void failure_artifacts_baseline_note_end(failure_artifacts_connection *connectio
     pthread_mutex_lock(&tests_lock);
     for (unsigned list = 0; list < lists; list++) {
         for (running_test *test = running_tests[list]; test; test = test->next) {
-            if (last <= test->start || !failure_artifacts_log_may_have(connection->log, test->number)) continue;
+            if (test->is_incomplete || last <= test->start
+                || !failure_artifacts_log_may_have(connection->log, test->number))
+                continue;
             if (count < sizeof found / sizeof *found) found[count++] = test->number;
-            else test->is_incomplete = true;
+            else give_up(test);
         }
     }
     pthread_mutex_unlock(&tests_lock);
@@ -468,10 +486,11 @@ void *failure_artifacts_baseline_take(uint64_t test, bool has_passed, size_t *st
     pthread_mutex_lock(&tests_lock);
     running_test *running = *place_of(test);
     if (running && running->is_ending) running = NULL;
+    bool is_wanted = running && has_passed && !running->is_incomplete;
     if (running) running->is_ending = true;
     pthread_mutex_unlock(&tests_lock);
     unsigned char *result = NULL;
-    bool is_complete = running && has_passed && collect_open(test, running->start);
+    bool is_complete = is_wanted && collect_open(test, running->start);
     if (running) {
         pthread_mutex_lock(&tests_lock);
         *place_of(test) = running->next;

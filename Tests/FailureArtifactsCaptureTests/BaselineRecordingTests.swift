@@ -224,6 +224,14 @@ import Testing
         #expect(files.count == 1)
     }
 
+    /// The memory for the statements of a running test is limited.
+    @Test func aTestWithTooManyStatementsHasNone() throws {
+        let text = "SELECT '" + String(repeating: "a", count: 10_000) + "'"
+        try test("few") { for _ in 1...100 { try run(text) } }
+        try test("many") { for _ in 1...300 { try run(text) } }
+        #expect(versions("few").count == 1 && versions("many").isEmpty)
+    }
+
     @Test func aDirectoryThatCannotBeCreatedMeansNoBaseline() throws {
         try FileSystem.write([], toNewFile: baselines)
         try test { try run("SELECT 1") }

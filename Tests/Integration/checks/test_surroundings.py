@@ -500,7 +500,7 @@ class Variables(SuiteCase):
         found = harness.run(self.FAILING, {name: "?" for name in ("FAILURE_ARTIFACTS", "FAILURE_ARTIFACTS_MAX_BUNDLES")})
         self.assertUnchanged(found, self.FAILING)
         self.assertEqual(len(found.warnings), 2, found.errors)
-        for warning, words in zip(found.warnings, (
+        for warning, words in zip(sorted(found.warnings), (
                 ("FAILURE_ARTIFACTS ", "'?'", "first-failure"), ("FAILURE_ARTIFACTS_MAX_BUNDLES", "'?'", "200"))):
             for word in words:
                 self.assertIn(word, warning)
