@@ -159,7 +159,7 @@ let package = Package(
             dependencies: [
                 "FailureArtifactsAnalysis", "FailureArtifactsReading", "FailureArtifactsBundle",
                 "FailureArtifactsSQLite", "FailureArtifactsZip", "FailureArtifactsSystem",
-                "CFailureArtifactsShared", "CFailureArtifactsZlib",
+                "CFailureArtifactsShared",
             ],
             // The page's style and script.
             resources: [.embedInCode("Web")], swiftSettings: settings),

@@ -1,14 +1,17 @@
 internal import CFailureArtifactsZlib
 
-/// Bytes compressed in the zlib format (RFC 1950), with a checksum of the content.
+/// Bytes compressed in the zlib format (RFC 1950), which browsers call `deflate`, with a checksum of the content.
 package enum ZlibData {
     /// Returns the compressed bytes; nil without memory.
-    package static func compress(_ content: [UInt8]) -> [UInt8]? {
+    ///
+    /// - `content`: the bytes, less than 4 GiB.
+    /// - `level`: the effort, from 1 to 9.
+    package static func compress(_ content: [UInt8], level: Int32 = 6) -> [UInt8]? {
         var length = compressBound(uLong(content.count))
         var isDone = false
         let result = [UInt8](unsafeUninitializedCapacity: Int(length)) { buffer, count in
             isDone =
-                compress2(buffer.baseAddress, &length, content, uLong(content.count), 6) == Z_OK
+                compress2(buffer.baseAddress, &length, content, uLong(content.count), level) == Z_OK
             count = isDone ? Int(length) : 0
         }
         return isDone ? result : nil

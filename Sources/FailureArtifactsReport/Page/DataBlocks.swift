@@ -1,9 +1,9 @@
-internal import CFailureArtifactsZlib
 internal import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
+internal import FailureArtifactsZip
 
 /// Blocks of data that the page's script unpacks when they are needed.
 ///
@@ -31,7 +31,10 @@ struct DataBlocks {
     }
 
     private static func encoded(_ json: String) -> String {
-        JSONText.base64(ZlibData.compressed(Array(json.utf8)))
+        guard let block = ZlibData.compress(Array(json.utf8), level: 9) else {
+            preconditionFailure("zlib can't compress")
+        }
+        return JSONText.base64(block)
     }
 
     private mutating func add(encoded text: String) -> String {
@@ -198,23 +201,6 @@ struct StoreData {
             "url": statement.source.flatMap { SourceLink.url(of: $0, variables: variables) },
             "plan": Array(statement.shownPlan).nonEmpty, "quiet": statement.isQuiet ? true : nil,
         ]
-    }
-}
-
-/// Data in zlib's format (RFC 1950), which browsers call `deflate`.
-enum ZlibData {
-    /// Returns bytes compressed at zlib's best level.
-    ///
-    /// - `bytes`: the bytes, less than 4 GiB.
-    static func compressed(_ bytes: [UInt8]) -> [UInt8] {
-        var count = compressBound(CUnsignedLong(bytes.count))
-        // zlib fails only without memory, or if the output is smaller than its own bound.
-        return [UInt8](unsafeUninitializedCapacity: Int(count)) { buffer, size in
-            let result = compress2(
-                buffer.baseAddress, &count, bytes, CUnsignedLong(bytes.count), Z_BEST_COMPRESSION)
-            precondition(result == Z_OK, "zlib can't compress: \(result)")
-            size = Int(count)
-        }
     }
 }
 
