@@ -102,7 +102,9 @@ class Bundles(BaselineCase):
                 self.assertEqual([line.get("source") for line in then][:len(now)], [line.get("source") for line in now])
                 self.assertIn(f"Tests/{package}/", then[-1]["source"]["file"])
                 self.assertEqual({line["at"] for line in then}, {run["at"]})
-                head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=SUITES, capture_output=True, text=True)
+                # The checkout may be another user's.
+                command = ["git", "-c", "safe.directory=*", "rev-parse", "HEAD"]
+                head = subprocess.run(command, cwd=SUITES, check=True, capture_output=True, text=True)
                 self.assertEqual(run["commit"], head.stdout.strip())
 
     def test_a_test_that_dies_has_them_too(self):
