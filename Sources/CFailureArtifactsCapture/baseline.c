@@ -223,7 +223,7 @@ static void copy_statement(copying *copying, const unsigned char *chunk, const s
     if (!copying->has_statement) copying->first_changes = statement->changes;
     added->ticks = added->thread = added->test = 0;
     added->changes = statement->changes - copying->first_changes;
-    // That of a statement before the test.
+    // It was counted for a statement before the test.
     if (!copying->has_statement) added->own_changes = 0;
     added->text = text_offset;
     added->stack = stack_offset;

@@ -14,7 +14,7 @@ package struct BaselineDirectory: Sendable {
     /// The directory for a package: below its build directory if that exists, so that no new file is in the working
     /// tree, and otherwise in the user's directory for caches.
     ///
-    /// Nil if there is none of these.
+    /// Nil without both.
     package static func standard(workingDirectory: String, variables: [String: String])
         -> BaselineDirectory?
     {
@@ -163,9 +163,9 @@ extension BaselineDirectory {
         let build = LinesOfStacks(in: images).hashOfImages
         let new = Dictionary(
             tests.map { (BaselineFile.name(of: $0.test), $0.statements) }, uniquingKeysWith: { $1 })
-        let names = ((try? FileSystem.contents(ofDirectory: path)) ?? []).filter {
-            !compared.contains($0)
-        }
+        let others = ((try? FileSystem.contents(ofDirectory: path)) ?? []).filter { new[$0] == nil }
+        // Most files may be of tests that haven't run yet.
+        let names = (new.keys.sorted() + others).filter { !compared.contains($0) }
         for name in names.prefix(Self.maximumCompared) {
             let runs = BaselineFile(at: Path.join(path, name)).runs
             let ofBuild = runs.first?.content.map { $0.description.images == build } ?? false
