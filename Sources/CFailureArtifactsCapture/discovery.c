@@ -40,7 +40,7 @@ static void connection_ends(void *context) {
     failure_artifacts_hold(connection, failure_artifacts_current_thread());
     // SQLite has freed the content of a store in memory. Without a trace, the close was not reported before.
     if (connection->serial && !connection->library->trace_v2 && !connection->path) {
-        failure_artifacts_image lost = {failure_artifacts_is_ending, "main", NULL, NULL, -1};
+        failure_artifacts_saved_state lost = {failure_artifacts_is_ending, "main", NULL, NULL, -1};
         failure_artifacts_handlers.kept(connection, lost);
     }
     if (connection->serial) failure_artifacts_baseline_note_end(connection);

@@ -59,36 +59,36 @@ static void *copy_cache(
 }
 
 // Returns the content of a database, read by the rule of reading.h.
-static failure_artifacts_image image_of(
+static failure_artifacts_saved_state saved_state_of(
     const failure_artifacts_connection *connection, const char *schema, failure_artifacts_keeping_reason reason,
     int64_t limit) {
-    failure_artifacts_image image = {reason, schema, failure_artifacts_path(connection, schema), NULL, -1};
+    failure_artifacts_saved_state saved = {reason, schema, failure_artifacts_path(connection, schema), NULL, -1};
     bool writes = SQLITE(connection, txn_state, schema) == SQLITE_TXN_WRITE;
     failure_artifacts_cached_database database;
     bool is_read = failure_artifacts_may_read_cache(connection, schema, &database);
     if (!is_read) database = failure_artifacts_examine_cache(connection, schema);
-    image.size = (int64_t)database.page_count * database.page_size;
-    if (image.size > limit || limit == 0) return image;
-    image.bytes = is_read && image.size > 0 ? copy_cache(connection, schema, database) : NULL;
-    if (writes && !image.bytes) image.size = -1;
+    saved.size = (int64_t)database.page_count * database.page_size;
+    if (saved.size > limit || limit == 0) return saved;
+    saved.bytes = is_read && saved.size > 0 ? copy_cache(connection, schema, database) : NULL;
+    if (writes && !saved.bytes) saved.size = -1;
     // Another connection that shares the cache may be inside a transaction, which a backup recognizes.
-    if (writes || (is_read && !failure_artifacts_shares_caches(connection->library, connection->handle))) return image;
-    free(image.bytes);
-    image.bytes = NULL;
-    image.size = -1;
+    if (writes || (is_read && !failure_artifacts_shares_caches(connection->library, connection->handle))) return saved;
+    free(saved.bytes);
+    saved.bytes = NULL;
+    saved.size = -1;
     // A WAL that the connection has not opened may belong to another file, which has the path now.
-    bool is_safe = !image.path || failure_artifacts_leaves_no_wal(connection, schema);
+    bool is_safe = !saved.path || failure_artifacts_leaves_no_wal(connection, schema);
     if (is_safe && !failure_artifacts_is_sealed(connection, schema))
-        image.bytes = failure_artifacts_back_up_to_memory(connection, schema, &image.size);
-    return image;
+        saved.bytes = failure_artifacts_back_up_to_memory(connection, schema, &saved.size);
+    return saved;
 }
 
 static void keep_database(
     failure_artifacts_connection *connection, const char *schema, failure_artifacts_keeping_reason reason,
     int64_t limit, failure_artifacts_receiver receiver) {
     uint64_t start = failure_artifacts_nanoseconds(), processor_start = processor_now();
-    failure_artifacts_image image = image_of(connection, schema, reason, limit);
-    if (image.size > 0) receiver(connection, image);
+    failure_artifacts_saved_state saved = saved_state_of(connection, schema, reason, limit);
+    if (saved.size > 0) receiver(connection, saved);
     // The processor's time counts: on a busy machine the thread also waits for its turn, which says nothing about the
     // copy. A slow file system makes the thread wait too, so at least a sixteenth of the elapsed time counts.
     uint64_t least = (failure_artifacts_nanoseconds() - start) / 16, processor = processor_now() - processor_start;
@@ -127,7 +127,7 @@ void failure_artifacts_keep(
             if (!is_lost) keep_database(connection, schema, reason, limit, receiver);
         } else if (i > 1) {
             const char *path = failure_artifacts_path(connection, schema);
-            failure_artifacts_image left = {reason, schema, path, NULL, 0};
+            failure_artifacts_saved_state left = {reason, schema, path, NULL, 0};
             receiver(connection, left);
         }
     }

@@ -2,7 +2,7 @@
 
 #include "discovery.h"
 
-typedef void (*failure_artifacts_receiver)(failure_artifacts_connection *, failure_artifacts_image);
+typedef void (*failure_artifacts_receiver)(failure_artifacts_connection *, failure_artifacts_saved_state);
 
 // True if a statement may be a ROLLBACK or an ATTACH; false for most statements.
 static inline bool failure_artifacts_is_followed(const char *sql) {

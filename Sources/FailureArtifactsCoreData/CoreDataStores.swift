@@ -50,8 +50,8 @@ enum CoreDataStores {
     }
 
     /// Returns the stores of the coordinators that exist, and the closed stores of tests that run.
-    static func stores() -> [LibraryStore] {
-        var result: [LibraryStore] = []
+    static func stores() -> [AdapterStore] {
+        var result: [AdapterStore] = []
         var openPaths: Set<String> = []
         for case let coordinator as NSPersistentStoreCoordinator in seen.owners {
             for store in coordinator.persistentStores {
@@ -59,13 +59,13 @@ enum CoreDataStores {
                 let user = seen.user(of: description, in: coordinator)
                 if let reason = description.reasonForNoContent {
                     result.append(
-                        LibraryStore(
+                        AdapterStore(
                             describedAt: description.path, named: description.name, because: reason,
                             usedBy: user))
                 } else if let path = description.path {
                     openPaths.insert(path)
                     result.append(
-                        LibraryStore(
+                        AdapterStore(
                             path: path, usedBy: user,
                             externalFiles: { CoreDataFacts.externalFiles(ofStoreAt: path) }))
                 }

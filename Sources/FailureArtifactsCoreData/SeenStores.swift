@@ -123,19 +123,19 @@ final class SeenStores: Sendable {
     }
 
     /// Lists the closed stores of tests that have not ended.
-    func closedStores(besides openPaths: Set<String>) -> [LibraryStore] {
-        var stores: [LibraryStore] = []
+    func closedStores(besides openPaths: Set<String>) -> [AdapterStore] {
+        var stores: [AdapterStore] = []
         var known = openPaths
         for entry in forget().reversed() where entry.references.openOwner == nil {
             guard let user = entry.references.runningUser else { continue }
             if let reason = entry.store.reasonForNoContent {
                 stores.append(
-                    LibraryStore(
+                    AdapterStore(
                         describedAt: entry.store.path, named: entry.store.name,
                         because: reason + " It was closed before the failure.", usedBy: user))
             } else if let path = entry.store.path, known.insert(path).inserted {
                 stores.append(
-                    LibraryStore(path: path, usedBy: user, isClosed: true) {
+                    AdapterStore(path: path, usedBy: user, isClosed: true) {
                         CoreDataFacts.externalFiles(ofStoreAt: path)
                     })
             }
@@ -170,12 +170,12 @@ enum CoreDataFacts {
     }
 
     /// Returns the externally stored values in the hidden folder beside a store, under names that aren't hidden.
-    static func externalFiles(ofStoreAt path: String) -> [LibraryStore.ExternalFile] {
+    static func externalFiles(ofStoreAt path: String) -> [AdapterStore.ExternalFile] {
         let name = Path.stem(of: Path.name(of: path))
         let folder = Path.join(Path.directory(of: path), ".\(name)_SUPPORT/_EXTERNAL_DATA")
         let files = (try? FileSystem.contents(ofDirectory: folder)) ?? []
         return files.sorted().map { file in
-            LibraryStore.ExternalFile(
+            AdapterStore.ExternalFile(
                 name: "\(name)_EXTERNAL_DATA-\(file)", path: Path.join(folder, file))
         }
     }

@@ -146,7 +146,7 @@ import Testing
         try test { try run("SELECT 3") }
         try test(fails: true) { try run("SELECT 4") }
         #expect(versions().map { $0.statements.map(\.sql) } == [["SELECT 3"]])
-        let bundles = try BundleLocator.findings(at: directory + "/artifacts").map {
+        let bundles = try BundleLocator.found(at: directory + "/artifacts").map {
             try BundleReader($0.location, scratchDirectory: directory)
         }
         #expect(bundles.map(\.metadata.formatVersion.description).sorted() == ["1.2", "1.3"])

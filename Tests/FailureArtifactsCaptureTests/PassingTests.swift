@@ -238,7 +238,7 @@ extension SessionWorld {
     fileprivate var bundles: [BundleReader] {
         get throws {
             guard try FileSystem.status(of: directory + "/artifacts") != nil else { return [] }
-            return try BundleLocator.findings(at: directory + "/artifacts").map {
+            return try BundleLocator.found(at: directory + "/artifacts").map {
                 try BundleReader($0.location, scratchDirectory: directory)
             }.sorted { $0.metadata.capture.at < $1.metadata.capture.at }
         }

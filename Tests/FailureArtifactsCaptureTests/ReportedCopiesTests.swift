@@ -47,7 +47,7 @@ import Testing
         let file = world.directory + "/external"
         try FileSystem.write([7, 8], toNewFile: file)
         world.session.addSource {
-            [LibraryStore(path: path) { [.init(name: "ledger_EXTERNAL_DATA-1", path: file)] }]
+            [AdapterStore(path: path) { [.init(name: "ledger_EXTERNAL_DATA-1", path: file)] }]
         }
         let test = world.start()
         test.state.withLock { $0.attachments.append(("own", .bytes([9]))) }

@@ -143,7 +143,7 @@ import Testing
             world.fail(test, "again")
             world.finish(test)
         }
-        let attempts = try BundleLocator.findings(at: world.directory + "/artifacts").map { finding in
+        let attempts = try BundleLocator.found(at: world.directory + "/artifacts").map { finding in
             try BundleReader(finding.location, scratchDirectory: world.directory).metadata.test.attempt
         }
         #expect(attempts.sorted() == [1, 2, 3])

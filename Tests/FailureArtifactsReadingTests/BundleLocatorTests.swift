@@ -52,15 +52,15 @@ import Testing
     @Test func bundlesAreFoundInDirectoriesAndZips() throws {
         try withFolder { (folder) throws in
             #expect(
-                try BundleLocator.findings(at: folder + "/in").map(\.location.description)
+                try BundleLocator.found(at: folder + "/in").map(\.location.description)
                     == [folder + "/in/deep/two-22222222.zip", folder + "/in/one-11111111.zip"])
             // A zip of bundles in a directory counts as the bundles inside it.
-            #expect(try BundleLocator.findings(at: folder).count == 4)
+            #expect(try BundleLocator.found(at: folder).count == 4)
             #expect(
-                try BundleLocator.findings(at: folder + "/outer.zip").map(\.location.inner)
+                try BundleLocator.found(at: folder + "/outer.zip").map(\.location.inner)
                     == ["shard/one-11111111.zip", "two-22222222.zip"])
             #expect(
-                try BundleLocator.findings(at: folder + "/in/one-11111111.zip").map(\.location)
+                try BundleLocator.found(at: folder + "/in/one-11111111.zip").map(\.location)
                     == [BundleLocation(path: folder + "/in/one-11111111.zip")])
         }
     }
@@ -172,7 +172,7 @@ import Testing
     @Test func directoriesThatContainThemselvesEnd() throws {
         try withFolder { (folder) throws in
             #expect(symlink(folder + "/in", folder + "/in/deep/again") == 0)
-            #expect(try BundleLocator.findings(at: folder + "/in").count == 2)
+            #expect(try BundleLocator.found(at: folder + "/in").count == 2)
         }
     }
 }

@@ -106,7 +106,7 @@ package final class ChildTestRun {
     package func bundles(in name: String = "failure-artifacts") throws -> [CapturedBundle]? {
         let artifacts = Path.join(directory, name)
         guard try FileSystem.status(of: artifacts) != nil else { return nil }
-        return try BundleLocator.findings(at: artifacts).map { finding in
+        return try BundleLocator.found(at: artifacts).map { finding in
             CapturedBundle(
                 path: finding.location.path,
                 reader: try BundleReader(finding.location, scratchDirectory: directory),

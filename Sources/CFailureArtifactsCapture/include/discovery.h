@@ -148,7 +148,7 @@ typedef enum failure_artifacts_keeping_reason {
 } failure_artifacts_keeping_reason;
 
 // A database as its connection sees it, in the form of a database file in memory.
-typedef struct failure_artifacts_image {
+typedef struct failure_artifacts_saved_state {
     failure_artifacts_keeping_reason reason;
     // The database's name on the connection, such as "main"; valid during the call.
     const char *schema;
@@ -159,7 +159,7 @@ typedef struct failure_artifacts_image {
     void *bytes;
     // In bytes; -1 if the content could not be read.
     int64_t size;
-} failure_artifacts_image;
+} failure_artifacts_saved_state;
 
 typedef struct failure_artifacts_discovery_events {
     // Called on the opening thread, inside sqlite3_open.
@@ -178,7 +178,7 @@ typedef struct failure_artifacts_discovery_events {
     void (*closed)(failure_artifacts_connection *connection);
     // Called on the thread that rolls back or closes, before it happens. The handler owns the bytes. When a connection
     // is closed, each attached database that has a file is reported.
-    void (*kept)(failure_artifacts_connection *connection, failure_artifacts_image image);
+    void (*kept)(failure_artifacts_connection *connection, failure_artifacts_saved_state saved);
 } failure_artifacts_discovery_events;
 
 // A second call has no effect.

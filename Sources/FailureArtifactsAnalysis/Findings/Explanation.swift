@@ -59,7 +59,7 @@ package struct Explanation: JSONDocument {
 
     static var rules: [any FindingRule.Type] {
         [
-            InvariantBroken.self, StoreDifference.self, BrokenReference.self, Integrity.self,
+            InvariantBroken.self, PassingStore.self, BrokenReference.self, Integrity.self,
             StatementFailed.self, Busy.self, OpenTransaction.self, RolledBack.self,
         ]
     }

@@ -14,7 +14,8 @@ package struct DirectoryLimits: Equatable, Sendable {
     package var freeBytes: UInt64
     /// True if the oldest bundles make room for a further failure.
     ///
-    /// On a CI service nothing is removed, because all bundles are of the same run; the further failure leaves none.
+    /// On a CI service nothing is removed, because all bundles are of the same run: beyond the number of bytes, a
+    /// further failure leaves a description of its stores, and beyond the number of bundles, nothing.
     package var removesOldest: Bool
 
     package init(

@@ -24,7 +24,7 @@ package struct StoreStaging: Sendable {
     }
 
     /// The bytes that may still be staged.
-    package var room: StagingReservation
+    package var room: StagingRoom
     package var rules: RedactionRules
     /// The maximum size of a store that is copied, in bytes.
     private let storeBytes: UInt64
@@ -37,7 +37,7 @@ package struct StoreStaging: Sendable {
     package private(set) var removed = RemovedValues()
 
     package init(
-        in room: StagingReservation, within limits: DirectoryLimits, obeying rules: RedactionRules
+        in room: StagingRoom, within limits: DirectoryLimits, obeying rules: RedactionRules
     ) {
         self.room = room
         self.rules = rules

@@ -14,7 +14,7 @@ struct RecoveredCopies: Sendable {
     ///
     /// Their entries in the bundle are below `folder`. The statements are nil if they can't be read.
     init(
-        of test: InFlightTest, _ statements: LoggedStatements?, in room: StagingReservation,
+        of test: InFlightTest, _ statements: LoggedStatements?, in room: StagingRoom,
         below folder: String, limits: DirectoryLimits, obeying rules: RedactionRules
     ) {
         self.test = test

@@ -130,7 +130,7 @@ struct Sweep {
                 try? FileSystem.remove(staging.file(ofEntry: folder))
                 let copies = RecoveredCopies(
                     of: test, isFirst ? statements : nil,
-                    in: StagingReservation(of: staging, in: directory, within: recovery.limits),
+                    in: StagingRoom(of: staging, in: directory, within: recovery.limits),
                     below: folder, limits: recovery.limits, obeying: rules)
                 metadata.end(cause, with: copies, label: label)
                 removed = copies.staged.removed
@@ -140,7 +140,7 @@ struct Sweep {
         // The test had not failed before.
         let copies = RecoveredCopies(
             of: test, statements,
-            in: try StagingReservation(in: directory, of: test.process, within: recovery.limits),
+            in: try StagingRoom(in: directory, of: test.process, within: recovery.limits),
             below: "stores", limits: recovery.limits, obeying: rules)
         let metadata = BundleMetadata(recovered: test, copies, cause)
         // Without metadata, a later sweep could not recognise the staging directory and its bundle.

@@ -105,24 +105,27 @@ struct CopyAttempt {
     }
 
     private enum Strategy {
-        case imageBeforeRollback, own, unlockedFileCopy, secondConnection, ownAsLastResort, fileCopy
-        case imageAtClose, recordedState
+        case beforeRollback, ownConnection, unlockedFileCopy, secondConnection,
+            ownConnectionAsLastResort, fileCopy
+        case atClose, recorded
     }
 
     private var strategies: [Strategy] {
-        var strategies: [Strategy] = prefersStateBeforeRollback ? [.imageBeforeRollback] : []
+        var strategies: [Strategy] = prefersStateBeforeRollback ? [.beforeRollback] : []
         if store.accesses.isEmpty {
-            strategies += store.last == nil ? [.fileCopy] : [.imageAtClose, .fileCopy]
+            strategies += store.last == nil ? [.fileCopy] : [.atClose, .fileCopy]
         } else if store.path == nil {
-            strategies += store.last == nil ? [.ownAsLastResort] : [.ownAsLastResort, .imageAtClose]
+            strategies +=
+                store.last == nil
+                ? [.ownConnectionAsLastResort] : [.ownConnectionAsLastResort, .atClose]
         } else if source.foreignVFS != nil {
             // Only the VFS knows the meaning of the file's bytes.
-            strategies += [.own, .secondConnection, .ownAsLastResort, .fileCopy]
+            strategies += [.ownConnection, .secondConnection, .ownConnectionAsLastResort, .fileCopy]
         } else {
-            strategies += [.own, .unlockedFileCopy, .secondConnection]
-            strategies += source.isInPlace ? [.fileCopy] : [.ownAsLastResort, .fileCopy]
+            strategies += [.ownConnection, .unlockedFileCopy, .secondConnection]
+            strategies += source.isInPlace ? [.fileCopy] : [.ownConnectionAsLastResort, .fileCopy]
         }
-        if store.path == nil || store.reasonForNoFiles != nil { strategies.append(.recordedState) }
+        if store.path == nil || store.reasonForNoFiles != nil { strategies.append(.recorded) }
         return strategies
     }
 
@@ -130,34 +133,34 @@ struct CopyAttempt {
     private mutating func attempt(_ strategy: Strategy) throws(CopyFailure) -> StoreCopy.Method? {
         try files.checkSize(of: storeCopy.originalBytes)
         switch strategy {
-        case .own, .ownAsLastResort: try files.checkKinds(besidesDatabase: true)
+        case .ownConnection, .ownConnectionAsLastResort: try files.checkKinds(besidesDatabase: true)
         case .unlockedFileCopy, .secondConnection, .fileCopy: try files.checkKinds()
-        case .imageBeforeRollback, .imageAtClose, .recordedState: break
+        case .beforeRollback, .atClose, .recorded: break
         }
         switch strategy {
-        case .imageBeforeRollback:
-            guard let image = store.beforeRollback else { return nil }
-            guard try write(image) else {
+        case .beforeRollback:
+            guard let saved = store.beforeRollback else { return nil }
+            guard try write(saved) else {
                 storeCopy.warnings.add(
                     .stateBeforeRollbackNotKept,
-                    "The state before the rollback, \(image.size) bytes, was not kept: too many at once, or too "
+                    "The state before the rollback, \(saved.size) bytes, was not kept: too many at once, or too "
                         + "often for a test to be held up by it. The copy is what the rollback has left.",
-                    path: store.path, ["bytes": .number(Int64(image.size))])
+                    path: store.path, ["bytes": .number(Int64(saved.size))])
                 return nil
             }
             storeCopy.isTransactionOpen = true
             return .beforeRollback
-        case .own: return try copyThroughOwnConnection(isLastResort: false)
+        case .ownConnection: return try copyThroughOwnConnection(isLastResort: false)
         case .unlockedFileCopy: return try files.copyFilesOfOpenStore()
         case .secondConnection:
             // A reader would block writers.
             if files.journal == .rollback { return nil }
             return try copyThroughSecondConnection(to: targets.copy, until: deadline)
-        case .ownAsLastResort: return try copyThroughOwnConnection(isLastResort: true)
+        case .ownConnectionAsLastResort: return try copyThroughOwnConnection(isLastResort: true)
         case .fileCopy:
             if let reason = store.reasonForNoFiles { throw CopyFailure(reason) }
             return try files.copyFiles()
-        case .imageAtClose:
+        case .atClose:
             guard let last = store.last else { return nil }
             if last.size < 0 {
                 throw CopyFailure(
@@ -173,13 +176,13 @@ struct CopyAttempt {
                         + "kept: too many at once, or too often for a test to be held up by it.")
             }
             return .atClose
-        case .recordedState: return try copyRecordedState()
+        case .recorded: return try copyRecordedState()
         }
     }
 
-    private func write(_ image: SavedState?) throws(CopyFailure) -> Bool {
+    private func write(_ saved: SavedState?) throws(CopyFailure) -> Bool {
         do {
-            return try image?.write(toNewFile: targets.copy) ?? false
+            return try saved?.write(toNewFile: targets.copy) ?? false
         } catch {
             throw CopyFailure(error)
         }

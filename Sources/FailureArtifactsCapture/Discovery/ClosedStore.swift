@@ -196,10 +196,10 @@ extension ClosedStore {
                 path: connection.path, connection: connection.serial, owner: connection.owner,
                 identity: connection.identity,
                 schema: "main",
-                // If a transaction was open at the end, that image is all that is left of a store without a file.
+                // If a transaction was open at the end, that state is all that is left of a store without a file.
                 last: endedConnections.last
-                    ?? (connection.path == nil ? endedConnections.imageBeforeRollback : nil),
-                beforeRollback: endedConnections.imageBeforeRollback, logs: endedConnections.logs,
+                    ?? (connection.path == nil ? endedConnections.stateBeforeRollback : nil),
+                beforeRollback: endedConnections.stateBeforeRollback, logs: endedConnections.logs,
                 lastUse: endedConnections.lastUse)
         }
 
@@ -208,15 +208,15 @@ extension ClosedStore {
             to connection: DiscoveredConnection, _ endedConnections: EndedConnections, _ log: KeptLog?,
             lastUse: UInt64
         ) -> [Draft] {
-            Set(endedConnections.images.map(\.schema)).sorted().map { schema in
+            Set(endedConnections.savedStates.map(\.schema)).sorted().map { schema in
                 let mine = endedConnections.only(schema)
-                let path = mine.images.last?.path
+                let path = mine.savedStates.last?.path
                 return Draft(
                     path: path, connection: connection.serial, owner: connection.owner,
-                    identity: mine.images.last?.identity,
+                    identity: mine.savedStates.last?.identity,
                     schema: schema,
-                    last: mine.last ?? (path == nil ? mine.imageBeforeRollback : nil),
-                    beforeRollback: mine.imageBeforeRollback, logs: KeptLogs(log),
+                    last: mine.last ?? (path == nil ? mine.stateBeforeRollback : nil),
+                    beforeRollback: mine.stateBeforeRollback, logs: KeptLogs(log),
                     lastUse: lastUse)
             }
         }

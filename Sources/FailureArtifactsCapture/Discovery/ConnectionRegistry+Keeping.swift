@@ -27,7 +27,7 @@ extension ConnectionRegistry {
     func endKeeping(of test: TestID? = nil) -> LeftStores? {
         var left: LeftStores?
         var closed: [ClosedStore] = []
-        var images: SavedStates?
+        var savedStates: SavedStates?
         state.withLock { state in
             if let test, !state.connections.isEmpty { left = Self.leave(by: test, &state) }
             state.keepers -= 1
@@ -37,15 +37,15 @@ extension ConnectionRegistry {
             } else {
                 failure_artifacts_keeping_ends()
                 state.closed = []
-                if !state.images.isEmpty {
-                    images = state.images
-                    state.images = SavedStates()
+                if !state.savedStates.isEmpty {
+                    savedStates = state.savedStates
+                    state.savedStates = SavedStates()
                 }
                 if !state.endedConnections.isEmpty { state.endedConnections = [:] }
             }
         }
         // Freed only now that the lock is free.
-        withExtendedLifetime((closed, images)) {}
+        withExtendedLifetime((closed, savedStates)) {}
         return left
     }
 
@@ -80,26 +80,28 @@ extension ConnectionRegistry {
     /// Their saved content would take the room of stores that the other tests close.
     private static func forgetStores(of test: TestID, _ state: inout State) {
         let gone = state.closed.filter { $0.owner == test }
-        state.images.forget(gone.flatMap { [$0.last, $0.beforeRollback].compactMap(\.self) })
+        state.savedStates.forget(gone.flatMap { [$0.last, $0.beforeRollback].compactMap(\.self) })
         state.closed.removeAll { $0.owner == test }
     }
 
     /// Returns the content of a connection's database before a rollback, if that was the last operation on it.
-    func imageBeforeRollback(of connection: DiscoveredConnection, _ schema: String) -> SavedState? {
+    func stateBeforeRollback(of connection: DiscoveredConnection, _ schema: String) -> SavedState? {
         guard let start = connection.lastUse?.unwoundAt else { return nil }
         return state.withLock { state in
-            state.images[connection.serial].last { $0.isOfRollback(since: start) && $0.schema == schema }
+            state.savedStates[connection.serial].last {
+                $0.isOfRollback(since: start) && $0.schema == schema
+            }
         }
     }
 
     /// Returns the last content of a database without a file, while its connection is being closed; nil before.
-    func imageAtEnd(of access: DiscoveredStore.Access) -> SavedState? {
+    func stateAtEnd(of access: DiscoveredStore.Access) -> SavedState? {
         guard access.connection.path == nil, access.transaction == nil,
             let lastUse = access.connection.lastUse
         else { return nil }
         return state.withLock { state in
-            state.images[access.connection.serial].last { image in
-                image.reason == .end && image.schema == access.schema && image.order >= lastUse.order
+            state.savedStates[access.connection.serial].last { saved in
+                saved.reason == .end && saved.schema == access.schema && saved.order >= lastUse.order
             }
         }
     }
@@ -107,12 +109,13 @@ extension ConnectionRegistry {
     // MARK: Events from C
 
     func kept(
-        _ image: failure_artifacts_image, of record: UnsafeMutablePointer<failure_artifacts_connection>
+        _ saved: failure_artifacts_saved_state,
+        of record: UnsafeMutablePointer<failure_artifacts_connection>
     ) {
-        let image = SavedState(image, of: record.pointee.serial)
+        let saved = SavedState(saved, of: record.pointee.serial)
         state.withLock { state in
             guard state.isKeeping else { return }
-            state.images.add(image, of: record.pointee.serial)
+            state.savedStates.add(saved, of: record.pointee.serial)
         }
     }
 

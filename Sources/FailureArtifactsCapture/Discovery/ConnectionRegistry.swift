@@ -21,7 +21,7 @@ final class ConnectionRegistry: Sendable {
         /// The number of tests that have content saved.
         var keepers = 0
         var isKeeping: Bool { keepers > 0 }
-        var images = SavedStates()
+        var savedStates = SavedStates()
         /// The saved data of ended connections to stores that others have open.
         var endedConnections: [DiscoveredConnection.Main: EndedConnections] = [:]
         /// The closed stores, in the order of their end.
@@ -92,9 +92,9 @@ final class ConnectionRegistry: Sendable {
                     guard let record else { return }
                     ConnectionRegistry.shared.closed(record)
                 },
-                kept: { record, image in
+                kept: { record, saved in
                     guard let record else { return }
-                    ConnectionRegistry.shared.kept(image, of: record)
+                    ConnectionRegistry.shared.kept(saved, of: record)
                 }))
     }
 
@@ -308,7 +308,7 @@ extension ConnectionRegistry {
             let connection = state.connections.remove(at: index)
             let isOpen = state.connections.companion(of: record) != nil
             // Most stores have one connection, and no saved data.
-            if isOpen || !state.endedConnections.isEmpty || !state.images.isEmpty {
+            if isOpen || !state.endedConnections.isEmpty || !state.savedStates.isEmpty {
                 drafts = Self.drafts(of: connection, isOpen: isOpen, &state)
             }
             if isOpen { Self.noteUse(of: record, by: connection.owner, &state) }
@@ -349,19 +349,19 @@ extension ConnectionRegistry {
         let connection = DiscoveredConnection(ended)
         let log = KeptLog(of: record)
         let unwoundAt = DiscoveredConnection.unwoundAt(record)
-        let images = state.images.take(of: connection.serial)
+        let savedStates = state.savedStates.take(of: connection.serial)
         let main = connection.main
         var endedConnections = state.endedConnections.removeValue(forKey: main) ?? EndedConnections()
         guard state.isKeeping else { return [] }
         let lastUse = failure_artifacts_last_use(record)
         endedConnections.add(
-            images.filter { $0.schema == "main" }, log, lastUse: lastUse, unwoundAt: unwoundAt)
+            savedStates.filter { $0.schema == "main" }, log, lastUse: lastUse, unwoundAt: unwoundAt)
         if isOpen { state.endedConnections[main] = endedConnections }
         let closed: [ClosedStore.Draft] =
             isOpen ? [] : [.main(of: connection, endedConnections)]
-        if images.isEmpty { return closed }
+        if savedStates.isEmpty { return closed }
         var left = EndedConnections()
-        left.add(images.filter { $0.schema != "main" }, lastUse: 0, unwoundAt: unwoundAt)
+        left.add(savedStates.filter { $0.schema != "main" }, lastUse: 0, unwoundAt: unwoundAt)
         return closed + ClosedStore.Draft.attached(to: connection, left, log, lastUse: lastUse)
     }
 

@@ -9,7 +9,7 @@ struct DiscoveredStore: Sendable {
         let connection: DiscoveredConnection
         let schema: String
         /// The transaction that the connection has open; nil if another thread uses the connection.
-        let transaction: TransactionState?
+        let transaction: OpenTransaction?
     }
 
     /// The kind of storage, as far as it is known without reading the store.
@@ -97,7 +97,7 @@ extension DiscoveredStore {
         let preferred =
             if database.path == nil {
                 sorted.firstIndex { $0.transaction == .write }
-            } else if sorted.first?.transaction == TransactionState.none {
+            } else if sorted.first?.transaction == OpenTransaction.none {
                 zip(sorted.indices, sorted).first { index, access in
                     access.transaction == .read
                         && uses.contains {
@@ -112,12 +112,12 @@ extension DiscoveredStore {
         let registry = ConnectionRegistry.shared
         let connection = sorted.first { $0.schema == "main" }?.connection
         let ended = connection.map { registry.endedConnections(beside: $0) } ?? EndedConnections()
-        let images = sorted.map { registry.imageBeforeRollback(of: $0.connection, $0.schema) }
-        let latest = (images + [ended.imageBeforeRollback]).compactMap(\.self)
+        let savedStates = sorted.map { registry.stateBeforeRollback(of: $0.connection, $0.schema) }
+        let latest = (savedStates + [ended.stateBeforeRollback]).compactMap(\.self)
             .max { $0.order < $1.order }
         // A connection used after the rollback has seen the store rolled back.
-        let isUsedSince = latest.map { image in
-            uses.contains { ($0.use?.order ?? 0) > image.order && $0.use?.isUnwound == false }
+        let isUsedSince = latest.map { saved in
+            uses.contains { ($0.use?.order ?? 0) > saved.order && $0.use?.isUnwound == false }
         }
         self.init(
             storage: database.storage, path: database.path,
@@ -125,7 +125,7 @@ extension DiscoveredStore {
             owners: Set(accesses.compactMap(\.connection.owner)),
             users: accesses.reduce(into: []) { $0.formUnion($1.connection.users) },
             identity: database.identity, files: database.path.map { StoreFiles(path: $0) },
-            accesses: sorted, last: sorted.lazy.compactMap { registry.imageAtEnd(of: $0) }.first,
+            accesses: sorted, last: sorted.lazy.compactMap { registry.stateAtEnd(of: $0) }.first,
             beforeRollback: isUsedSince == true ? nil : latest,
             endedLogs: ended.logs, endedUse: ended.lastUse)
     }

@@ -46,13 +46,13 @@ final class SavedState: Sendable {
         self.order = order
     }
 
-    /// Takes over an image that C has saved of a connection.
-    convenience init(_ image: failure_artifacts_image, of connection: UInt64) {
+    /// Takes over the state that C has saved of a connection.
+    convenience init(_ saved: failure_artifacts_saved_state, of connection: UInt64) {
         let reason: Reason =
-            image.reason == failure_artifacts_is_rolling_back ? .rollback : .end
+            saved.reason == failure_artifacts_is_rolling_back ? .rollback : .end
         self.init(
-            reason: reason, connection: connection, schema: String(cString: image.schema),
-            path: image.path.map { String(cString: $0) }, bytes: image.bytes, size: Int(image.size),
+            reason: reason, connection: connection, schema: String(cString: saved.schema),
+            path: saved.path.map { String(cString: $0) }, bytes: saved.bytes, size: Int(saved.size),
             order: failure_artifacts_point_in_time())
     }
 

@@ -14,32 +14,32 @@ struct SavedStates {
     private var bytes = 0
 
     /// Adds a connection's saved state, and drops its earlier one of the same reason and schema.
-    mutating func add(_ image: SavedState, of serial: UInt64) {
+    mutating func add(_ saved: SavedState, of serial: UInt64) {
         isEmpty = false
-        var images = open[serial] ?? []
-        if let index = images.firstIndex(where: {
-            $0.reason == image.reason && $0.schema == image.schema
+        var savedStates = open[serial] ?? []
+        if let index = savedStates.firstIndex(where: {
+            $0.reason == saved.reason && $0.schema == saved.schema
         }) {
-            let old = images.remove(at: index)
+            let old = savedStates.remove(at: index)
             if let index = all.lastIndex(where: { $0 === old }) { drop(at: index) }
         }
-        open[serial] = images + [image]
-        guard image.isThere else { return }
-        all.append(image)
-        bytes += image.size
+        open[serial] = savedStates + [saved]
+        guard saved.isThere else { return }
+        all.append(saved)
+        bytes += saved.size
         while bytes > Self.maximumBytes || all.count > Self.maximumCount { drop(at: 0) }
     }
 
     private mutating func drop(at index: Int) {
-        let image = all.remove(at: index)
-        bytes -= image.size
-        image.drop()
+        let saved = all.remove(at: index)
+        bytes -= saved.size
+        saved.drop()
     }
 
     /// Drops saved states of ended connections that are no longer needed.
-    mutating func forget(_ images: [SavedState]) {
-        for image in images {
-            if let index = all.lastIndex(where: { $0 === image }) { drop(at: index) }
+    mutating func forget(_ savedStates: [SavedState]) {
+        for saved in savedStates {
+            if let index = all.lastIndex(where: { $0 === saved }) { drop(at: index) }
         }
     }
 

@@ -30,7 +30,7 @@ extension Capture {
             let subject = StoreStaging.Subject(
                 found.name, found.store.storage, path: found.store.path, isShared: found.isShared,
                 openedBy: found.openedBy)
-            if let reason = found.storeOfLibrary?.reasonForNoContent {
+            if let reason = found.storeOfAdapter?.reasonForNoContent {
                 return staged.leaveOut(subject, because: reason)
             }
             guard Instant.now < deadline else {
@@ -38,8 +38,8 @@ extension Capture {
                     subject, because: "The time that a failure may take was up.",
                     "CaptureConfiguration.timeLimitPerFailure")
             }
-            if let library = found.storeOfLibrary, !staged.rules.leavesOutContent {
-                keep(library.externalFiles(), of: found)
+            if let store = found.storeOfAdapter, !staged.rules.leavesOutContent {
+                keep(store.externalFiles(), of: found)
             }
             let result = staged.stage(
                 subject, below: folder, expecting: found.store.expectedBytes, by: copier(until: deadline)
@@ -84,7 +84,7 @@ extension Capture {
     }
 
     /// Makes the files that belong to a store, and are not part of its database, attachments of the bundle.
-    private mutating func keep(_ files: [LibraryStore.ExternalFile], of found: FoundStores.Store) {
+    private mutating func keep(_ files: [AdapterStore.ExternalFile], of found: FoundStores.Store) {
         if files.isEmpty { return }
         if staged.rules.concernStores {
             staged.warnings.add(

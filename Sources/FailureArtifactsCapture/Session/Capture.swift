@@ -70,14 +70,14 @@ struct Capture: Sendable {
         self.session = session
         let (configuration, output) = (session.configuration, session.output)
         self.configuration = configuration
-        let room: StagingReservation
+        let room: StagingRoom
         do {
             (directory, room) = try output.use { path in
                 let directory = configuration.artifactsDirectory(at: path)
                 do {
                     try directory.prepare()
                     return (
-                        directory, try StagingReservation(in: directory, within: configuration.limits)
+                        directory, try StagingRoom(in: directory, within: configuration.limits)
                     )
                 } catch let error as SystemError {
                     directory.removeIfEmpty()

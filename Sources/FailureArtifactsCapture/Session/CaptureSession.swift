@@ -23,7 +23,7 @@ package final class CaptureSession: Sendable {
         /// The statements of passing tests; nil if they are not recorded.
         var passing: PassingStatements?
         /// Closures that return the stores known to adapters.
-        var sources: [@Sendable () -> [LibraryStore]] = []
+        var sources: [@Sendable () -> [AdapterStore]] = []
         /// The tests that have failed before, as far as bundles tell.
         var earlierFailures = EarlierFailures()
         /// The messages already written to standard error.
@@ -140,7 +140,7 @@ package final class CaptureSession: Sendable {
     /// Adds a source of stores known to an adapter, which are captured too.
     ///
     /// It is called at each failure, on the thread of the failure.
-    package func addSource(_ source: @escaping @Sendable () -> [LibraryStore]) {
+    package func addSource(_ source: @escaping @Sendable () -> [AdapterStore]) {
         state.withLock { $0.sources.append(source) }
     }
 

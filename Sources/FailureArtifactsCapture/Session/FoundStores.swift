@@ -15,8 +15,8 @@ enum FoundStores {
         let isShared: Bool
         /// The test that opened the store; nil if it is this test, no test, or not known.
         let openedBy: BundleMetadata.Store.Opener?
-        /// The store as its library knows it; nil if none does.
-        let storeOfLibrary: LibraryStore?
+        /// The store as its adapter knows it; nil if none does.
+        let storeOfAdapter: AdapterStore?
     }
 
     /// The stores in a test's process.
@@ -39,7 +39,7 @@ enum FoundStores {
             session.state.withLock { $0.tests.opener(id) }
         }
         let sources = session.state.withLock { $0.sources }
-        let libraryStores = sources.flatMap { $0() }.filter {
+        let adapterStores = sources.flatMap { $0() }.filter {
             $0.belongs(to: test.id, isRunning: isRunning)
         }
         let registered = test.state.withLock { $0.registered }
@@ -49,14 +49,14 @@ enum FoundStores {
             candidates.addDiscovered(
                 by: session.registry, for: test, isRunning: isRunning,
                 named: registered.map(\.path) + failedOpens.map(\.path)
-                    + libraryStores.compactMap(\.path))
-            candidates.addFiles(of: libraryStores)
+                    + adapterStores.compactMap(\.path))
+            candidates.addFiles(of: adapterStores)
         }
         candidates.addRegistered(registered)
-        candidates.relate(to: libraryStores)
+        candidates.relate(to: adapterStores)
         if discovers {
             candidates.addFailedOpens(failedOpens)
-            candidates.addDescribed(libraryStores)
+            candidates.addDescribed(adapterStores)
         }
         var unique = StoreNames()
         var result = Selection()
@@ -73,7 +73,7 @@ enum FoundStores {
             if let path = store.path, path.hasPrefix(artifactsDirectory + "/") { continue }
             let isRegistered = registered.contains { Self.isSame(store, $0.path) }
             let isOfTest =
-                isRegistered || candidates.libraries[index] != nil || !store.owners.isEmpty
+                isRegistered || candidates.ofAdapters[index] != nil || !store.owners.isEmpty
                 || !store.users.isEmpty
             if let path = store.path, !isOfTest, let reason = FrameworkStores.reasonToLeaveOut(path) {
                 result.others.append(BundleMetadata.OtherStore(path: path, reason: reason))
@@ -87,7 +87,7 @@ enum FoundStores {
                     isShared: !isRegistered
                         && !(store.owners.contains(test.id) && store.users.isSubset(of: [test.id])),
                     openedBy: store.owners.contains(test.id) ? nil : store.opener.flatMap { opener($0) },
-                    storeOfLibrary: candidates.libraries[index]))
+                    storeOfAdapter: candidates.ofAdapters[index]))
         }
         return result
     }
@@ -97,8 +97,8 @@ enum FoundStores {
         private(set) var stores: [DiscoveredStore] = []
         /// The names that the test gave to stores, by the stores' indices.
         private(set) var names: [Int: String] = [:]
-        /// The library stores of stores, by the stores' indices.
-        private(set) var libraries: [Int: LibraryStore] = [:]
+        /// The stores as adapters know them, by the stores' indices.
+        private(set) var ofAdapters: [Int: AdapterStore] = [:]
         /// The stores that are only named, because they were used regardless of the test.
         private(set) var unrelated: [DiscoveredStore] = []
 
@@ -129,9 +129,9 @@ enum FoundStores {
                 }
         }
 
-        /// Adds the files of library stores that aren't open.
-        mutating func addFiles(of libraryStores: [LibraryStore]) {
-            for store in libraryStores {
+        /// Adds the files of stores of adapters that aren't open.
+        mutating func addFiles(of adapterStores: [AdapterStore]) {
+            for store in adapterStores {
                 guard let path = store.path, store.reasonForNoContent == nil, index(of: path) == nil
                 else { continue }
                 // A test may delete a store after it has closed it.
@@ -149,10 +149,10 @@ enum FoundStores {
             }
         }
 
-        /// Records which stores libraries know.
-        mutating func relate(to libraryStores: [LibraryStore]) {
-            for store in libraryStores where store.reasonForNoContent == nil {
-                if let index = store.path.flatMap(index) { libraries[index] = store }
+        /// Records which stores adapters know.
+        mutating func relate(to adapterStores: [AdapterStore]) {
+            for store in adapterStores where store.reasonForNoContent == nil {
+                if let index = store.path.flatMap(index) { ofAdapters[index] = store }
             }
         }
 
@@ -166,7 +166,7 @@ enum FoundStores {
                 let status = try? FileSystem.status(of: open.path)
                 let kind = status.map { "It is \($0.kind.noun)." } ?? "There is no such file."
                 addDescribed([
-                    LibraryStore(
+                    AdapterStore(
                         describedAt: open.path, named: Path.stem(of: Path.name(of: open.path)),
                         because: "SQLite could not open '\(open.path)' (error \(open.code)). \(kind)",
                         usedBy: nil)
@@ -174,10 +174,10 @@ enum FoundStores {
             }
         }
 
-        /// Adds the library stores that can't be copied.
-        mutating func addDescribed(_ libraryStores: [LibraryStore]) {
-            for store in libraryStores where store.reasonForNoContent != nil {
-                libraries[stores.count] = store
+        /// Adds the stores of adapters that can't be copied.
+        mutating func addDescribed(_ adapterStores: [AdapterStore]) {
+            for store in adapterStores where store.reasonForNoContent != nil {
+                ofAdapters[stores.count] = store
                 stores.append(DiscoveredStore(describedAt: store.path, named: store.name))
             }
         }

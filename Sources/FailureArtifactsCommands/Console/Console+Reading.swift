@@ -30,9 +30,9 @@ extension Console {
         }
         let limits = limits.archive
         for path in paths {
-            let findings: [BundleLocator.Finding]
+            let findings: [BundleLocator.FoundBundle]
             do {
-                findings = try searching(path, BundleLocator.findings(at:))
+                findings = try searching(path, BundleLocator.found(at:))
             } catch {
                 fail(error)
                 continue

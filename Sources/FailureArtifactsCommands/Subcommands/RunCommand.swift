@@ -67,7 +67,7 @@ struct RunCommand: Command {
     }
 
     private func run(
-        _ console: Console, _ results: (recorder: RunResults, file: String)?, _ timeLimit: Double?
+        _ console: Console, _ junit: (results: RunResults, file: String)?, _ timeLimit: Double?
     ) throws -> ExitCode {
         let workingDirectory = Path.currentDirectory
         let output = OutputDirectory(
@@ -89,9 +89,9 @@ struct RunCommand: Command {
         let isGitHub = WorkflowCommand.isGitHub(console.environment)
         var brackets = arguments.has("--stop-commands") && isGitHub ? WorkflowCommand.brackets() : nil
         var supervisor = Supervisor(
-            results?.recorder.words ?? arguments.rest, environment: environment, timeLimit: timeLimit,
+            junit?.results.words ?? arguments.rest, environment: environment, timeLimit: timeLimit,
             interruption: console.interruption, messages: console, recovery: recovery,
-            recorder: results?.recorder)
+            results: junit?.results)
         if let brackets { console.command(brackets.start) }
         // Also runs if the command couldn't be started.
         defer { if let brackets { console.command(brackets.end) } }
@@ -108,7 +108,7 @@ struct RunCommand: Command {
             console: console, bundles: new, directory: directory, workingDirectory: workingDirectory,
             findings: console.bestFindings(of: failed))
         let page = arguments.has("--report") ? try outputs.writeReport() : nil
-        if let results { try outputs.writeResults(of: results.recorder, to: results.file) }
+        if let junit { try outputs.writeResults(of: junit.results, to: junit.file) }
         try outputs.writeStepSummary(report: page)
         let lines = outputs.summary(
             recovered: recovered.bundles.count, leftOut: recovery.failuresLeftOut, report: page)

@@ -59,10 +59,10 @@ struct RunOutputs {
         }
     }
 
-    func writeResults(of recorder: RunResults, to path: String) throws {
+    func writeResults(of run: RunResults, to path: String) throws {
         do {
             let text = JUnitText(
-                results: recorder.results(bundles: reportedBundles),
+                results: run.results(bundles: reportedBundles),
                 attachment: JUnitText.attachment(environment: console.environment))
             try WholeFile.write(text, to: path)
         } catch {

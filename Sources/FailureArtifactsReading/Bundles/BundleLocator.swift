@@ -4,7 +4,7 @@ internal import FailureArtifactsSystem
 /// Finds the bundles at a path: one bundle, a directory of bundles, or a zip of bundles.
 package enum BundleLocator {
     /// A zip that is, or should be, a bundle.
-    package struct Finding: Equatable, Sendable {
+    package struct FoundBundle: Equatable, Sendable {
         package let location: BundleLocation
         /// The reason why the zip is not a bundle; nil if it is one.
         package let problem: BundleError?
@@ -18,37 +18,37 @@ package enum BundleLocator {
     /// Directories are searched recursively, except hidden ones. A zip in a directory may be a bundle or a zip of
     /// bundles. The zips in a zip of bundles have to be bundles. A single file that is not a bundle is an error
     /// instead.
-    package static func findings(at path: String) throws(BundleError) -> [Finding] {
+    package static func found(at path: String) throws(BundleError) -> [FoundBundle] {
         guard let status = try status(of: path) else {
             // They may turn out to be something else.
-            return try resolve(path).map { Finding(location: $0, problem: nil) }
+            return try resolve(path).map { FoundBundle(location: $0, problem: nil) }
         }
-        guard status.kind == .directory else { return try findings(inFile: path) }
+        guard status.kind == .directory else { return try found(inFile: path) }
         let files = try files(in: path)
         guard !files.isEmpty else { throw BundleError(path, .noBundles) }
-        var findings: [Finding] = []
+        var found: [FoundBundle] = []
         for file in files {
             do {
-                findings += try Self.findings(inFile: file)
+                found += try Self.found(inFile: file)
             } catch {
-                findings.append(Finding(location: BundleLocation(path: file), problem: error))
+                found.append(FoundBundle(location: BundleLocation(path: file), problem: error))
             }
         }
-        return findings
+        return found
     }
 
-    private static func findings(inFile path: String) throws(BundleError) -> [Finding] {
-        try BundleLocation.all(inFile: path).map { Finding(location: $0, problem: nil) }
+    private static func found(inFile path: String) throws(BundleError) -> [FoundBundle] {
+        try BundleLocation.all(inFile: path).map { FoundBundle(location: $0, problem: nil) }
     }
 
     /// Finds all bundles that `path` stands for.
     ///
-    /// - `path`: a path as in ``findings(at:)``. The last name may be abbreviated to a part that the bundles'
+    /// - `path`: a path as in ``found(at:)``. The last name may be abbreviated to a part that the bundles'
     ///   names contain.
     package static func bundles(at path: String) throws(BundleError) -> [BundleLocation] {
-        let findings = try findings(at: path)
-        if findings.count == 1, let problem = findings[0].problem { throw problem }
-        let bundles = findings.filter { $0.problem == nil }.map(\.location)
+        let found = try found(at: path)
+        if found.count == 1, let problem = found[0].problem { throw problem }
+        let bundles = found.filter { $0.problem == nil }.map(\.location)
         guard !bundles.isEmpty else { throw BundleError(path, .noBundles) }
         return bundles
     }

@@ -30,7 +30,7 @@ public final class SharedStore<Store: TestStore>: Sendable {
         let stores: IsolatedStores<Store>
         let store: Store
         /// The path of a copy with the content that each test must find.
-        let baseline: String
+        let initial: String
     }
 
     private struct State {
@@ -139,9 +139,9 @@ public final class SharedStore<Store: TestStore>: Sendable {
         let stores = try IsolatedStores<Store>(
             named: SafeFileName.make(from: name), placement: placement)
         let store = try stores.open(name, content)
-        let baseline = Path.join(stores.path, "baseline")
-        try stores.copy(store, named: name, to: baseline)
-        state.withLock { $0 = State(opened: Opened(stores: stores, store: store, baseline: baseline)) }
+        let initial = Path.join(stores.path, "initial")
+        try stores.copy(store, named: name, to: initial)
+        state.withLock { $0 = State(opened: Opened(stores: stores, store: store, initial: initial)) }
         ProcessExit.run {
             // If the exit cuts a test off, a handler that runs later captures it first.
             if CaptureSession.shared.currentTest == nil { try? stores.end() }
@@ -162,7 +162,7 @@ public final class SharedStore<Store: TestStore>: Sendable {
         if isInTransaction == true { return "a transaction is open" }
         let difference = try opened.stores.withFiles((name, opened.store), (name, opened.store)) {
             try StoreDifference(
-                from: StoreComparison.Side(path: opened.baseline, isPrivate: true), to: $1)
+                from: StoreComparison.Side(path: opened.initial, isPrivate: true), to: $1)
         }
         if difference.isEmpty { return nil }
         return difference.description.replacing("\n", with: ", ")
@@ -175,7 +175,7 @@ public final class SharedStore<Store: TestStore>: Sendable {
                 if sqlite3_get_autocommit(handle) == 0 {
                     sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
                 }
-                try DatabaseCopy.copy(file: opened.baseline, to: handle)
+                try DatabaseCopy.copy(file: opened.initial, to: handle)
             }
         } catch {
             throw TestStoreError(

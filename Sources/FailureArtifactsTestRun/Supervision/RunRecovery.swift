@@ -53,7 +53,7 @@ package final class RunRecovery {
 
     /// Makes the bundles of the processes that have died.
     package func afterwards(_ report: RunReport) -> CrashRecovery.Result {
-        let crashed = report.cause == .itself ? recovery.deadProcesses : diedBefore
+        let crashed = report.ending == .itself ? recovery.deadProcesses : diedBefore
         let log = CrashLog(
             standardError: report.standardError.lines, standardOutput: report.standardOutput.lines,
             tests: recovery.testsOfDeadProcesses)
@@ -72,7 +72,7 @@ package final class RunRecovery {
         let crash =
             crashed.contains(process)
             ? crash(of: process, isOnly: crashed.count == 1, report, log) : nil
-        switch report.cause {
+        switch report.ending {
         case .timeLimit where !crashed.contains(process):
             return CrashRecovery.Cause(
                 outcome: .timedOut,
@@ -97,7 +97,7 @@ package final class RunRecovery {
         var cause = CrashRecovery.Cause.unknown
         var isKnown = false
         if let signal = Self.signal(of: process, isOnly: isOnly, log.lines, report),
-            .signal(signal) != report.cause
+            .signal(signal) != report.ending
         {
             isKnown = true
             cause.message =
@@ -160,7 +160,7 @@ package struct CrashSources: Sendable {
 }
 
 package struct RunReport: Sendable {
-    package enum Cause: Equatable, Sendable {
+    package enum Ending: Equatable, Sendable {
         /// The command ended by itself or crashed.
         case itself
         case timeLimit
@@ -168,7 +168,7 @@ package struct RunReport: Sendable {
         case signal(Int32)
     }
 
-    package let cause: Cause
+    package let ending: Ending
     package let command: EndedProcess
     /// The processes that have ended; on Linux only, this includes descendants that outlived their parents.
     package let ended: [EndedProcess]
@@ -178,7 +178,7 @@ package struct RunReport: Sendable {
     package let standardError: LogTail
 
     /// The exit status of `run`: the command's own status, or ``timeLimitStatus``.
-    package var exitStatus: Int32 { cause == .timeLimit ? Self.timeLimitStatus : command.status.code }
+    package var exitStatus: Int32 { ending == .timeLimit ? Self.timeLimitStatus : command.status.code }
 
     /// The exit status when the time limit is up, as in timeout(1).
     package static let timeLimitStatus: Int32 = 124

@@ -30,12 +30,12 @@ package struct Supervisor {
     private var child: pid_t = 0
     private var commandEnd: EndedProcess?
     private var ended: [EndedProcess] = []
-    private var cause = RunReport.Cause.itself
+    private var ending = RunReport.Ending.itself
     private var openOutputs: Int
 
     package init(
         _ words: [String], environment: [String: String], timeLimit: Double?, interruption: Interruption,
-        messages: any SupervisorMessages, recovery: RunRecovery, recorder: RunResults?
+        messages: any SupervisorMessages, recovery: RunRecovery, results: RunResults?
     ) {
         self.words = words
         self.environment = environment
@@ -46,7 +46,7 @@ package struct Supervisor {
         let mailbox = Mailbox()
         self.mailbox = mailbox
         reaper = ChildReaper(mailbox: mailbox)
-        outputs = CommandOutputs(onLine: recorder?.lineHooks) { mailbox.post(.outputEnded) }
+        outputs = CommandOutputs(onLine: results?.lineHooks) { mailbox.post(.outputEnded) }
         openOutputs = outputs.count
         // If SIGCHLD is ignored, as some job starters do, this process can't learn how a child ends.
         if InheritedSignals.isIgnored(SIGCHLD) { signal(SIGCHLD, SIG_DFL) }
@@ -72,16 +72,16 @@ package struct Supervisor {
         }
         let deadline = timeLimit.map { Instant.now.advanced(bySeconds: $0) }
         let stopped = waitForCommand(until: deadline)
-        if cause == .timeLimit {
+        if ending == .timeLimit {
             endAfterTimeLimit()
         } else if stopped {
             endAfterSignal()
         }
-        finishOutputs(isPatient: cause != .timeLimit && !stopped)
+        finishOutputs(isPatient: ending != .timeLimit && !stopped)
         _ = takePendingSignals()
         interruption.setHandler { !$0.isFromTerminal }
         return RunReport(
-            cause: cause, command: commandEnd ?? lost, ended: ended,
+            ending: ending, command: commandEnd ?? lost, ended: ended,
             standardOutput: outputs.standardOutput, standardError: outputs.standardError)
     }
 
@@ -106,7 +106,7 @@ package struct Supervisor {
     private mutating func waitForCommand(until deadline: Instant?) -> Bool {
         while commandEnd == nil {
             guard let event = mailbox.next(until: deadline) else {
-                cause = .timeLimit
+                ending = .timeLimit
                 return false
             }
             if take(event) { return true }
@@ -143,9 +143,9 @@ package struct Supervisor {
     /// process was told to stop.
     private mutating func pass(on signal: ReceivedSignal) -> Bool {
         let isForOwnPurposes = signal.number == SIGUSR1 || signal.number == SIGUSR2
-        if !isForOwnPurposes, cause != .timeLimit {
-            if cause == .itself { recovery.beforeEnd() }
-            cause = .signal(signal.number)
+        if !isForOwnPurposes, ending != .timeLimit {
+            if ending == .itself { recovery.beforeEnd() }
+            ending = .signal(signal.number)
         }
         // A program may continue after a key, as interactive ones do.
         if signal.isFromTerminal { return false }

@@ -32,7 +32,7 @@ import Testing
             Thread.detachNewThread {
                 defer { group.leave() }
                 do {
-                    var room = try StagingReservation(in: directory, within: limits)
+                    var room = try StagingRoom(in: directory, within: limits)
                     let hasRoom = room.take(10_000)
                     try #require(hasRoom)
                     begun.leave()
@@ -66,7 +66,7 @@ import Testing
         for _ in 0..<4 {
             guard (try? place.publish(content, limits: limits)) != nil else { break }
         }
-        var room = try StagingReservation(in: place.directory, within: limits)
+        var room = try StagingRoom(in: place.directory, within: limits)
         let hasRoom = room.take(200_000)
         #expect(!hasRoom && room.limit == .totalBytes)
         // A description without copies always has space.
@@ -78,10 +78,10 @@ import Testing
     @Test func theNumberOfBundlesIsKept() throws {
         let place = try Place()
         let limits = limits(bundles: 2)
-        let late = try StagingReservation(in: place.directory, within: limits)
+        let late = try StagingRoom(in: place.directory, within: limits)
         for _ in 0..<2 { try place.publish([1], limits: limits) }
         let error = #expect(throws: LimitReached.self) {
-            _ = try StagingReservation(in: place.directory, within: limits)
+            _ = try StagingRoom(in: place.directory, within: limits)
         }
         #expect(error?.limit == .bundles)
         // This capture began before the limit was reached.
@@ -126,11 +126,11 @@ import Testing
         #expect(bundles.count == 3)
         for (index, name) in bundles.enumerated() { date(name, index, in: place) }
         // Nothing is removed for what can't have room at all.
-        var room = try StagingReservation(in: place.directory, within: limits)
+        var room = try StagingRoom(in: place.directory, within: limits)
         let hasTooMuch = room.take(2 << 20)
         #expect(!hasTooMuch)
         #expect(try place.bundles == bundles)
-        room = StagingReservation(of: room.staging, in: place.directory, within: limits)
+        room = StagingRoom(of: room.staging, in: place.directory, within: limits)
         let hasRoom = room.take(500_000)
         #expect(hasRoom)
         #expect(try place.bundles == Array(bundles.suffix(1)))
@@ -146,7 +146,7 @@ import Testing
     @Test func aBundleIsNoLargerThanItMayBe() throws {
         let place = try Place()
         let limits = limits(bundle: 400_000)
-        var room = try StagingReservation(in: place.directory, within: limits)
+        var room = try StagingRoom(in: place.directory, within: limits)
         let hasRoom = [room.take(200_000), room.take(150_000)]
         #expect(hasRoom == [true, false] && room.limit == .bundleBytes)
         // Files that were staged without being counted are noticed when they are packed.
@@ -164,7 +164,7 @@ import Testing
         let place = try Place()
         // A quarter is for descriptions.
         let limits = DirectoryLimits(storeBytes: 1 << 30, totalBytes: 8000, bundles: 4)
-        var room = try StagingReservation(in: place.directory, within: limits)
+        var room = try StagingRoom(in: place.directory, within: limits)
         defer { place.directory.discard(room.staging) }
         var stores = place.metadata(["stores/a.sqlite", "stores/b.sqlite"]).stores
         stores[0].rawEntries = ["raw/a.sqlite-wal"]
@@ -192,11 +192,11 @@ import Testing
     @Test func whatIsToBeLeftFreeIsLeftFree() throws {
         let place = try Place()
         let free = try #require(FileSystem.freeBytes(ofVolumeAt: place.root))
-        var room = try StagingReservation(in: place.directory, within: limits(free: free &+ 1 << 30))
+        var room = try StagingRoom(in: place.directory, within: limits(free: free &+ 1 << 30))
         var hasRoom = room.take(1)
         #expect(!hasRoom && room.limit == .freeBytes)
         place.directory.discard(room.staging)
-        var other = try StagingReservation(in: place.directory, within: limits(free: 1))
+        var other = try StagingRoom(in: place.directory, within: limits(free: 1))
         hasRoom = other.take(1)
         #expect(hasRoom)
         place.directory.discard(other.staging)

@@ -53,7 +53,7 @@ import Testing
             Thread.detachNewThread {
                 defer { group.leave() }
                 do {
-                    let room = try StagingReservation(in: directory, within: limits)
+                    let room = try StagingRoom(in: directory, within: limits)
                     _ = try directory.publish(metadata, from: room.staging, within: limits)
                     directory.discard(room.staging)
                 } catch {

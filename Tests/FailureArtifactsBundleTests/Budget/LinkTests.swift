@@ -59,7 +59,7 @@ import Testing
             atPath: place.directory.inFlight, withDestinationPath: victim.directory)
         #expect(!place.directory.hasHiddenFiles)
         #expect(throws: SystemError.self) { try place.directory.hiddenNames() }
-        let room = try StagingReservation(in: place.directory, within: limits)
+        let room = try StagingRoom(in: place.directory, within: limits)
         #expect(try FileSystem.contents(ofDirectory: victim.directory) == ["victim"])
         #expect(try FileSystem.statusWithoutFollowing(place.directory.inFlight)?.kind == .directory)
         place.directory.discard(room.staging)

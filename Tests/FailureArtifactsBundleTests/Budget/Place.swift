@@ -40,7 +40,7 @@ struct Place: ~Copyable {
     func publish(
         _ content: [UInt8], as entry: String = "stores/a.sqlite", limits: DirectoryLimits
     ) throws -> BundleReader {
-        var room = try StagingReservation(in: directory, within: limits)
+        var room = try StagingRoom(in: directory, within: limits)
         defer { directory.discard(room.staging) }
         guard room.take(UInt64(content.count)) else { throw NoRoom(limit: room.limit) }
         try FileSystem.write(content, toNewFile: room.staging.path(ofEntry: entry))

@@ -38,7 +38,7 @@ import Testing
     @Test func nobodysCaptureIsLost() throws {
         let place = try Place()
         let bundle = try place.publish(noise(1000), limits: limits)
-        var room = try StagingReservation(in: place.directory, within: limits)
+        var room = try StagingRoom(in: place.directory, within: limits)
         let hasRoom = room.take(5000)
         #expect(hasRoom)
         _ = try remove(bundle, from: place)
@@ -68,7 +68,7 @@ import Testing
     /// If the process died now, crash recovery would make the bundle again.
     @Test func aBundleWhoseMakerIsNotDoneWithItStays() throws {
         let place = try Place()
-        let room = try StagingReservation(in: place.directory, within: limits)
+        let room = try StagingRoom(in: place.directory, within: limits)
         let path = try place.directory.publish(place.metadata([]), from: room.staging, within: limits)
         let bundle = try BundleReader(BundleLocation(path: path), scratchDirectory: place.root)
         #expect(try remove(bundle, from: place) == [.inUse])
@@ -82,7 +82,7 @@ import Testing
         let place = try Place()
         let bundle = try place.publish(noise(1000), limits: limits)
         let file = try file(bundle)
-        let room = try StagingReservation(in: place.directory, within: limits)
+        let room = try StagingRoom(in: place.directory, within: limits)
         #expect(try remove(bundle, from: place).count == 1)
         place.directory.discard(room.staging)
         try #require(FileSystem.status(of: place.root) == nil)
@@ -101,7 +101,7 @@ import Testing
         DispatchQueue.concurrentPerform(iterations: 4) { _ in
             do {
                 for _ in 0..<40 {
-                    let room = try StagingReservation(in: directory, within: limits)
+                    let room = try StagingRoom(in: directory, within: limits)
                     try FileSystem.write(
                         noise(30_000), toNewFile: room.staging.path(ofEntry: "stores/a.sqlite"))
                     _ = try directory.publish(metadata, from: room.staging, within: limits)

@@ -200,7 +200,7 @@ import Testing
         _ images: LoadedImages?, by symbolizer: Symbolizer = .shared
     ) throws -> StatementRecord {
         let place = try Place()
-        let staging = try StagingReservation(
+        let staging = try StagingRoom(
             in: place.directory, within: DirectoryLimits(storeBytes: 1, totalBytes: 1 << 20, bundles: 1)
         ).staging
         var record = StatementRecord(

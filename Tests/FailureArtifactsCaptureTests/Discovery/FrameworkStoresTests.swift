@@ -95,7 +95,7 @@ extension ProcessWideTests {
                 let registered = try open(registeredPath)
                 let known = try open(adapterPath)
                 let ofApp = try open(directory + "/app.sqlite")
-                session.addSource { [LibraryStore(path: adapterPath)] }
+                session.addSource { [AdapterStore(path: adapterPath)] }
                 let test = session.testWillStart(
                     framework: "XCTest", suite: "S", name: "t", isAlone: false)
                 test.state.withLock {

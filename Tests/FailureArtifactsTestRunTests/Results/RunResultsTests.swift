@@ -3,7 +3,7 @@ import FailureArtifactsTestFixtures
 @testable import FailureArtifactsTestRun
 import Testing
 
-@Suite struct RunRecorderTests {
+@Suite struct RunResultsTests {
     @Test(arguments: [
         (["swift", "test"], 1), (["/opt/swift/usr/bin/swift", "test", "--parallel"], 1),
         (["xcrun", "swift", "test"], 2), (["env", "A=b", "C=", "swift", "test", "-v"], 4),
@@ -90,9 +90,9 @@ import Testing
                 {"kind":"event","payload":{"kind":"testEnded","testID":"M.a()/F.swift:1:2"}}
                 """#.utf8), to: "events")
         for option in ["--experimental-event-stream-output", "--event-stream-output-path"] {
-            let recorder = RunResults(["swift", "test", option, file], scratch: "/s")
-            #expect(recorder.words == ["swift", "test", option, file])
-            #expect(recorder.results(bundles: []).tests.count == 1)
+            let run = RunResults(["swift", "test", option, file], scratch: "/s")
+            #expect(run.words == ["swift", "test", option, file])
+            #expect(run.results(bundles: []).tests.count == 1)
         }
     }
 }

@@ -3,7 +3,7 @@ internal import FailureArtifactsBundle
 /// A store that an adapter knows through a library, such as Core Data.
 ///
 /// Its file is captured like any other.
-package struct LibraryStore: Sendable {
+package struct AdapterStore: Sendable {
     /// A file that belongs to a store but is not part of the database.
     package struct ExternalFile: Sendable {
         package let name: String

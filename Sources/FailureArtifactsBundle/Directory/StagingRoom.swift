@@ -4,7 +4,7 @@ package import FailureArtifactsSystem
 ///
 /// Nothing is reserved on the disk: concurrent captures may exceed a limit together while they stage files. The
 /// bundle's size is checked again before the bundle gets its name.
-package struct StagingReservation: Sendable {
+package struct StagingRoom: Sendable {
     package let staging: StagingDirectory
     private let directory: ArtifactsDirectory
     private let limits: DirectoryLimits

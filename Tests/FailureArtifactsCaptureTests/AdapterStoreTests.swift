@@ -12,7 +12,7 @@ import Testing
 @testable import FailureArtifactsCoreData
 
 /// Stores that an adapter knows through a library, such as Core Data.
-@Suite struct LibraryStoreTests {
+@Suite struct AdapterStoreTests {
     private typealias World = SessionWorld
 
     /// The content of an external file is unknown, so redaction leaves it out.
@@ -22,7 +22,7 @@ import Testing
         let file = world.directory + "/external"
         try FileSystem.write([1, 2, 3], toNewFile: file)
         world.session.addSource {
-            [LibraryStore(path: path) { [.init(name: "blob", path: file)] }]
+            [AdapterStore(path: path) { [.init(name: "blob", path: file)] }]
         }
         let test = world.start()
         world.fail(test, "first")
@@ -38,7 +38,7 @@ import Testing
         let world = try World { $0.discoversStores = true }
         let other = world.directory + "/only-library.sqlite"
         try FileSystem.copy(world.directory + "/ledger.sqlite", toNewFile: other)
-        world.session.addSource { [LibraryStore(path: other)] }
+        world.session.addSource { [AdapterStore(path: other)] }
         let test = world.start()
         world.fail(test, "first")
         world.finish(test)
@@ -194,7 +194,7 @@ import Testing
         seen.add(memory, openIn: owner, by: test)
         seen.add(null, openIn: Owner(), by: test)
         world.session.addSource {
-            [LibraryStore(describedAt: nil, named: "peaches", because: "It is in memory.", usedBy: test)]
+            [AdapterStore(describedAt: nil, named: "peaches", because: "It is in memory.", usedBy: test)]
                 + seen.closedStores(besides: [])
         }
         world.fail(test, "first")
@@ -218,7 +218,7 @@ import Testing
         let (test, other) = (world.start(), world.start("testOther"))
         world.session.addSource {
             [
-                LibraryStore(
+                AdapterStore(
                     describedAt: nil, named: "peaches", because: "It is in memory.", usedBy: other)
             ]
         }

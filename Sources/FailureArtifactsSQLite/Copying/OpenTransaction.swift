@@ -1,4 +1,4 @@
 /// The kind of transaction that a connection has open in a database.
-package enum TransactionState: Sendable {
+package enum OpenTransaction: Sendable {
     case none, read, write
 }

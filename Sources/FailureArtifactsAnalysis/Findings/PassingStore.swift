@@ -3,7 +3,7 @@ internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 
 /// The rows that differ from a passing run's store, if the test's statements on it aren't known.
-struct StoreDifference: FindingRule {
+struct PassingStore: FindingRule {
     static let code = Finding.Code.differenceFromPass
     private static let maximumRows = 20
 
