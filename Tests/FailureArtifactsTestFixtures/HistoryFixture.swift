@@ -1,3 +1,4 @@
+internal import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
@@ -91,8 +92,7 @@ extension Fixture {
         }
         metadata.replace("\"method\": \"serialize\"", with: "\"method\": \"\(method)\"")
         if let message {
-            let escaped = message.replacing("\"", with: "\\\"")
-            metadata.replace("\"message\": \"m\"", with: "\"message\": \"\(escaped)\"")
+            metadata.replace("\"message\": \"m\"", with: "\"message\": \(try JSONText.line(message))")
         }
         if let file {
             metadata.replace("\"kind\":", with: "\"file\": \"\(file)\", \"line\": 8, \"kind\":")

@@ -78,6 +78,15 @@ package struct FailureMessage: Sendable {
         character.map { $0.isLetter || $0.isNumber || "_$".contains($0) } ?? false
     }
 
+    /// True if the expression in the message calls a function, or reads a property, whose demangled name is given.
+    func calls(_ function: String?) -> Bool {
+        guard let function, let start = text.firstRange(of: "failed: ")?.upperBound,
+            let match = function.firstMatch(of: /(\w+)(?:<.*>)?(?:\(|\.getter)/)
+        else { return false }
+        let line = text[start...].prefix { !$0.isNewline }
+        return line.contains(match.0.hasSuffix("(") ? "\(match.1)(" : ".\(match.1)")
+    }
+
     // MARK: - Parsing
 
     /// Returns the operands' texts; the right one is nil if there is only one.
@@ -211,7 +220,7 @@ package struct FailureMessage: Sendable {
         return values(of: String(part), label: label, depth: depth + 1)
     }
 
-    private static func parts(of text: Substring) -> [Substring] {
+    static func parts(of text: Substring) -> [Substring] {
         var parts: [Substring] = []
         var rest = text
         while let comma = outerRange(of: ", ", in: rest) {

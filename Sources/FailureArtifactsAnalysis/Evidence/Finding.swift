@@ -42,6 +42,8 @@ package struct Finding: Equatable, Sendable {
         case expectedExclusion
         /// Another query gives the expected result, which is a rare value.
         case variant
+        /// Before a change, the result was the expected one.
+        case end
         /// The query gives the expected result, but the assertion got another one.
         case rightData
         /// Undoing a change brings the result closer to the expected one.

@@ -18,6 +18,8 @@ struct Claim {
     /// The value that the test got; nil if the message doesn't have it.
     let tested: FailureMessage.Operand?
     let condition: Condition
+    /// The property of the result that the assertion compares, if only the expression tells it; nil otherwise.
+    var member: String?
 
     var expected: FailureMessage.Operand? {
         if case .equals(let operand) = condition { operand } else { nil }
@@ -110,7 +112,7 @@ struct Claim {
             text.contains("\") is \(xctest) (\"") || text.contains(" \(sign) ")
         }
         if has("not equal to", "==") || has("not identical to", "===") { return .equals(other) }
-        if has("equal to", "!=") { return .differs(other) }
+        if has("equal to", "!=") { return other.text == "nil" ? .exists : .differs(other) }
         guard other.values.count == 1, let number = other.values[0].number else { return .unknown }
         for (isLess, name, sign) in [(true, "less than", "<"), (false, "greater than", ">")] {
             let orEqual = has("not \(name) or equal to", sign + "=")
@@ -141,31 +143,43 @@ struct Claim {
         return parts.count == 3 ? FailureMessage.Operand(String(parts[1])) : nil
     }
 
-    /// Returns the claim of an expression whose values the message doesn't have.
+    /// Returns the claim of an expression whose values the message doesn't have, from the literals in it.
     private static func unevaluated(in text: String) -> Claim {
-        guard let start = text.firstRange(of: "Expectation failed: ")?.upperBound else {
-            return Claim(tested: nil, condition: .unknown)
-        }
+        let unknown = Claim(tested: nil, condition: .unknown)
+        guard let start = text.firstRange(of: "Expectation failed: ")?.upperBound else { return unknown }
         let line = text[start...].prefix { !$0.isNewline }
-        if line.hasPrefix("an error was") || line.hasPrefix("an unexpected error") {
-            return Claim(tested: nil, condition: .unknown)
-        }
-        if let sign = FailureMessage.outerRange(of: " == ", in: line) {
+        if line.hasPrefix("an error was") || line.hasPrefix("an unexpected error") { return unknown }
+        let isCompound = [" && ", " || "].contains { FailureMessage.outerRange(of: $0, in: line) != nil }
+        guard !isCompound else { return unknown }
+        for sign in [" == ", " != ", " <= ", " >= ", " < ", " > "] {
+            guard let place = FailureMessage.outerRange(of: sign, in: line) else { continue }
+            let sides = [line[..<place.lowerBound], line[place.upperBound...]]
+            guard let index = sides.lastIndex(where: { FailureMessage.Operand.isLiteral($0) }) else {
+                return unknown
+            }
+            let literal = FailureMessage.Operand(String(sides[index]))
             return Claim(
-                tested: nil, condition: .equals(FailureMessage.Operand(String(line[sign.upperBound...])))
-            )
+                tested: nil, condition: condition(in: sign, literal, isSwapped: index == 0),
+                member: member(of: sides[1 - index]))
         }
-        let isPlain = [" != ", " < ", " > ", " <= ", " >= ", " && ", " || "].allSatisfy {
-            FailureMessage.outerRange(of: $0, in: line) == nil
-        }
-        guard isPlain else { return Claim(tested: nil, condition: .unknown) }
         let isNegated = line.first == "!"
         if let element = literal(in: line) {
             return Claim(tested: nil, condition: isNegated ? .lacks(element) : .contains(element))
         }
+        if line.hasSuffix(".isEmpty") || line.hasSuffix(".isEmpty)") {
+            return Claim(
+                tested: nil, condition: isNegated ? .exists : .equals(FailureMessage.Operand("[]")))
+        }
         return Claim(
             tested: FailureMessage.Operand(isNegated ? "true" : "false"),
             condition: .equals(FailureMessage.Operand(isNegated ? "false" : "true")))
+    }
+
+    /// Returns the property that an expression takes last: `total` in `try invoice(1).total` and in
+    /// `try invoices().map(\.total)`; nil without one.
+    private static func member(of expression: Substring) -> String? {
+        let pattern = /\.(?:(?:compactMap|map)(?:\(\\\.|\s*\{\s*\$0\.)(\w+)\s*[)}]|(\w+))\s*$/
+        return expression.firstMatch(of: pattern).flatMap { $0.1 ?? $0.2 }.map(String.init)
     }
 }
 
@@ -182,6 +196,15 @@ extension FailureMessage {
             }
             self.text = String(rest)
             values = FailureMessage.values(of: self.text)
+        }
+
+        /// True for the text of a number, a text, a truth value, nil, or an array of these.
+        static func isLiteral(_ text: Substring) -> Bool {
+            let number = /[-+]?[0-9][0-9_]*(?:\.[0-9_]+)?(?:e[-+]?[0-9]+)?/
+            let literal = /true|false|nil|"(?:[^"\\]|\\[^(])*"/
+            if text.wholeMatch(of: number) != nil || text.wholeMatch(of: literal) != nil { return true }
+            guard text.first == "[", text.last == "]" else { return false }
+            return FailureMessage.parts(of: text.dropFirst().dropLast()).allSatisfy(isLiteral)
         }
 
         /// The values that say much where they are found again.

@@ -25,8 +25,8 @@ struct Experiment {
         /// The rows that matter, with the columns that matter; the first ones are the most important.
         var rows: [Finding.Row]
         var changes: [ScratchStore.Change]
-        /// True if undoing one of several rows has the effect.
-        var isPart = false
+        /// The number of changes that have the effect if they alone are undone; nil for all of the transaction.
+        var partCount: Int?
         /// The term of the query without which it depends on the transaction.
         var term: String?
         /// True if the query returns the expected result without that term.
@@ -46,6 +46,8 @@ struct Experiment {
     enum Effect: Comparable {
         /// Without it, the result is the expected one.
         case fixes
+        /// Before it, the result was the expected one.
+        case leaves
         /// Without it, the result is closer to the expected one.
         case approaches
         /// It changed the schema, and with it rows that the query reads.
@@ -108,7 +110,23 @@ struct Experiment {
             }
             trials.append(trial)
         }
-        if canAsk { vary(in: scratch, budget) }
+        if canAsk {
+            findEnd()
+            vary(in: scratch, budget)
+        }
+    }
+
+    /// Notes with which transaction the result ceased to be the expected one.
+    ///
+    /// Undoing that transaction alone doesn't bring the result back if a later one would have changed it, too.
+    private mutating func findEnd() {
+        guard question.isFailing, !question.claim.expectsNothing,
+            !trials.contains(where: { $0.effect == .fixes }),
+            let last = periods.lastIndex(where: { $0.isExpected == true }), last + 1 < periods.count,
+            let index = trials.firstIndex(where: { $0.step.number == periods[last + 1].transaction }),
+            trials[index].effect > .leaves
+        else { return }
+        trials[index].effect = .leaves
     }
 
     // MARK: - Undoing
@@ -227,12 +245,27 @@ struct Experiment {
             }
             found.append(best)
         }
-        guard let best = found.min(by: { $0.effect < $1.effect }) else { return }
+        found.sort { $0.effect < $1.effect }
+        guard let best = found.first else { return }
         if best.effect < trial.effect {
             (trial.effect, trial.result) = (best.effect, best.result)
-            trial.isPart = true
+            trial.partCount = 1
         }
-        trial.rows = found.sorted { $0.effect < $1.effect }.prefix(5).map { row($0.change) }
+        // Each of several changes may have a part in a wrong number or list.
+        let closer = found.map(\.change).prefix(found.count { $0.effect == .approaches })
+        if trial.effect != .fixes, closer.count > 1 {
+            for count in 2...closer.count where rowsLeft > 0 && trial.effect != .fixes {
+                rowsLeft -= 1
+                let part = Array(closer.prefix(count))
+                guard
+                    let result = (try? scratch.undoing(part) { question.ask(scratch.connection) })
+                        ?? nil,
+                    question.isExpected(result)
+                else { continue }
+                (trial.effect, trial.result, trial.partCount) = (.fixes, result, count)
+            }
+        }
+        trial.rows = found.prefix(5).map { row($0.change) }
     }
 
     /// Returns the statements of a transaction that changed existing rows of a table that the query reads, as parts of a

@@ -21,21 +21,22 @@ struct ExperimentFindings {
     private func finding(_ trial: Experiment.Trial) -> Finding {
         let (title, evidence, note) = description(of: trial)
         var explanation = question.statedResult + note
-        if isOtherResult(of: trial), !trial.isPart, let obstacle = trial.obstacle {
+        if isOtherResult(of: trial), trial.partCount == nil, let obstacle = trial.obstacle {
             explanation += " The rest of it can't be undone alone: \(obstacle)."
         }
         let kinds = Set(trial.rows.map(\.change))
         var finding = Finding(
             code: kinds == [.deleted] && trial.step.changes.schema.isEmpty
                 ? .unexpectedDelete : .resultChanged, title: title,
-            confidence: evidence == .fix && trial.isPart && kinds != [.inserted] && isSignificant
+            confidence: evidence == .fix && trial.partCount != nil && kinds != [.inserted]
+                && isSignificant
                 ? .likely : .possible, store: store.name, rows: trial.rows,
             transaction: trial.step.number, explanation: explanation)
         finding.evidence = question.isSource ? max(evidence, .source) : evidence
         if let result = trial.result, result != question.result || trial.effect == .fixes {
             finding.undone = Finding.Undone(
                 transactions: trial.step.number.map { [$0] } ?? [],
-                rows: trial.isPart ? Array(trial.rows.prefix(1)) : [],
+                rows: Array(trial.rows.prefix(trial.partCount ?? 0)),
                 result: question.text(of: result), isExpected: trial.effect == .fixes)
         }
         if trial.effect == .fixes { finding.query = check }
@@ -55,10 +56,17 @@ struct ExperimentFindings {
         case .fixes:
             let result = question.expectedText(of: trial.result ?? question.result)
             return (withoutChange(trial, result), .fix, "")
+        case .leaves:
+            let subject = store.subject(of: trial.step)
+            return (
+                "Before \(subject), the query returned \(question.claim.shown.map { "the expected \($0)" } ?? "the expected result")",
+                .end,
+                isOtherResult(of: trial) ? "" : sameResult(trial)
+            )
         case .changes where !isOtherResult(of: trial):
             return ("\(name) changed the schema, and the query's result", .change, "")
         case .approaches, .changes, .recedes, .named:
-            guard isOtherResult(of: trial) || trial.isPart else {
+            guard isOtherResult(of: trial) || trial.partCount != nil else {
                 let isOfQuery = trial.changes.contains(where: experiment.isNamedByQuery)
                 let row = isOfQuery ? "that the query names" : "with the expected value"
                 return ("\(name) changed a row \(row)", .named, sameResult(trial))
@@ -99,7 +107,9 @@ struct ExperimentFindings {
     }
 
     private func withoutChange(_ trial: Experiment.Trial, _ result: String) -> String {
-        let part = trial.isPart ? "one change of " : trial.obstacle == nil ? "" : "a part of "
+        let part =
+            trial.partCount.map { $0 == 1 ? "one change of " : "\($0) changes of " }
+            ?? (trial.obstacle == nil ? "" : "a part of ")
         return "Without \(part)\(store.subject(of: trial.step)), the query returns \(result)"
     }
 
@@ -284,7 +294,7 @@ extension Question {
     /// The query as the beginning of a sentence.
     var title: String {
         let place = record.source.map { " at \(SafeText.line($0.place))" } ?? ""
-        return (isFailing ? "The failing query" : "The last query") + place
+        return (isFailing ? "The failing query" : "A query of this test") + place
     }
 
     /// The reason why the result isn't known, as a clause that follows the query.

@@ -28,6 +28,20 @@ struct QueryResult: Equatable {
         return result
     }
 
+    /// Returns the index of the column of a property, such as `folder_id` of `folderID`; nil without one.
+    func column(of property: String) -> Int? {
+        columns.firstIndex { ResultPart.label($0) == ResultPart.label(property) }
+    }
+
+    /// Returns the index of the only column that has numbers, or texts, as the values are; nil if there isn't only one.
+    func onlyColumn(like values: [FailureMessage.Value]) -> Int? {
+        let areNumbers = values.allSatisfy { $0.number != nil }
+        let found = columns.indices.filter { column in
+            rows.contains { (areNumbers ? $0[column].number != nil : $0[column].string != nil) }
+        }
+        return found.count == 1 ? found[0] : nil
+    }
+
     /// True if the result is one value.
     var isValue: Bool { columns.count == 1 && rows.count == 1 }
 }
@@ -214,7 +228,7 @@ enum ResultPart: Equatable {
     }
 
     /// Returns a name for comparing columns such as `folder_id` with properties such as `folderID`.
-    private static func label(_ name: String) -> String { folded(name).filter { $0 != "_" } }
+    fileprivate static func label(_ name: String) -> String { folded(name).filter { $0 != "_" } }
 
     // MARK: - Values
 

@@ -145,7 +145,7 @@ struct Question {
         let result: QueryResult?
         /// The number of lines from the call to the assertion in the test's file; nil if unknown.
         let distance: Int?
-        /// True if the assertion's line is among the callers.
+        /// True if the assertion's line is among the callers, or its expression calls one of them.
         let isOnLine: Bool
     }
 
@@ -167,7 +167,13 @@ struct Question {
                 return parts.isEmpty ? nil : (candidate, parts)
             }
         }
+        let ofLine = candidates.filter(\.isOnLine)
         for claim in claims {
+            if let (query, parts) = compared(by: claim, among: ofLine) {
+                found.append(Question(query, claim, parts))
+                supporting += sources(of: query, among: candidates)
+                continue
+            }
             if claim.element != nil, claim.tested == nil {
                 let lists = matches(candidates) { ResultPart.lists(for: claim, in: $0) }
                 let distance = lists.compactMap(\.0.distance).min()
@@ -195,14 +201,36 @@ struct Question {
             found.removeLast()
         }
         if found.isEmpty {
-            found = nearest.prefix(3).map { candidate in
-                let part = candidate.result.flatMap { ResultPart.likely(for: claims[0], in: $0) }
-                return Question(candidate, claims[0], [part ?? .all])
+            found = (ofLine.isEmpty ? nearest : ofLine).prefix(3).map { candidate in
+                let parts = candidate.result.map { ResultPart.compared(by: claims[0], in: $0) } ?? []
+                return Question(
+                    candidate, claims[0], parts.isEmpty ? [.all] : parts, isOnlyOne: ofLine.count == 1)
             }
         }
         var seen = Set(found.map(\.record.order))
         supporting = supporting.filter { seen.insert($0.record.order).inserted }
         return found + supporting
+    }
+
+    /// Returns the newest of the queries that ran on the assertion's line whose result the assertion can have compared,
+    /// with the parts of it; nil if there is none.
+    private static func compared(
+        by claim: Claim, among candidates: [Candidate]
+    ) -> (Candidate, [ResultPart])? {
+        for candidate in candidates {
+            guard let result = candidate.result else { continue }
+            // An assertion that fails has compared something else than what it expects.
+            let parts =
+                claim.tested.map { ResultPart.all(giving: $0, in: result, unlike: claim.expected) }
+                ?? ResultPart.compared(by: claim, in: result).filter {
+                    candidates.count == 1 || !$0.meets(claim.condition, in: result)
+                }
+            // A truth value comes from any of several queries, if it is only that there is a row.
+            if !parts.isEmpty, parts != [.existence] || candidates.count == 1 {
+                return (candidate, parts)
+            }
+        }
+        return nil
     }
 
     /// Returns the queries that found the values of a query's parameters, the nearest ones first.
@@ -225,7 +253,8 @@ struct Question {
     }
 
     private init(
-        _ candidate: Candidate, _ claim: Claim, _ parts: [ResultPart], isSource: Bool = false
+        _ candidate: Candidate, _ claim: Claim, _ parts: [ResultPart], isSource: Bool = false,
+        isOnlyOne: Bool = false
     ) {
         self.isSource = isSource
         store = candidate.store
@@ -237,9 +266,8 @@ struct Question {
         known = candidate.result
         self.parts = parts
         self.claim = claim
-        isFailing =
-            parts != [.all] && parts != [.existence]
-            && claim.tested.map { candidate.isOnLine || !$0.isCommon } ?? false
+        let isRare = parts != [.existence] && claim.tested.map { !$0.isCommon } ?? false
+        isFailing = isOnlyOne || parts != [.all] && (candidate.isOnLine || isRare)
     }
 
     /// Makes a question on which another one depends, so that no result of its own is expected.
@@ -304,7 +332,10 @@ struct Question {
                 Candidate(
                     store: store, statement: statement, path: path, sql: sql ?? record.sql,
                     values: values ?? [], reads: reads, result: result, distance: distance,
-                    isOnLine: frames.contains { $0.file == file && $0.line == line })
+                    isOnLine: frames.contains { $0.file == file && $0.line == line }
+                        || frames.isEmpty
+                            && record.frames.contains { failure.message.calls($0.function) }
+                )
             )
         }
         return found
@@ -317,15 +348,27 @@ struct Question {
 }
 
 extension ResultPart {
-    /// Returns the only value of a result, or the only column for a list; nil if it is uncertain what is compared.
-    fileprivate static func likely(for claim: Claim, in result: QueryResult) -> ResultPart? {
-        guard claim.tested == nil, let expected = claim.expected, result.columns.count == 1 else {
-            return nil
+    /// Returns the parts of a result that an assertion can compare whose message has only the expression; empty if that
+    /// is uncertain.
+    fileprivate static func compared(by claim: Claim, in result: QueryResult) -> [ResultPart] {
+        guard claim.tested == nil else { return [] }
+        let named = claim.member.flatMap(result.column(of:))
+        let isRowCount = claim.member == "count" && named == nil
+        guard claim.member == nil || named != nil || isRowCount else { return [] }
+        let column = named ?? (result.columns.count == 1 ? 0 : nil)
+        let cell = column.map { ResultPart.cell($0, prefix: "", suffix: "") }
+        switch claim.condition {
+        case .unknown: return []
+        case .contains, .lacks: return lists(for: claim, in: result)
+        case .exists: return [(result.isValue || named != nil ? cell : nil) ?? .existence]
+        case .equals(let list) where list.isList, .differs(let list) where list.isList:
+            let isAny = list.values.isEmpty || result.rows.isEmpty
+            let column = isAny ? column ?? 0 : named ?? result.onlyColumn(like: list.values)
+            return column.map { [.list($0, isOrdered: true)] } ?? []
+        case .equals, .differs, .ordered:
+            if isRowCount { return result.isAggregate ? [] : [.rowCount] }
+            return result.rows.count < 2 || named != nil ? cell.map { [$0] } ?? [] : []
         }
-        if expected.isList { return .list(0, isOrdered: true) }
-        let isNumber = expected.values.first?.number != nil
-        return result.rows.count == 1 && isNumber && result.rows[0][0].number != nil
-            ? .cell(0, prefix: "", suffix: "") : nil
     }
 
     /// Returns the ways in which a result can meet a claim whose tested value isn't in the message.

@@ -1,7 +1,7 @@
 package import FailureArtifactsBundle
 internal import FailureArtifactsSystem
 
-/// The failing query and its results up to the failure.
+/// The failing query, or one that may be it, and its results up to the failure.
 package struct QuestionDocument: JSONDocument, Sendable {
     /// A result, from one transaction to the next one that changed it.
     package struct Period: Equatable, Encodable, Sendable {
@@ -15,7 +15,7 @@ package struct QuestionDocument: JSONDocument, Sendable {
 
     package let store: String
     package let query: StatementRecord
-    /// True if the query's result is the value that the assertion got; false if it is only the last query.
+    /// True if the query's result is the value that the assertion got; false if that isn't known.
     package let isFailing: Bool
     package let results: [Period]
 
@@ -29,7 +29,7 @@ package struct QuestionDocument: JSONDocument, Sendable {
         self.results = results
     }
 
-    package var title: String { isFailing ? "failing query" : "last query" }
+    package var title: String { isFailing ? "failing query" : "query of this test" }
 
     /// The results as a sentence, such as `It returned 5 before transaction 1, 8 after transaction 4`.
     package var sentence: String? {

@@ -46,7 +46,7 @@ struct FindingText {
         return lines
     }
 
-    /// Returns the failing query, or the last query, with its results.
+    /// Returns the question's query with its results.
     private func lines(_ question: QuestionDocument) -> [String] {
         line(question.title, question.query, indent: 0)
             + (question.sentence.map { TextWrap.message($0, indent: 2, for: output) } ?? [])

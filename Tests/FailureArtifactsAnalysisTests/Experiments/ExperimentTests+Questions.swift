@@ -28,6 +28,46 @@ extension ExperimentTests {
             explanation.findings.first?.title == "Without transaction 3, the query returns 'Call'")
     }
 
+    /// Most assertions about a store have `try` or `await`, and then the message has no values.
+    @Test(arguments: [
+        ("try tasks.titles() == expected", ["title"], "title", "'Book dentist'"),
+        (
+            "try tasks.titles() == [\"Sweep\"]", ["title", "count(*)"], "title",
+            "'Pay rent', 'Book dentist'"
+        ),
+        ("try tasks.count() == 3", ["title", "count(*)"], "count(*)", "2"),
+        ("try tasks.titles().count == 3", ["title"], "title", "2 rows"),
+        ("try tasks.all().map(\\.title) == [\"Sweep\"]", ["*", "count(*)"], "*", "'Pay rent'"),
+        ("try tasks.first()?.title == \"Sweep\"", ["*", "count(*)"], "*", "'Pay rent' in column title"),
+    ])
+    func theQueryOnTheAssertionsLine(
+        _ expression: String, columns: [String], failing: String, result: String
+    ) throws {
+        for lines in [["Sources/Tasks.swift:90", "Tests/ATests.swift:8"], Self.await(expression)] {
+            let fixture = try Fixture()
+            let queries = columns.map {
+                Step(
+                    sql: "SELECT \($0) FROM task WHERE owner = 'ben'", changes: 0, lines: lines,
+                    isTransaction: false)
+            }
+            let explanation = try explanation(
+                [query("SELECT minutes FROM task")] + queries + [query("SELECT id FROM task")],
+                "Expectation failed: \(expression)", in: fixture, file: "Tests/ATests.swift")
+            let question = try #require(explanation.question)
+            #expect(question.isFailing)
+            #expect(question.query.sql == "SELECT \(failing) FROM task WHERE owner = 'ben'")
+            #expect(
+                explanation.findings.first { $0.code == .failingQuery }?.title.contains(result) == true,
+                "\(explanation.findings.map(\.title))")
+        }
+    }
+
+    /// The lines of a query that the function in an expression runs on another thread.
+    private static func await(_ expression: String) -> [String] {
+        let name = expression.split(separator: ".")[1].prefix { $0 != "(" }
+        return ["Sources/Tasks.swift:90:\(name)"]
+    }
+
     @Test func aListInAnotherOrderIsShownAsItIs() throws {
         let fixture = try Fixture()
         let (right, wrong) = (
@@ -66,7 +106,7 @@ extension ExperimentTests {
         #expect(found.first?.title == "The query returned 2")
         #expect(
             found.first?.explanation
-                == "The last query at Sources/Tasks.swift:90 may have the result that the assertion compared."
+                == "A query of this test at Sources/Tasks.swift:90 may have the result that the assertion compared."
         )
         #expect(
             try findings([query(Self.sum)], equal("160", "3")).first?.explanation.hasPrefix(
@@ -75,7 +115,7 @@ extension ExperimentTests {
         #expect(
             try findings([query(Self.sum)], equal("53", "54")).first { $0.code == .failingQuery }?
                 .explanation
-                == "The last query at Sources/Tasks.swift:90 has another result than the assertion compared, "
+                == "A query of this test at Sources/Tasks.swift:90 has another result than the assertion compared, "
                 + "which may be computed from it.")
     }
 

@@ -69,7 +69,7 @@ import Testing
     }
 
     func explanation(
-        _ steps: [Step], _ message: String, in fixture: borrowing Fixture
+        _ steps: [Step], _ message: String, in fixture: borrowing Fixture, file: String? = nil
     ) throws -> Explanation {
         let all = [Step(sql: Self.create, changes: 0), Step(sql: Self.fill, changes: 4)] + steps
         var facts: [Int: String] = [:]
@@ -78,7 +78,9 @@ import Testing
             let sources = step.lines.map { place -> String in
                 let parts = place.split(separator: ":")
                 let name = parts.count > 2 ? String(parts[2]) : "testStore"
-                let function = place.hasPrefix("Tests") ? ",\"function\":\"ATests.\(name)()\"" : ""
+                let function =
+                    place.hasPrefix("Tests") || parts.count > 2
+                    ? ",\"function\":\"ATests.\(name)()\"" : ""
                 return "{\"file\":\"\(parts[0])\",\"line\":\(parts[1])\(function)}"
             }
             var fact = "\"source\":\(sources[0])"
@@ -96,7 +98,7 @@ import Testing
         let path = try fixture.walBundle(
             all.filter(\.isTransaction).map(\.sql),
             log: all.filter(\.isLogged).map { ($0.sql, $0.changes) }, facts: facts,
-            message: message)
+            message: message, file: file)
         let bundle = try BundleReader(BundleLocation(path: path), scratchDirectory: fixture.directory)
         return Explanation(FailureEvidence(bundle, scratch: fixture.directory), bundle: "b.zip")
     }
@@ -151,7 +153,8 @@ import Testing
                 Step(sql: "UPDATE task SET minutes = 25 WHERE id = 2"),
                 Step(sql: "UPDATE task SET minutes = minutes + 10 WHERE id = 2"), query(Self.sum),
             ], equal("175", "160"))
-        #expect(found.first?.title == "Without transaction 4, the query returns 165")
+        #expect(found.first?.title == "Before transaction 3, the query returned the expected 160")
+        #expect(found.contains { $0.title == "Without transaction 4, the query returns 165" })
         let other = try #require(found.first { $0.transaction == 3 })
         #expect(other.undone == nil)
         #expect(
@@ -237,6 +240,37 @@ import Testing
                 == #"Without one change of transaction 3, the query returns the expected ["Pay rent"]"#)
         #expect(first.rows.first?.text == "task id = 3 updated: done 0 → 1")
         #expect(first.undone?.rows.count == 1)
+    }
+
+    @Test func someOfTheRowsOfATransactionAreWrong() throws {
+        let update = "UPDATE task SET done = 1 WHERE id < 4"
+        let found = try findings(
+            [Step(sql: update, changes: 3), query("SELECT count(*) FROM task WHERE done = 0")],
+            equal("1", "3"))
+        let first = try #require(found.first)
+        #expect(first.title == "Without 2 changes of transaction 3, the query returns the expected 3")
+        #expect(first.undone?.rows.count == 2)
+    }
+
+    /// Either of two transactions suffices, so undoing one of them has no effect.
+    @Test func theTransactionWithWhichTheExpectedResultEnded() throws {
+        let fixture = try Fixture()
+        let found = try explanation(
+            [
+                Step(sql: "INSERT INTO task VALUES (5, 'zoe', 'Swim', 70, 0)"),
+                Step(sql: "UPDATE task SET done = 1 WHERE id = 5"),
+                Step(sql: "UPDATE task SET owner = 'yan' WHERE id = 5"),
+                Step(
+                    sql: "SELECT title FROM task WHERE owner = 'zoe' AND done = 0", changes: 0,
+                    lines: ["Sources/Tasks.swift:90", "Tests/ATests.swift:8"], isTransaction: false),
+            ], #"Expectation failed: try tasks.open("zoe") == ["Swim"]"#, in: fixture,
+            file: "Tests/ATests.swift"
+        ).findings
+        let end = try #require(
+            found.prefix(2).first {
+                $0.title == #"Before transaction 4, the query returned the expected ["Swim"]"#
+            }, "\(found.map(\.title))")
+        #expect(end.statement?.sql == "UPDATE task SET done = 1 WHERE id = 5")
     }
 
     @Test func rowsThatWereDeletedComeBack() throws {

@@ -120,7 +120,7 @@ import Testing
             case .lacks(let operand): "lacks \(operand.text)"
             case .unknown: "?"
             }
-        return "\(claim.tested?.text ?? "?") \(condition)"
+        return (claim.tested?.text ?? "?") + (claim.member.map { " \($0)" } ?? "") + " \(condition)"
     }
 
     @Test(arguments: [
@@ -149,6 +149,19 @@ import Testing
         ("Expectation failed: (row → nil)", ["nil exists"]),
         ("Expectation failed: (isOpen → false)", ["false = true"]),
         ("Expectation failed: try store.total() == 49", ["? = 49"]),
+        ("Expectation failed: 49 == (try store.total())", ["? = 49"]),
+        ("Expectation failed: try store.names() == [\"a\", \"b == c\"]", [#"? = ["a", "b == c"]"#]),
+        ("Expectation failed: try store.names() == expected", ["? ?"]),
+        ("Expectation failed: try store.name(1) == \"of \\(id)\"", ["? ?"]),
+        ("Expectation failed: try store.names().isEmpty", ["? = []"]),
+        ("Expectation failed: !(try store.names().isEmpty)", ["? exists"]),
+        ("Expectation failed: try store.person(3) != nil", ["? exists"]),
+        ("Expectation failed: try store.total() != 3", ["? ≠ 3"]),
+        ("Expectation failed: try store.total() >= 30", ["? >= 30.0"]),
+        ("Expectation failed: 30 < (try store.total())", ["? > 30.0"]),
+        ("Expectation failed: try store.isOpen(3) || x == 3", ["? ?"]),
+        ("Expectation failed: try store.invoice(3).total == 49", ["? total = 49"]),
+        (#"Expectation failed: try store.tags().map(\.name) == ["a"]"#, [#"? name = ["a"]"#]),
         ("Expectation failed: try store.isOpen(3)", ["false = true"]),
         ("Expectation failed: !(try store.isOpen(3))", ["true = false"]),
         ("Expectation failed: an error was thrown when none was expected: \".full(14)\"", ["? ?"]),

@@ -162,7 +162,7 @@ import Testing
                 m
 
                 1. Without transaction 1, the query returns 20  possible, result-changed\(store)
-                   The last query at Sources/Bank.swift:20 returned 21 at the failure.
+                   A query of this test at Sources/Bank.swift:20 returned 21 at the failure.
                    account id = 2 updated: balance 20 → 21
                    transaction 1  \(update)  (1 row)  f() Sources/Bank.swift:15
 
@@ -175,7 +175,7 @@ import Testing
             output.contains(
                 """
                 . The query returned 21  possible, failing-query\(store)
-                   The last query at Sources/Bank.swift:20 may have the result that the assertion compared.
+                   A query of this test at Sources/Bank.swift:20 may have the result that the assertion compared.
                    \(query)  Sources/Bank.swift:20
 
                 """), "\(output)")
@@ -183,7 +183,7 @@ import Testing
             output.hasSuffix(
                 """
 
-                last query: \(query)  Sources/Bank.swift:20
+                query of this test: \(query)  Sources/Bank.swift:20
                   \(results)
 
                 """), "\(output)")
@@ -192,7 +192,7 @@ import Testing
             markdown.contains(
                 """
                 Without transaction 1, the query returns 20
-                The last query at Sources/Bank.swift:20 returned 21 at the failure.
+                A query of this test at Sources/Bank.swift:20 returned 21 at the failure.
                 row: account id = 2 updated: balance 20 → 21
                 store: ledger
                 transaction: 1
@@ -203,7 +203,7 @@ import Testing
                 """), "\(markdown)")
         #expect(
             markdown.contains(
-                "\nlast query: \(query) at Sources/Bank.swift:20\nresults: \(results)\n"), "\(markdown)")
+                "\nquery of this test: \(query) at Sources/Bank.swift:20\nresults: \(results)\n"), "\(markdown)")
         let facts = try Program.python(
             """
             import json, sys
@@ -321,8 +321,8 @@ import Testing
         let bundle = try fixture.walBundle(
             ["UPDATE account SET balance = 5 WHERE id = 1"], log: [(query, 0)])
         let lines = run("explain", bundle).output.split(separator: "\n").map { $0.drop { $0 == " " } }
-        #expect(lines.joined(separator: " ").contains("last query: \(query)"))
-        #expect(run("explain", bundle, "--markdown").output.contains("\nlast query: \(query)\n"))
+        #expect(lines.joined(separator: " ").contains("query of this test: \(query)"))
+        #expect(run("explain", bundle, "--markdown").output.contains("\nquery of this test: \(query)\n"))
         // It is the last statement.
         let shown = run("show", bundle).output.split(separator: "\n").map { $0.drop { $0 == " " } }
         #expect(shown.joined(separator: " ").contains(query))
