@@ -79,7 +79,7 @@ import Testing
     private func versions(_ name: String = "test", _ arguments: [String]? = nil) -> [Baseline] {
         let identity = BundleMetadata.Test(
             framework: "XCTest", suite: "Suite", name: name, arguments: arguments, attempt: 1)
-        return BaselineDirectory(baselines).baselines(of: identity)
+        return BaselineDirectory(baselines).baselines(of: identity, in: .current)
     }
 
     private var files: [String] { (try? FileSystem.contents(ofDirectory: baselines)) ?? [] }
@@ -154,6 +154,7 @@ import Testing
         let entry = try #require(withBaseline.archive.entry(named: Baseline.entry))
         let lines = try withBaseline.archive.contents(of: entry, limit: 1 << 20)
         #expect(Baseline.versions(in: lines) == versions())
+        #expect(versions()[0].isOfSameBuild)
     }
 
     /// Another build of the program has other times in its images.
@@ -182,10 +183,74 @@ import Testing
             BundleLocator.single(at: directory + "/artifacts"), scratchDirectory: directory)
         let entry = try #require(bundle.archive.entry(named: Baseline.entry))
         let lines = try bundle.archive.contents(of: entry, limit: 1 << 20)
-        #expect(
-            Baseline.versions(in: lines)?.first?.common == [
-                "SELECT ? AS new , ?", "SELECT ? AS old , ?",
-            ])
+        let baseline = try #require(Baseline.versions(in: lines)?.first)
+        #expect(baseline.common == ["SELECT ? AS new , ?", "SELECT ? AS old , ?"])
+        #expect(!baseline.isOfSameBuild)
+    }
+
+    /// A directory may have the files of thousands of tests that this process doesn't run.
+    @Test func aFileIsReadAgainOnlyIfItHasChanged() throws {
+        let directory = BaselineDirectory(baselines)
+        var (counts, known): ([String: Int], [String: Int64]) = ([:], [:])
+        func count() {
+            directory.countDifferences(of: [], in: .current, &counts, &known)
+        }
+        for number in 1...2 { try test { try run("SELECT \(number) FROM (SELECT 1 AS a\(number))") } }
+        let name = try #require(files.first)
+        let path = Path.join(baselines, name)
+        let runs = BaselineFile(at: path).runs
+        func write(_ images: [UInt64]) throws {
+            let runs = try zip(runs, images).map { run, images in
+                var content = try #require(run.content)
+                if images > 0 { content.description.images = images }
+                return try #require(
+                    BaselineFile.PassingRun(content.description, content.statements, hasLines: true))
+            }
+            try BaselineFile(runs: runs).write(to: path)
+            _ = utimes(path, [timeval(tv_sec: 7, tv_usec: 0), timeval(tv_sec: 7, tv_usec: 0)])
+        }
+        // No other file is of this build, either.
+        let maximum = 200
+        for number in 0..<maximum {
+            try FileSystem.write([], toNewFile: Path.join(baselines, "0\(number).baseline"))
+        }
+        try write([1, 1])
+        count()
+        count()
+        #expect(known.count == maximum + 1 && counts.isEmpty)
+        try write([0, 1])
+        count()
+        #expect(counts.isEmpty)
+        _ = utimes(path, nil)
+        count()
+        #expect(counts.count == 2 && known[name] == .max)
+    }
+
+    /// The directory may be the user's own.
+    @Test func whatKilledProcessesLeaveIsRemoved() throws {
+        try FileSystem.createDirectory(baselines)
+        let old = ["1f.baseline-123", "failure-artifacts-lines-Ab12cd"]
+        let kept = [
+            "2f.baseline-123", "3f.baseline", "big.sqlite", "failure-artifacts-lines-Ef34gh",
+            "failure-artifacts-lines-mine", "lines-Ab12cd", "notes.baseline-123",
+        ]
+        for name in old + kept {
+            let path = Path.join(baselines, name)
+            if name.contains("lines") {
+                try FileSystem.createDirectory(path)
+                try FileSystem.write([], toNewFile: path + "/addresses")
+            } else {
+                try FileSystem.write([], toNewFile: path)
+            }
+            // More than all files of tests may have.
+            if name == "big.sqlite" { try #require(truncate(path, 64 << 20) == 0) }
+            let isNew = name.hasPrefix("2f") || name.contains("Ef34gh")
+            let time = timeval(tv_sec: isNew ? Int(Timestamp.now.seconds) - 1800 : 7, tv_usec: 0)
+            try #require(utimes(path, [time, time]) == 0)
+        }
+        try test { try run("SELECT 1") }
+        #expect(Set(files).subtracting(kept).count == 1 && Set(kept).isSubset(of: files), "\(files)")
+        #expect(versions().count == 1)
     }
 
     @Test func argumentsTellTestsApart() throws {

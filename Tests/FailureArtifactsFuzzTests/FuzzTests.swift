@@ -7,7 +7,8 @@ import Testing
 /// An input that fails ends the process. It stays in the directory `fa-fuzz-…` of `/dev/shm` or `/tmp`.
 @Suite(.serialized) struct FuzzTests {
     static let counts = [
-        "zip": 3000, "bundle": 60, "metadata": 100, "statements": 150, "recorder": 300, "history": 300,
+        "zip": 3000, "bundle": 60, "metadata": 100, "statements": 150, "baseline": 100, "recorder": 300,
+        "history": 300,
         "wal": 400,
         "store": 120,
         "schema": 60,

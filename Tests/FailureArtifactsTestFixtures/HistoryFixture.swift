@@ -12,7 +12,7 @@ extension Fixture {
     /// as JSON, by the statement's index. Without `connection` and `thread`, it ran on the first connection and thread.
     /// The failure is in line 8 of `file`, and `root` is the package root. `copies` names further stores with the same content. The history of
     /// a store that `isClosed` lacks the oldest transaction, as after a checkpoint. The copy was made by `method`. `historyFacts` has more keys
-    /// of the history's description.
+    /// of the history's description. `tests` is the list of the process's tests, as JSON.
     @discardableResult
     package func walBundle(
         _ transactions: [String] = Self.transactions, base: String = Self.base,
@@ -21,7 +21,7 @@ extension Fixture {
         missing: Bool = false, passed: Bool = false, message: String? = nil, file: String? = nil,
         root: String? = nil,
         copies: [String] = [], isClosed: Bool = false, method: String = "serialize",
-        historyFacts: String = ""
+        historyFacts: String = "", tests: String? = nil
     ) throws -> String {
         let live = path("live-\(UInt32.random(in: 0 ... .max)).sqlite")
         let connection = try Connection(path: live, mode: .create)
@@ -100,6 +100,9 @@ extension Fixture {
         if let root {
             metadata.replace(
                 "{\"formatVersion\"", with: "{\"packageRoot\": \"\(root)\", \"formatVersion\"")
+        }
+        if let tests {
+            metadata.replace("{\"formatVersion\"", with: "{\"tests\": \(tests), \"formatVersion\"")
         }
         let outcome = metadata.replacing("\"outcome\": \"failed\"", with: "\"outcome\": \"passed\"")
         return try zip(

@@ -1,7 +1,7 @@
 /// Pairs the equal elements of two lists, in the order of both, by a limited number of steps.
 struct Alignment {
-    /// The number of comparisons that are left; then, equal elements are paired only if they are close.
-    private var steps: Int
+    /// The number of comparisons that are left; without any, equal elements are paired only if they are close.
+    private(set) var steps: Int
     /// The maximum distance of elements that are paired without further comparisons.
     private static let window = 64
 

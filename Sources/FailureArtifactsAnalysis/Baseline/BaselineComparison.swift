@@ -5,6 +5,9 @@ struct BaselineComparison {
     let differences: [RunComparison.Difference]
     /// True if the lack of a difference says something: values and statements of both runs are known.
     let isConclusive: Bool
+    /// True if the failing run is of the same code as the passing one.
+    let isOfSameCode: Bool
+    private let passing: [ComparedRun.Execution]
     private let failing: [ComparedRun.Execution]
 
     /// Returns nil without a baseline, or if a run has no statements.
@@ -18,17 +21,39 @@ struct BaselineComparison {
         guard let newest = runs.first, !newest.executions.isEmpty, !run.executions.isEmpty else {
             return nil
         }
-        failing = run.executions
+        (passing, failing) = (newest.executions, run.executions)
+        // A service that names the commit has checked it out.
+        isOfSameCode =
+            baselines[0].isOfSameBuild || own.commit != nil && own.commit == baselines[0].commit
         var noise: Set<RunComparison.Noise> = []
         for (run, other) in zip(runs, runs.dropFirst()) {
             noise.formUnion(RunComparison.noise(between: run, and: other))
         }
-        differences = RunComparison.differences(from: newest, to: run, without: noise, common: common)
+        differences = RunComparison.differences(
+            from: newest, to: run, without: noise, common: isOfSameCode ? nil : common)
         isConclusive = [newest, run].allSatisfy { run in
             // Redactions and settings leave out all values.
             let known = run.executions.filter { $0.text.hasParameters }
             return known.isEmpty || known.contains { $0.record.values != nil }
         }
+    }
+
+    /// Returns the statements before a difference in the passing run and in the failing one.
+    func neighbors(of difference: RunComparison.Difference) -> (
+        then: ComparedRun.Execution?, now: ComparedRun.Execution?
+    ) {
+        (
+            difference.passingPosition.flatMap { passing[safe: $0 - 1] },
+            failing[safe: difference.position - 1]
+        )
+    }
+
+    /// The number of the failing run's first statement.
+    var start: UInt64 { failing[0].record.order }
+
+    /// The number of the statement at which a difference was made.
+    func order(of difference: RunComparison.Difference) -> UInt64 {
+        (failing[safe: difference.position] ?? failing[failing.count - 1]).record.order
     }
 
     /// Returns the statement of a difference; a missing one has the line of the failing run beside its place.

@@ -45,7 +45,8 @@ struct BaselineFindings {
     /// difference becomes a part of it.
     func added(to findings: [Finding]) -> [Finding] {
         var others = findings
-        var first = Array(own.prefix(Self.limit))
+        // With the same code, the others are consequences of the first.
+        var first = Array(own.prefix(comparison.isOfSameCode ? 1 : Self.limit))
         for index in first.indices {
             guard let other = others.firstIndex(where: { $0.isAbout(first[index]) }) else { continue }
             first[index].take(others.remove(at: other))
@@ -66,8 +67,8 @@ struct BaselineFindings {
             title:
                 "The database was asked the same, and did the same, as when this test passed at \(baseline.title)",
             confidence: .possible,
-            explanation:
-                "Look at the expectation, at code after the query, or at what other tests left."
+            explanation: (comparison.isOfSameCode ? "Both runs are of the same code. " : "")
+                + "Look at the expectation, at code after the query, or at what other tests left."
                 + (count == 0
                     ? ""
                     : " \(Counted.items(Int64(count), "difference is", "differences are")) not counted: "
@@ -78,44 +79,104 @@ struct BaselineFindings {
     private func finding(
         _ difference: RunComparison.Difference, _ asked: Set<String>
     ) -> Finding {
-        // With the same statements, another number of rows is only a consequence.
+        let other = otherTests(before: difference)
+        let isOfOtherTest = other.map { $0.isMeanwhile && $0.isOfTable } ?? false
+        // With the same statements, another number of rows is only a consequence, and so is what follows with the same code.
         let isLikely =
-            !difference.isCommon && difference.kind != .scanned
+            !difference.isCommon && (difference.kind != .scanned || isOfOtherTest)
+            && (difference.isFirst || !comparison.isOfSameCode)
             && !difference.tables.isDisjoint(with: asked)
-        let text = DifferenceText(difference, baseline)
+        let text = DifferenceText(
+            difference, baseline, after: comparison.neighbors(of: difference))
         let known = difference.failing.flatMap { places[$0.record.order] }
         let store =
             known?.store
             ?? failure.usedStores.first { !difference.tables.isDisjoint(with: $0.schema.tables.keys) }
         let statement = known.map { $0.store.statements[$0.index] }
         let step = statement.flatMap { store?.step(of: $0) }.flatMap { store?.steps[$0] }
-        return Finding(
+        var finding = Finding(
             code: .differenceFromPass, title: text.title, confidence: isLikely ? .likely : .possible,
             store: store?.name, rows: statement.flatMap { step?.rows(of: $0) } ?? [],
             transaction: step?.number, statement: statement?.record ?? comparison.record(of: difference),
-            explanation: text.explanation
-                + (difference.isCommon ? "\nPassing tests have this difference, too." : "")
-                + (contentAtStart(difference).map { "\n" + $0 } ?? ""),
+            explanation: ([text.explanation]
+                + (difference.isCommon ? ["Passing tests have this difference, too."] : [])
+                + circumstances(of: difference, other)).joined(separator: "\n"),
             evidence: .difference)
+        finding.comparison = text.comparison
+        return finding
     }
 
-    /// Returns sentences about a result that differs although all statements are the same.
-    private func contentAtStart(_ difference: RunComparison.Difference) -> String? {
-        guard own.isEmpty, comparison.differences.allSatisfy(\.isOfResult) else { return nil }
-        let writers = failure.usedStores.flatMap { store in
-            store.statements.filter { statement in
-                !statement.isOfTest && statement.hasChangedRows
-                    && statement.outline.table.map(difference.tables.contains) ?? false
-            }.compactMap(\.record.test)
+    /// Returns sentences about what may have led to the first difference: other content, or another test.
+    private func circumstances(
+        of difference: RunComparison.Difference, _ other: OtherTests?
+    ) -> [String] {
+        guard difference.isFirst else { return [] }
+        var sentences: [String] = []
+        if comparison.isOfSameCode {
+            let connection = (difference.failing ?? difference.passing)?.record.connection
+            let place = difference.failing == nil ? "" : connection.map { ", on connection \($0)" } ?? ""
+            sentences.append(
+                "Both runs are of the same code. This is their first difference: statement "
+                    + "\(difference.position + 1) of the test\(place).")
         }
-        let tests = (failure.metadata.tests ?? []).filter { Set(writers).contains($0.id) }
-        let names = tests.prefix(Self.maximumTests).map { SafeText.line("\($0.suite).\($0.name)") }
-        let more = tests.count - names.count
-        return "All statements are the same, so the content differed when the test began."
-            + (names.isEmpty
-                ? ""
-                : " Other tests wrote to this table: \(names.joined(separator: ", "))"
-                    + (more > 0 ? " and \(more) more." : "."))
+        if difference.isOfResult {
+            sentences.append(
+                "All statements before it are the same, so "
+                    + (other?.isMeanwhile == true
+                        ? "the content differed." : "the content differed when the test began."))
+        } else if comparison.isOfSameCode {
+            sentences.append(
+                "Look for what changes from run to run: random values, the time, the environment, tasks, or the "
+                    + "order of a Set or of rows without ORDER BY.")
+        }
+        return sentences + (other.map { [$0.sentence] } ?? [])
+    }
+
+    /// Other tests that may have led to a difference.
+    private struct OtherTests {
+        let sentence: String
+        /// True if one of them did it while the failing test ran.
+        let isMeanwhile: Bool
+        /// True if they wrote to a table of the difference.
+        let isOfTable: Bool
+    }
+
+    /// Returns the test that last wrote to the tables of a difference, or else used its store, while the failing test
+    /// ran; or those that wrote to the tables before.
+    private func otherTests(before difference: RunComparison.Difference) -> OtherTests? {
+        guard difference.isFirst, difference.isOfResult || comparison.isOfSameCode else { return nil }
+        let end = comparison.order(of: difference)
+        let statements = failure.usedStores.flatMap(\.statements).filter {
+            !$0.isOfTest && $0.record.test != nil && $0.order < end
+        }
+        func closeness(_ statement: Timeline.Statement) -> Int {
+            guard statement.hasChangedRows else { return 0 }
+            return statement.outline.table.map(difference.tables.contains) ?? false ? 2 : 1
+        }
+        func names(_ statements: [Timeline.Statement]) -> [String] {
+            let numbers = Set(statements.compactMap(\.record.test))
+            return (failure.metadata.tests ?? []).filter { numbers.contains($0.id) }
+                .map { SafeText.line("\($0.suite).\($0.name)") }
+        }
+        let last = statements.filter { $0.order > comparison.start }
+            .max { (closeness($0), $0.order) < (closeness($1), $1.order) }
+        if let last, closeness(last) == 2 || comparison.isOfSameCode, let name = names([last]).first {
+            let verb = ["used the same store", "wrote to the same store", "wrote to this table"]
+            let place = last.record.source.map { ", \(SafeText.line($0.place))" } ?? ""
+            let sql = MarkedText(last.record.sqlWithValues).text
+            return OtherTests(
+                sentence:
+                    "Meanwhile, \(name) \(verb[closeness(last)]): \(sql) (connection \(last.record.connection)\(place)).",
+                isMeanwhile: true, isOfTable: closeness(last) == 2)
+        }
+        let writers = names(statements.filter { closeness($0) == 2 })
+        guard difference.isOfResult, !writers.isEmpty else { return nil }
+        let shown = writers.prefix(Self.maximumTests)
+        let more = writers.count - shown.count
+        return OtherTests(
+            sentence: "Other tests wrote to this table: \(shown.joined(separator: ", "))"
+                + (more > 0 ? " and \(more) more." : "."),
+            isMeanwhile: false, isOfTable: true)
     }
 }
 

@@ -36,19 +36,21 @@ final class ComparedText {
         hasParameters = !parameters.isEmpty
         keys = Self.keys(of: tokens, parameters)
         let (verb, list) = (outline.word(0), tables.sorted().joined(separator: ","))
-        shapeNumber = names.number("shape", shape)
+        shapeNumber = names.number(["shape", shape])
         isControl =
             ["begin", "commit", "end", "rollback", "savepoint", "release", "pragma"].contains(verb)
         let isEnd = outline.kind == .commit || outline.kind == .rollback
+        // A setting has a name and a value.
+        let control = outline.pragma.map { ["pragma", $0] } ?? ["text", text]
         likeness = [
-            names.number("text", text, function ?? ""), names.number("text", text), shapeNumber,
-            names.number("tables", function ?? text, verb, list),
+            names.number(["text", text, function ?? ""]), names.number(["text", text]), shapeNumber,
+            names.number(["tables", function ?? text, verb, list]),
             isControl || function == nil
-                ? names.number("text", text) : names.number("function", function ?? "", verb),
+                ? names.number(control) : names.number(["function", function ?? "", verb]),
             // COMMIT and ROLLBACK end a transaction in different ways.
             isEnd
-                ? names.number("end")
-                : isControl ? names.number("text", text) : names.number("verb", verb, list),
+                ? names.number(["end"])
+                : isControl ? names.number(control) : names.number(["verb", verb, list]),
         ]
     }
 
@@ -88,7 +90,7 @@ struct ComparedTexts {
     private var numbers: [[String]: Int] = [:]
     private var texts: [[String?]: ComparedText] = [:]
 
-    fileprivate mutating func number(_ parts: String...) -> Int {
+    fileprivate mutating func number(_ parts: [String]) -> Int {
         let number = numbers[parts] ?? numbers.count
         numbers[parts] = number
         return number
@@ -147,10 +149,12 @@ extension StatementOutline {
         "table_list", "function_list", "collation_list",
     ]
 
+    /// The name of a `PRAGMA`; nil for another statement.
+    var pragma: String? { word(0) != "pragma" ? nil : word(2) == "." ? word(3) : word(1) }
+
     /// True if the statement only reads the schema or a setting, as libraries do when they need it.
     fileprivate var readsSchema: Bool {
-        if word(0) == "pragma" {
-            let name = word(2) == "." ? word(3) : word(1)
+        if let name = pragma {
             return name == "query_only" || Self.readingPragmas.contains(name) && !words.contains("=")
         }
         return isQuery && readsOnlySchemaTables

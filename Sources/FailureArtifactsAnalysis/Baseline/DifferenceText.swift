@@ -4,72 +4,85 @@ internal import FailureArtifactsSQLite
 
 /// The title of a difference, and the statement then and now.
 struct DifferenceText {
-    private static let maximumValues = 5
-    /// The maximum number of tokens before and after a changed part.
-    private static let context = 12
-
     let title: String
+    let comparison: Finding.Comparison
     let explanation: String
 
-    init(_ difference: RunComparison.Difference, _ baseline: Baseline) {
+    /// - `neighbors`: the statements before it in the passing run and in the failing one.
+    init(
+        _ difference: RunComparison.Difference, _ baseline: Baseline,
+        after neighbors: (then: ComparedRun.Execution?, now: ComparedRun.Execution?)
+    ) {
         let (x, y) = (difference.passing, difference.failing)
         let name = (y ?? x).map { Self.name(of: $0.text.outline) } ?? ""
         let passed = "when this test passed"
-        var then = x.map { Self.text(of: $0.record) } ?? "nothing here"
-        var now = y.map { Self.text(of: $0.record) } ?? "nothing here"
-        var values: [String] = []
+        func compared(
+            _ text: (ComparedRun.Execution?) -> String
+        ) -> (then: MarkedText, now: MarkedText) {
+            (MarkedText(text(x), isMarked: true), MarkedText(text(y), isMarked: true))
+        }
+        var (then, now) = (x.map(Self.text) ?? Self.nothing, y.map(Self.text) ?? Self.nothing)
+        var isOfStatement = false
         switch difference.kind {
         case .text:
-            title = "\(name) has another text than \(passed)"
-            (then, now) = Self.marked(x?.text.text ?? "", y?.text.text ?? "")
+            let isSetting = y?.text.outline.pragma != nil
+            title = "\(name) has another \(isSetting ? "value" : "text") than \(passed)"
+            (then, now) = MarkedText.pair(x?.text.text ?? "", y?.text.text ?? "")
         case .values(let indices):
-            let pairs = indices.map { index in
-                let texts = [x, y].map { $0?.record.values?[safe: index].map(StoredValue.init) }
-                return (index, Self.texts(texts[0] ?? nil, texts[1] ?? nil))
-            }
+            let values = Self.values(x, y)
             title =
-                pairs.count == 1
-                ? "\(name) has the value \(pairs[0].1.new), not \(pairs[0].1.old) as \(passed)"
+                indices.count == 1
+                ? "\(name) has the value \(values.now(indices[0])), not \(values.then(indices[0])) as \(passed)"
                 : "\(name) has other values than \(passed)"
-            values = pairs.prefix(Self.maximumValues).map {
-                "parameter \($0 + 1): «\($1.new)», in the passing run «\($1.old)»"
-            }
+            (then, now) = (
+                Self.text(x, marked: Set(indices), values.then),
+                Self.text(y, marked: Set(indices), values.now)
+            )
+            isOfStatement = true
         case .error:
             title =
                 y?.record.error == nil
                 ? "\(name) failed \(passed), and doesn't now" : "\(name) fails, and didn't \(passed)"
-            (then, now) = (Self.result(x?.record), Self.result(y?.record))
+            (then, now) = compared(Self.result)
         case .changes:
             let (own, other) = (y?.ownChanges ?? 0, x?.ownChanges ?? 0)
             title =
                 own == other
                 ? "\(name) changed other rows by triggers and foreign keys than \(passed)"
                 : "\(name) changed \(Counted.items(Int64(own), "row")), and \(other) \(passed)"
-            (then, now) = (Self.changes(x), Self.changes(y))
+            (then, now) = compared(Self.changes)
         case .scanned:
             title = "\(name) found another number of rows than \(passed)"
-            (then, now) = (Self.rows(x), Self.rows(y))
-        case .missing: title = "\(name) is missing, which ran \(passed)"
-        case .extra: title = "\(name) ran, and didn't \(passed)"
-        case .moved: title = "\(name) ran at another place than \(passed)"
+            (then, now) = compared(Self.rows)
+        case .missing:
+            title = "\(name) is missing, which ran \(passed)"
+            isOfStatement = true
+        case .extra:
+            title = "\(name) ran, and didn't \(passed)"
+            isOfStatement = true
+        case .moved:
+            let distance = difference.position - (difference.passingPosition ?? difference.position)
+            let place = distance == 0 ? "at another place" : distance > 0 ? "later" : "earlier"
+            title = "\(name) ran \(place) than \(passed)"
+            (then, now) = (Self.place(after: neighbors.then), Self.place(after: neighbors.now))
         case .count(let passing, let failing):
             title =
                 "\(name) ran \(Counted.items(Int64(clamping: failing), "time")), and \(passing) \(passed)"
-            (then, now) = ("\(passing)", "\(failing)")
+            (then, now) = (
+                MarkedText("\(passing)", isMarked: true), MarkedText("\(failing)", isMarked: true)
+            )
         }
+        comparison = Finding.Comparison(then: then, now: now, isOfStatement: isOfStatement)
         let more = difference.times - 1
-        let place = x?.record.source.map { " at \(SafeText.line($0.place))" } ?? ""
-        let lines =
-            values.isEmpty
-            ? ["now: \(now)", "then: \(then)" + (y == nil ? place : "")] : values
+        let place = y == nil ? x?.record.source.map { "It ran at \(SafeText.line($0.place)). " } : nil
         explanation =
-            (lines + [
-                "The passing run is of \(baseline.title)."
-                    + (more > 0
-                        ? " \(Counted.items(Int64(more), "more statement")) differ\(more == 1 ? "s" : "") like this."
-                        : "")
-            ]).joined(separator: "\n")
+            (place ?? "") + "The passing run is of \(baseline.title)."
+            + (more > 0
+                ? " \(Counted.items(Int64(more), "more statement")) differ\(more == 1 ? "s" : "") like this."
+                : "")
     }
+
+    private static let nothing = MarkedText("nothing here", isMarked: true)
 
     /// Returns the verb and the table, such as `INSERT INTO planet`.
     private static func name(of statement: StatementOutline) -> String {
@@ -91,18 +104,48 @@ struct DifferenceText {
             TextWidth.shortened(name.split(separator: " ").joined(separator: " "), to: 80))
     }
 
-    private static func text(of record: StatementRecord) -> String {
-        let words = record.sqlWithValues.split(whereSeparator: \.isWhitespace).prefix(200)
-        return SafeText.line(TextWidth.abridged(words.joined(separator: " "), to: 200))
+    /// Returns a statement with its values.
+    private static func text(_ execution: ComparedRun.Execution) -> MarkedText {
+        text(execution, marked: []) { index in
+            execution.record.values?[safe: index].map { StoredText.text(of: StoredValue($0), width: 40) }
+                ?? "?"
+        }
     }
 
-    private static func texts(_ old: StoredValue?, _ new: StoredValue?) -> (old: String, new: String) {
-        guard let old, let new else { return ("nothing", "nothing") }
-        return StoredText.text(of: old, new, width: 40)
+    /// Returns a statement with texts in place of its parameters, of which some are marked.
+    private static func text(
+        _ execution: ComparedRun.Execution?, marked: Set<Int>, _ value: (Int) -> String
+    ) -> MarkedText {
+        guard let execution else { return nothing }
+        var record = execution.record
+        record.sql = execution.text.text
+        let parts = record.parts { index, known in known.map { _ in value(index) } }
+        return MarkedText(
+            parts.map {
+                MarkedText.Part(
+                    text: $0.text, isMarked: $0.parameter.map(marked.contains) ?? false)
+            })
     }
 
-    private static func result(_ record: StatementRecord?) -> String {
-        record?.error.map { "\(SafeText.line($0.message)) (\($0.code))" } ?? "no error"
+    /// Returns functions that return the texts of values, which show what differs.
+    private static func values(
+        _ x: ComparedRun.Execution?, _ y: ComparedRun.Execution?
+    ) -> (then: (Int) -> String, now: (Int) -> String) {
+        func texts(_ index: Int) -> (old: String, new: String) {
+            guard let old = x?.record.values?[safe: index], let new = y?.record.values?[safe: index]
+            else { return ("nothing", "nothing") }
+            return StoredText.text(of: StoredValue(old), StoredValue(new), width: 40)
+        }
+        return ({ texts($0).old }, { texts($0).new })
+    }
+
+    private static func place(after statement: ComparedRun.Execution?) -> MarkedText {
+        guard let statement else { return MarkedText("as the first statement", isMarked: true) }
+        return MarkedText([.init(text: "after "), .init(text: text(statement).text, isMarked: true)])
+    }
+
+    private static func result(_ execution: ComparedRun.Execution?) -> String {
+        execution?.record.error.map { "\(SafeText.line($0.message)) (\($0.code))" } ?? "no error"
     }
 
     private static func changes(_ execution: ComparedRun.Execution?) -> String {
@@ -115,23 +158,5 @@ struct DifferenceText {
 
     private static func rows(_ execution: ComparedRun.Execution?) -> String {
         "\(Counted.items(Int64(execution?.record.fullScanSteps ?? 0), "step")) to a next row"
-    }
-
-    /// Returns two texts with marks around what differs, and with limited context.
-    private static func marked(_ then: String, _ now: String) -> (then: String, now: String) {
-        let (x, y) = (then.split(separator: " "), now.split(separator: " "))
-        let start = zip(x, y).prefix { $0 == $1 }.count
-        let end = zip(x.dropFirst(start).reversed(), y.dropFirst(start).reversed()).prefix { $0 == $1 }
-            .count
-        func text(_ words: [Substring]) -> String {
-            let changed = start..<(words.count - end)
-            let first = max(0, start - context)
-            let last = min(words.count, changed.upperBound + context)
-            let before = (first > 0 ? ["…"] : []) + words[first..<start]
-            let after = words[changed.upperBound..<last] + (last < words.count ? ["…"] : [])
-            let middle = TextWidth.abridged(words[changed].joined(separator: " "), to: 160)
-            return SafeText.line((before + ["«\(middle)»"] + after).joined(separator: " "))
-        }
-        return (text(x), text(y))
     }
 }

@@ -21,6 +21,8 @@ struct RunComparison {
         fileprivate(set) var kind: Kind
         /// The index of the failing run's statement, or of the one before which a missing one belongs.
         fileprivate(set) var position: Int
+        /// The index of the passing run's statement; nil if only the failing run has the statement, or for a count.
+        fileprivate(set) var passingPosition: Int?
         /// The passing run's execution; nil if only the failing run has the statement.
         fileprivate(set) var passing: ComparedRun.Execution?
         /// The failing run's execution; nil if it is missing.
@@ -29,6 +31,8 @@ struct RunComparison {
         fileprivate(set) var times = 1
         /// True if passing tests of the failing run have it, too.
         fileprivate(set) var isCommon = false
+        /// True if all that both runs did before it is the same.
+        fileprivate(set) var isFirst = false
 
         /// True if the same statement had another result.
         var isOfResult: Bool {
@@ -42,6 +46,8 @@ struct RunComparison {
         }
         /// The texts of both runs' statements.
         fileprivate var texts: [ComparedText] { [failing, passing].compactMap { $0?.text } }
+        /// The index in both runs up to which all is the same if no other difference has a smaller one.
+        fileprivate var start: Int { min(position, passingPosition ?? position) }
         var tables: Set<String> { failing?.text.tables ?? passing?.text.tables ?? [] }
     }
 
@@ -165,7 +171,10 @@ struct RunComparison {
             } else {
                 nil
             }
-        if let kind { found.append(Difference(kind: kind, position: j, passing: x, failing: y)) }
+        if let kind {
+            found.append(
+                Difference(kind: kind, position: j, passingPosition: i, passing: x, failing: y))
+        }
     }
 
     /// Compares the statements between two that are equal: those that are alike belong together, and the rest is missing
@@ -190,7 +199,8 @@ struct RunComparison {
             while next.index >= 0, matched[next.index].0 > i {
                 next = (next.index - 1, min(next.position, matched[next.index].1))
             }
-            found.append(Difference(kind: .missing, position: next.position, passing: a[i]))
+            found.append(
+                Difference(kind: .missing, position: next.position, passingPosition: i, passing: a[i]))
         }
         found += right.map { Difference(kind: .extra, position: $0, failing: b[$0]) }
     }
@@ -276,6 +286,7 @@ struct RunComparison {
             }
             found[index].kind = .moved
             found[index].passing = found[other].passing
+            found[index].passingPosition = found[other].passingPosition
             joined.insert(other)
         }
         found = found.enumerated().filter { !joined.contains($0.offset) }.map(\.element)
@@ -337,15 +348,23 @@ extension RunComparison {
     /// Returns the differences of a failing run from a passing one, those that passing tests have, too, at the end.
     ///
     /// - `noise`: what differs between passing runs.
-    /// - `common`: the shapes of the statements in which passing tests differ from their passing runs.
+    /// - `common`: the shapes of the statements in which passing tests differ from their passing runs; nil if the code of
+    ///   both runs is the same, so that the order of the differences tells what led to what.
     static func differences(
         from passing: ComparedRun, to failing: ComparedRun, without noise: Set<Noise>,
-        common: Set<String>
+        common: Set<String>?
     ) -> [Difference] {
         var found = differences(from: passing, to: failing, without: noise)
+        let start = found.map(\.start).min()
+        // Of counted statements, an earlier one may differ.
+        let isKnown = !found.contains { if case .count = $0.kind { true } else { false } }
+        let first = isKnown ? found.firstIndex { $0.start == start } : nil
         for index in found.indices {
-            found[index].isCommon = found[index].texts.contains { common.contains($0.shape) }
+            found[index].isFirst = index == first
+            found[index].isCommon =
+                found[index].texts.contains { common?.contains($0.shape) ?? false }
         }
+        if common == nil { return found.filter(\.isFirst) + found.filter { !$0.isFirst } }
         return found.filter { !$0.isCommon } + found.filter(\.isCommon)
     }
 

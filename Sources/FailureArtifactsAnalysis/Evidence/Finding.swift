@@ -109,6 +109,17 @@ package struct Finding: Equatable, Sendable {
         }
     }
 
+    /// A statement or its result in the last passing run, and in the failing one.
+    package struct Comparison: Equatable, Sendable {
+        package var then: MarkedText
+        package var now: MarkedText
+        /// True if the texts are the statement's with its values.
+        package var isOfStatement = false
+
+        /// The texts with their labels.
+        package var lines: [(label: String, text: MarkedText)] { [("then", then), ("now", now)] }
+    }
+
     package struct Row: Equatable, Sendable {
         /// The change that the finding is about.
         package enum Change: String, Encodable, Sendable {
@@ -173,6 +184,10 @@ package struct Finding: Equatable, Sendable {
     /// True for the effect of a transaction of another test.
     var isOfOtherTest = false
     package var undone: Undone?
+    /// The difference from the last passing run; nil for another finding.
+    package var comparison: Comparison?
+    /// A sentence about the last commit of the line; nil if unknown.
+    package var lineCommit: String?
 
     package var source: StatementRecord.Source? { statement?.source }
 }
@@ -192,6 +207,7 @@ extension Finding: JSONDocument {
             "statement": statement.map { json($0) },
             "statements": statements.map { json($0, $0.source) }.nonEmpty, "source": source,
             "caller": statement?.callerInAnotherFile, "explanation": explanation, "undone": undone,
+            "then": comparison?.then.text, "now": comparison?.now.text, "lineCommit": lineCommit,
         ]
     }
 }
@@ -271,5 +287,11 @@ extension Finding {
     /// The words before ``line`` where it stands beside a failure; weak evidence is said to be weak.
     package var label: String {
         confidence == .possible ? "Weak hint (possible)" : "Cause (\(confidence.rawValue))"
+    }
+
+    /// The lines that stand beside a failure: ``line`` after ``label``, and what a difference consists of.
+    package var summary: [String] {
+        ["\(label): \(line)"] + (comparison?.lines ?? []).map { "\($0.label): \($0.text.text)" }
+            + [lineCommit].compactMap(\.self)
     }
 }

@@ -141,14 +141,17 @@ package struct Explanation: JSONDocument {
         notes = []
     }
 
-    /// Adds a sentence to the differences from the last passing run: about their lines, as far as a function knows one.
-    package mutating func describeLines(_ sentence: (StatementRecord.Source) -> String?) {
-        for index in findings.indices where findings[index].code == .differenceFromPass {
-            if let source = findings[index].source, source.isInPackage, let text = sentence(source) {
-                findings[index].explanation += "\n" + SafeText.line(text)
-            }
+    /// Adds sentences about the commits of lines to the first differences from the last passing run, as far as a function
+    /// knows one.
+    package mutating func addCommits(_ sentence: (StatementRecord.Source) -> String?) {
+        let differences = findings.indices.filter { findings[$0].code == .differenceFromPass }
+        for index in differences.prefix(Self.maximumCommits) {
+            guard let source = findings[index].source, source.isInPackage else { continue }
+            findings[index].lineCommit = sentence(source).map { SafeText.line($0) }
         }
     }
+
+    private static let maximumCommits = 4
 
     package mutating func keepFirst(_ count: Int) { findings = Array(findings.prefix(count)) }
 

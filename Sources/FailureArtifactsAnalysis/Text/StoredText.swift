@@ -85,33 +85,40 @@ package enum StoredText {
 extension StatementRecord {
     /// The text with the values in place of the parameters, as far as they are known; long values are shortened.
     package var sqlWithValues: String {
-        replacingParameters { StoredText.text(of: StoredValue($0), width: 60) }.sql
+        parts { $1.map { StoredText.text(of: StoredValue($0), width: 60) } }.map(\.text).joined()
     }
 
     /// The text with literals in place of the parameters; the text itself if a value is unknown, cut or a blob.
     var sqlWithLiterals: String {
-        let (result, isComplete) = replacingParameters(\.literal)
-        return isComplete ? result : sql
+        var isComplete = true
+        let parts = parts { _, value in
+            let literal = value?.literal
+            if literal == nil { isComplete = false }
+            return literal
+        }
+        return isComplete ? parts.map(\.text).joined() : sql
     }
 
-    /// Replaces the parameters as far as their values have a text, and returns true if all have one.
-    private func replacingParameters(
-        _ text: (BoundValue) -> String?
-    ) -> (sql: String, isComplete: Bool) {
-        guard let values, cut != true else { return (sql, false) }
+    /// Returns the text in parts, with texts in place of the parameters, as far as a function has one.
+    ///
+    /// - `text`: returns the text of a parameter, by its index and its value; the value is nil if it is unknown.
+    func parts(
+        _ text: (Int, BoundValue?) -> String?
+    ) -> [(text: String, parameter: Int?)] {
+        guard let values, cut != true else { return [(sql, nil)] }
         let bytes = Array(sql.utf8)
-        var result: [UInt8] = []
-        var (copied, isComplete) = (0, true)
+        func part(_ range: Range<Int>) -> (text: String, parameter: Int?) {
+            (String(decoding: bytes[range], as: UTF8.self), nil)
+        }
+        var parts: [(text: String, parameter: Int?)] = []
+        var copied = 0
         for parameter in StatementParameter.all(in: sql) {
-            guard parameter.number <= values.count, let text = text(values[parameter.number - 1]) else {
-                isComplete = false
-                continue
-            }
-            result += bytes[copied..<parameter.range.lowerBound]
-            result += text.utf8
+            let index = parameter.number - 1
+            guard let text = text(index, values[safe: index]) else { continue }
+            parts += [part(copied..<parameter.range.lowerBound), (text, index)]
             copied = parameter.range.upperBound
         }
-        return (String(decoding: result + bytes[copied...], as: UTF8.self), isComplete)
+        return parts + [part(copied..<bytes.count)]
     }
 }
 

@@ -12,6 +12,7 @@ package struct Baseline: Equatable, Sendable {
             var at: String
             var commit: String?
             var common: [String]?
+            var sameBuild: Bool?
         }
         var baseline: Run
     }
@@ -32,6 +33,8 @@ package struct Baseline: Equatable, Sendable {
     ///
     /// Only the newest version has them.
     package var common: [String] = []
+    /// True if it is known that the failing run is of the same build.
+    package var isOfSameBuild = false
 
     package init(at: String, commit: String?, statements: [StatementRecord]) {
         self.at = at
@@ -47,7 +50,8 @@ package struct Baseline: Equatable, Sendable {
             let header = Header(
                 baseline: .init(
                     at: baseline.at, commit: baseline.commit,
-                    common: baseline.common.isEmpty ? nil : baseline.common))
+                    common: baseline.common.isEmpty ? nil : baseline.common,
+                    sameBuild: baseline.isOfSameBuild ? true : nil))
             // Encoding fails only for numbers that JSON lacks.
             guard let line = try? encoder.encode(header) else { return }
             bytes += line
@@ -69,6 +73,7 @@ package struct Baseline: Equatable, Sendable {
             {
                 versions.append(Baseline(at: run.at, commit: run.commit, statements: []))
                 versions[versions.count - 1].common = run.common ?? []
+                versions[versions.count - 1].isOfSameBuild = run.sameBuild ?? false
             } else {
                 return nil
             }

@@ -57,8 +57,11 @@ package struct BaselineDirectory: Sendable {
     }
 
     /// Reads the passing runs of a test, the newest one first; empty without a valid file.
-    package func baselines(of test: BundleMetadata.Test) -> [Baseline] {
-        var baselines = BaselineFile(at: file(of: test)).runs.compactMap(Baseline.init)
+    ///
+    /// - `images`: the images of the failing process; nil if unknown.
+    package func baselines(of test: BundleMetadata.Test, in images: LoadedImages?) -> [Baseline] {
+        let build = images.map { LinesOfStacks(in: $0).hashOfImages }
+        var baselines = BaselineFile(at: file(of: test)).runs.compactMap { Baseline($0, build: build) }
         // A test that did the same again has only changed the time of its file.
         if let status = FileSystem.regularFile(file(of: test)), !baselines.isEmpty {
             let last = Timestamp.description(ofNanoseconds: status.modified)
@@ -68,9 +71,21 @@ package struct BaselineDirectory: Sendable {
         return baselines
     }
 
-    /// Removes the oldest files if there are too many.
-    private func limitSize() {
-        let files = ((try? FileSystem.contents(ofDirectory: path)) ?? []).compactMap { name in
+    /// Removes what killed processes have left, and the oldest files if there are too many.
+    ///
+    /// The directory may be the user's own, with other files.
+    private func cleanUp() {
+        let names = (try? FileSystem.contents(ofDirectory: path)) ?? []
+        for name in names where BaselineFile.isPartialName(name) || Self.isScratch(name) {
+            let place = Path.join(path, name)
+            // No process works on one for so long.
+            if let status = try? FileSystem.statusWithoutFollowing(place),
+                status.modified < Timestamp.now.nanoseconds - Self.maximumAge
+            {
+                try? FileSystem.remove(place)
+            }
+        }
+        let files = names.filter(BaselineFile.isName).compactMap { name in
             FileSystem.regularFile(Path.join(path, name)).map { (name, status: $0) }
         }
         var size = files.reduce(0) { $0 + $1.status.size }
@@ -80,6 +95,16 @@ package struct BaselineDirectory: Sendable {
             try? FileSystem.remove(Path.join(path, name))
             size -= status.size
         }
+    }
+
+    /// The age after which scratch files are left ones, in nanoseconds: an hour.
+    private static let maximumAge: Int64 = 3_600_000_000_000
+
+    private static let scratchPrefix = "failure-artifacts-lines-"
+
+    /// True for the name of a directory that a process has created to look up lines, with the 6 characters of `mkdtemp`.
+    private static func isScratch(_ name: String) -> Bool {
+        name.hasPrefix(scratchPrefix) && name.utf8.count == scratchPrefix.utf8.count + 6
     }
 }
 
@@ -149,29 +174,37 @@ extension BaselineDirectory {
             let others = old.runs.filter { $0.header.identity != run.header.identity }
             try? BaselineFile(runs: [run] + others).write(to: file(of: test.test))
         }
-        limitSize()
+        cleanUp()
     }
 
     /// Counts, for each statement, the tests that passed and ran it only before or only since the program was built.
     ///
     /// - `tests`: tests that passed and are not recorded yet. The others are those whose file has a run with these images.
-    /// - `compared`: the names of the files of tests that are counted already; those that are counted are added.
+    /// - `known`: the times of the last changes of the files that were read, by their names, and the largest number for
+    ///   those of tests that are counted already. A file is read again only if it has changed.
     package func countDifferences(
         of tests: [PassedTest], in images: LoadedImages, _ counts: inout [String: Int],
-        _ compared: inout Set<String>
+        _ known: inout [String: Int64]
     ) {
         let build = LinesOfStacks(in: images).hashOfImages
         let new = Dictionary(
             tests.map { (BaselineFile.name(of: $0.test), $0.statements) }, uniquingKeysWith: { $1 })
         let others = ((try? FileSystem.contents(ofDirectory: path)) ?? []).filter { new[$0] == nil }
+        func modified(_ name: String) -> Int64? {
+            FileSystem.regularFile(Path.join(path, name))?.modified
+        }
         // Most files may be of tests that haven't run yet.
-        let names = (new.keys.sorted() + others).filter { !compared.contains($0) }
+        let seen = known
+        let names = (new.keys.sorted() + others.filter(BaselineFile.isName)).lazy.filter { name in
+            seen[name].map { $0 != .max && (new[name] != nil || $0 != modified(name)) } ?? true
+        }
         for name in names.prefix(Self.maximumCompared) {
+            known[name] = modified(name)
             let runs = BaselineFile(at: Path.join(path, name)).runs
             let ofBuild = runs.first?.content.map { $0.description.images == build } ?? false
             let after = new[name]?[...] ?? (ofBuild ? runs.first?.content?.statements : nil)
             guard let after else { continue }
-            compared.insert(name)
+            known[name] = .max
             guard let before = (ofBuild ? runs.dropFirst().first : runs.first)?.content,
                 before.description.images != build
             else { continue }
@@ -192,7 +225,8 @@ extension BaselineDirectory {
     private func lookUp(
         _ stacks: [UInt64: [UInt64]], in lines: inout LinesOfStacks, by symbolizer: Symbolizer
     ) {
-        guard let scratch = try? FileSystem.createUniqueDirectory(in: path, prefix: "lines-") else {
+        guard let scratch = try? FileSystem.createUniqueDirectory(in: path, prefix: Self.scratchPrefix)
+        else {
             return
         }
         lines.lookUp(stacks, by: symbolizer, scratch: scratch)

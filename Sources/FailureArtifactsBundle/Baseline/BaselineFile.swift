@@ -66,7 +66,20 @@ struct BaselineFile {
             hash.add([0])
             hash.add(argument.utf8)
         }
-        return String(hash.value, radix: 16) + ".baseline"
+        return String(hash.value, radix: 16) + suffix
+    }
+
+    private static let suffix = ".baseline"
+
+    /// True for the name of a test's file.
+    static func isName(_ name: String) -> Bool {
+        name.hasSuffix(suffix) && UInt64(name.dropLast(suffix.count), radix: 16) != nil
+    }
+
+    /// True for the name of a file that a process has begun to write.
+    static func isPartialName(_ name: String) -> Bool {
+        let parts = name.split(separator: "-", omittingEmptySubsequences: false)
+        return parts.count == 2 && isName(String(parts[0])) && pid_t(parts[1]) != nil
     }
 
     /// Reads a file; without runs if it is missing or invalid.
@@ -208,7 +221,9 @@ extension BaselineFile.PassingRun {
 
 extension Baseline {
     /// Reads the statements of a run; nil if it is invalid.
-    init?(_ run: BaselineFile.PassingRun) {
+    ///
+    /// - `build`: the hash of what the images of the failing process were; nil if unknown.
+    init?(_ run: BaselineFile.PassingRun, build: UInt64?) {
         guard let (description, statements) = run.content else { return nil }
         let at = Timestamp.description(ofNanoseconds: description.at)
         let stacks = description.stacks
@@ -227,6 +242,7 @@ extension Baseline {
                 record.stack = nil
                 return record
             })
+        isOfSameBuild = description.images == build
     }
 
     /// Parses the chunks of the connections, which are untrusted.

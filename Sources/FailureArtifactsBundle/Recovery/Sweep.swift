@@ -201,10 +201,10 @@ extension BundleMetadata {
 
     /// Stages the last passing runs of the test, if they are known.
     mutating func addBaseline(to staging: StagingDirectory) {
-        guard outcome != .passed, let workingDirectory = staging.images?.workingDirectory,
+        guard outcome != .passed, let images = staging.images,
             let baselines = BaselineDirectory.ofCommand(
-                workingDirectory: workingDirectory, variables: ProcessEnvironment.variables)?
-                .baselines(of: test), !baselines.isEmpty
+                workingDirectory: images.workingDirectory, variables: ProcessEnvironment.variables)?
+                .baselines(of: test, in: images), !baselines.isEmpty
         else { return }
         let path = staging.file(ofEntry: Baseline.entry)
         try? FileSystem.remove(path)

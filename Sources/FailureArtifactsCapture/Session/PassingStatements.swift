@@ -14,8 +14,8 @@ final class PassingStatements: Sendable {
         var bytes = 0
         /// The number of passing tests that differ from their baseline in a statement, by its shape.
         var differences: [String: Int] = [:]
-        /// The files of the tests that were compared.
-        var compared: Set<String> = []
+        /// The files of the tests that were compared, see ``BaselineDirectory/countDifferences(of:in:_:_:)``.
+        var compared: [String: Int64] = [:]
     }
 
     let directory: BaselineDirectory
@@ -51,7 +51,7 @@ final class PassingStatements: Sendable {
     ///
     /// Call it on the packer's thread.
     func baselines(of test: BundleMetadata.Test) -> [Baseline] {
-        var baselines = directory.baselines(of: test)
+        var baselines = directory.baselines(of: test, in: .current)
         if baselines.isEmpty { return [] }
         var current = state.withLock { $0 }
         directory.countDifferences(

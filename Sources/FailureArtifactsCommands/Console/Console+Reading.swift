@@ -116,7 +116,7 @@ extension Console {
                     problems: problems),
                 limits: ReportLimits(causes: causes.count, maximumBytes: maximumBytes),
                 scratch: scratch, checking: try invariants(in: nil), folder: PageFolder(ofPage: page),
-                archive: limits.archive,
+                archive: limits.archive, commit: commitOfLine,
                 start: startReading)
             try body(report, bundles.count)
         }
@@ -171,7 +171,10 @@ extension Console {
                 bundle, scratch: scratch, checking: try invariants(in: nil), limits: limits.store,
                 effort: .small)
             // A change of which nothing is known but its time says too little to stand beside a failure.
-            return Explanation(evidence, bundle: path).findings.first.flatMap {
+            var explanation = Explanation(evidence, bundle: path)
+            explanation.keepFirst(1)
+            if let commit = commitOfLine { explanation.addCommits(commit) }
+            return explanation.findings.first.flatMap {
                 $0.evidence == .last ? nil : $0
             }
         }

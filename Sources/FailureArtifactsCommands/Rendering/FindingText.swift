@@ -82,14 +82,21 @@ struct FindingText {
 
     func lines(_ finding: Finding, number: Int) -> [String] {
         var lines = title(finding, number: number)
-        lines += TextWrap.message(finding.explanation, indent: 3, for: output)
+        for (label, text) in finding.comparison?.lines ?? [] {
+            let line = label + ":" + (label == "now" ? "  " : " ") + text.text
+            lines += TextWrap.message(line, indent: 3, for: output)
+        }
+        let sentences = [finding.explanation, finding.lineCommit].compactMap(\.self)
+        lines += sentences.flatMap { TextWrap.message($0, indent: 3, for: output) }
         let rows = isAll ? finding.rows[...] : finding.rows.prefix(Self.maximumRows)
         lines += rows.flatMap { TextWrap.message($0.text, indent: 3, for: output) }
         if rows.count < finding.rows.count {
             lines.append("   and \(Counted.items(Int64(finding.rows.count - rows.count), "more row"))")
         }
         let transaction = finding.transaction.map { "transaction \($0)  " } ?? ""
-        if let statement = finding.statement {
+        if let statement = finding.statement, finding.comparison?.isOfStatement == true {
+            lines += statements.placeLines(of: statement, after: "   " + transaction)
+        } else if let statement = finding.statement {
             lines += statements.lines(
                 statement, after: "   " + transaction, isWhole: true, hasCaller: true)
         } else if finding.transaction != nil || !finding.statements.isEmpty {

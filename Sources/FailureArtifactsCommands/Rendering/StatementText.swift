@@ -74,18 +74,30 @@ struct StatementText {
         if isWrapped || !hasPlace, let place {
             lines.append(margin + place.text(for: output, columns: limit(indent)))
         }
-        if hasCaller, let caller = record.callerInAnotherFile {
-            let place = Place(caller)
-            let label = "called from "
-            lines.append(
-                margin + output.styled(label, .dim)
-                    + place.text(for: output, columns: limit(indent + label.count)))
-        }
+        if hasCaller { lines += callerLine(of: record, indent: indent) }
         for line in record.shownPlan {
             let line = TextWidth.shortened(margin + SafeText.line(line), to: width)
             lines.append(output.styled(line, .dim))
         }
         return lines
+    }
+
+    /// Returns the note on a statement, its line and its caller, for a statement that is shown already.
+    func placeLines(of record: StatementRecord, after start: String) -> [String] {
+        let place = record.source.map { Place($0).text(for: output) }
+        let parts = [Self.note(on: record), place ?? ""].filter { !$0.isEmpty }
+        let line = start + parts.joined(separator: "  ")
+        return (line.allSatisfy { $0 == " " } ? [] : [line]) + callerLine(of: record, indent: 5)
+    }
+
+    private func callerLine(of record: StatementRecord, indent: Int) -> [String] {
+        guard let caller = record.callerInAnotherFile else { return [] }
+        let label = "called from "
+        let room = output.terminal.map { max($0.width, 40) - indent - label.count }
+        return [
+            String(repeating: " ", count: indent) + output.styled(label, .dim)
+                + Place(caller).text(for: output, columns: room)
+        ]
     }
 
     /// Returns the time of day, such as `07:08:09.123456`; the day is the day of the failure.

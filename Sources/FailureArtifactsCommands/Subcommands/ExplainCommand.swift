@@ -64,7 +64,7 @@ struct ExplainCommand: Command {
                     passing, scratch: other, limits: console.limits.store)
             }
             var explanation = Explanation(evidence, bundle: bundle.location.description)
-            console.addCommits(to: &explanation)
+            if let commit = console.commitOfLine { explanation.addCommits(commit) }
             let count = explanation.findings.count
             if isJSON {
                 try console.output.writeLine(JSONText.pretty(explanation))

@@ -74,7 +74,8 @@ extension FailureDetail {
     /// Reads a bundle.
     init(
         reading location: BundleLocation, passing: BundleLocation? = nil, scratch: String,
-        _ limits: ReportLimits, checking invariants: [Invariant] = [], archive: ZipLimits
+        _ limits: ReportLimits, checking invariants: [Invariant] = [], archive: ZipLimits,
+        commit: CommitOfLine? = nil
     ) throws {
         let directory = try FileSystem.createUniqueDirectory(in: scratch, prefix: "report-")
         defer { try? FileSystem.remove(directory) }
@@ -92,7 +93,9 @@ extension FailureDetail {
         let evidence = FailureEvidence(
             bundle, scratch: directory, checking: invariants, effort: effort)
         notes += evidence.notes
-        if metadata.outcome != .passed { addFindings(evidence, passing, scratch: directory, archive) }
+        if metadata.outcome != .passed {
+            addFindings(evidence, passing, scratch: directory, archive, commit)
+        }
         let rows = ReadingBudget(limits, bytes: limits.rowBytes)
         omittedStores = max(0, metadata.stores.count - limits.stores)
         for store in metadata.stores.prefix(limits.stores) {
@@ -108,7 +111,8 @@ extension FailureDetail {
     }
 
     private mutating func addFindings(
-        _ evidence: FailureEvidence, _ passing: BundleLocation?, scratch: String, _ archive: ZipLimits
+        _ evidence: FailureEvidence, _ passing: BundleLocation?, scratch: String, _ archive: ZipLimits,
+        _ commit: CommitOfLine?
     ) {
         let other = Path.join(scratch, "passing")
         if let passing, !evidence.hasBaseline, (try? FileSystem.createDirectory(other)) != nil,
@@ -118,6 +122,7 @@ extension FailureDetail {
         }
         var explanation = Explanation(evidence, bundle: location.description)
         explanation.keepFirst(Explanation.standardCount)
+        if let commit { explanation.addCommits(commit) }
         findings = explanation.findings
     }
 

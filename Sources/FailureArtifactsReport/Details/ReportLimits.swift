@@ -2,6 +2,8 @@
 package struct ReportLimits: Sendable {
     /// The default maximum number of bytes that the data of all stores takes on the page.
     package static let standardBytes: UInt64 = 10 << 20
+    /// The maximum number of causes for which Git is asked.
+    static let causesWithCommits = 20
     /// The maximum number of causes described with their stores; further causes are in the overview only.
     static let describedCauses = 200
     static let reportedBundles = 100

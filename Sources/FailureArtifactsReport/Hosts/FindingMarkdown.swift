@@ -69,6 +69,10 @@ package struct FindingMarkdown {
             SafeText.line(finding.title).abridged(toBytes: 300),
             SafeText.line(finding.explanation).abridged(toBytes: 600),
         ]
+        for (label, text) in finding.comparison?.lines ?? [] {
+            lines.insert("\(label): " + text.text.abridged(toBytes: 500), at: lines.count - 1)
+        }
+        if let commit = finding.lineCommit { lines.append(commit.abridged(toBytes: 300)) }
         for row in finding.rows.prefix(Self.maximumRows) {
             lines.append("row: " + row.text.abridged(toBytes: 300))
         }
@@ -78,7 +82,7 @@ package struct FindingMarkdown {
             lines.append("store: " + SafeText.line(store).abridged(toBytes: 120))
         }
         if let transaction = finding.transaction { lines.append("transaction: \(transaction)") }
-        if let statement = finding.statement {
+        if let statement = finding.statement, finding.comparison?.isOfStatement != true {
             lines.append("statement: " + SafeText.line(statement.sqlWithValues).abridged(toBytes: 1000))
         }
         for statement in finding.statements {

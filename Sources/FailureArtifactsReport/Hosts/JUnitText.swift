@@ -84,7 +84,7 @@ package struct JUnitText: WrittenText {
         }.joined(separator: "\n")
         text = text.abridged(toBytes: Self.textLimit)
         if let finding = run.bundles.lazy.compactMap(\.finding).first {
-            text += "\n\(finding.label): " + finding.line
+            text += "\n" + finding.summary.joined(separator: "\n")
         }
         let content = XMLText.content(text)
         // A repeated run has its text one level lower: see `rerunType` of the schema.

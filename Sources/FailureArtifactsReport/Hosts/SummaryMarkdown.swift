@@ -69,6 +69,8 @@ package struct SummaryMarkdown {
             let line = Markdown.code(finding.line)
             let url = finding.source.flatMap { SourceLink.url(of: $0, variables: bundle.variables) }
             text += "\(finding.label): " + (url.map { "[\(line)](<\($0)>)" } ?? line) + "\n\n"
+            let more = finding.summary.dropFirst().joined(separator: "\n")
+            if !more.isEmpty { text += Markdown.block(more) + "\n" }
         }
         let others = cause.failures.dropFirst()
         if !others.isEmpty {

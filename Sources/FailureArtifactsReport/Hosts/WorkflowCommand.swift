@@ -30,7 +30,7 @@ package enum WorkflowCommand {
             properties.append(("title", SafeText.line(cause.heading { $0 })))
             let message = bundle.message.isEmpty ? "The test \(bundle.outcome.label)." : bundle.message
             var text = SafeText.lines(message)
-            if let finding = cause.finding { text.append("\(finding.label): \(finding.line)") }
+            if let finding = cause.finding { text += finding.summary }
             return error(text.joined(separator: "\n"), properties)
         }
         lines += causes.prefix(shown).compactMap { culprit(of: $0, in: files) }
@@ -49,7 +49,8 @@ package enum WorkflowCommand {
             source.line > 0
         else { return nil }
         return command(
-            finding.confidence == .possible ? "notice" : "warning", "\(finding.label): \(finding.line)",
+            finding.confidence == .possible ? "notice" : "warning",
+            finding.summary.joined(separator: "\n"),
             [
                 ("file", files.path(of: source.file) ?? source.file), ("line", String(source.line)),
                 ("title", SafeText.line(cause.heading { $0 })),

@@ -273,6 +273,18 @@ struct FindingsSection {
             + HTMLText.attribute("[" + keys.joined(separator: ",") + "]") + "\""
     }
 
+    /// The statement or its result then and now; the page's script also shows it beside the timeline.
+    private func comparison(_ finding: Finding) -> String {
+        guard let comparison = finding.comparison else { return "" }
+        let items = comparison.lines.map { label, text in
+            let parts = text.parts.map {
+                $0.isMarked ? "<mark>\(HTMLText.line($0.text))</mark>" : HTMLText.line($0.text)
+            }
+            return "<dt>\(label)</dt><dd class=\"\(label)\">\(parts.joined())</dd>"
+        }
+        return "<dl class=\"values comparison\">\(items.joined())</dl>"
+    }
+
     private func item(_ finding: Finding, isFirst: Bool) -> String {
         let heading =
             "<p class=\"kind\"><span class=\"confidence\">\(finding.confidence.rawValue)</span> "
@@ -281,7 +293,8 @@ struct FindingsSection {
         var text =
             "<li class=\"\(finding.confidence.rawValue)\"\(attributes(finding))>"
             + (isFirst ? heading : "<details><summary>\(heading)</summary>")
-            + "<p>\(HTMLText.line(finding.explanation))</p>"
+            + comparison(finding)
+            + "<p>\(HTMLText.line(([finding.explanation] + [finding.lineCommit].compactMap(\.self)).joined(separator: "\n")))</p>"
         let rows = finding.rows.prefix(Self.maximumRows)
         if !rows.isEmpty {
             text += "<ul>" + rows.map { "<li><code>\(HTMLText.line($0.text))</code></li>" }.joined()
@@ -298,7 +311,8 @@ struct FindingsSection {
         if !finding.statements.isEmpty {
             text += "<p>By one or more of these \(finding.statements.count) statements:</p>"
         }
-        for statement in finding.statement.map({ [$0] }) ?? finding.statements {
+        let isShown = finding.comparison?.isOfStatement == true
+        for statement in isShown ? [] : finding.statement.map({ [$0] }) ?? finding.statements {
             text += "<p class=\"statement\"><code>\(HTMLText.line(statement.sqlWithValues))</code>"
             if finding.statement == nil, let source = statement.source {
                 let url = SourceLink.url(of: source, variables: variables)

@@ -1,6 +1,10 @@
 internal import FailureArtifactsAnalysis
+package import FailureArtifactsBundle
 package import FailureArtifactsReading
 internal import FailureArtifactsSystem
+
+/// Returns a sentence about the commit of a line; nil if it is unknown.
+package typealias CommitOfLine = @Sendable (StatementRecord.Source) -> String?
 
 /// A report, made cause by cause: the stores of only some causes are read at a time.
 package struct Report: WrittenText {
@@ -14,13 +18,16 @@ package struct Report: WrittenText {
     var folder = PageFolder(ofPage: nil)
     /// The limits for unpacking bundles.
     var archive = ZipLimits.standard
+    /// Returns a sentence about the commit of a line; nil without Git.
+    var commit: CommitOfLine?
     /// Called before the next bundles are read.
     var start: () -> Void = {}
 
     package init(
         page: ReportPage, limits: ReportLimits, scratch: String, checking invariants: [Invariant] = [],
         folder: PageFolder = PageFolder(ofPage: nil),
-        archive: ZipLimits = ZipLimits.standard, start: @escaping () -> Void = {}
+        archive: ZipLimits = ZipLimits.standard,
+        commit: CommitOfLine? = nil, start: @escaping () -> Void = {}
     ) {
         self.page = page
         self.limits = limits
@@ -28,6 +35,7 @@ package struct Report: WrittenText {
         self.invariants = invariants
         self.folder = folder
         self.archive = archive
+        self.commit = commit
         self.start = start
     }
 
@@ -41,8 +49,8 @@ package struct Report: WrittenText {
             let part = Array(causes[start..<min(start + step, causes.count)])
             let isFull = size > ReportLimits.pageBytes
             let (limits, scratch, archive, invariants) = (limits, scratch, archive, invariants)
-            let (page, folder) = (page, folder)
-            let new = Threads.map(part) { number, cause in
+            let (page, folder, commit) = (page, folder, commit)
+            let new = Threads.map(part) { (number, cause) -> DescribedCause in
                 var detail: FailureDetail?
                 var problem: String?
                 if isFull {
@@ -52,7 +60,8 @@ package struct Report: WrittenText {
                     do {
                         detail = try FailureDetail(
                             reading: cause.first.location, passing: page.passing(cause.first),
-                            scratch: scratch, limits, checking: invariants, archive: archive)
+                            scratch: scratch, limits, checking: invariants, archive: archive,
+                            commit: number < ReportLimits.causesWithCommits ? commit : nil)
                     } catch {
                         problem = CommandError(error).description
                     }

@@ -12,6 +12,8 @@ class Store {
   constructor(outline) {
     Object.assign(this, outline);
     this.tables = outline.tables.map((table, index) => new Table(this, table, index));
+    /** The differences of steps from the last passing run, as elements. */
+    this.comparisons = new Map();
   }
 
   get last() {

@@ -60,7 +60,7 @@ class StepPanel {
       this.step.replaceChildren(
         make("h3", "", title, " ", make("span", "dim", facts.filter(Boolean).join(" · "))),
         make("p", "label", step.label), ...(step.schema ?? []).map((text) => make("p", "schema", text)),
-        this.list(statements)
+        ...(this.store.comparisons.has(index) ? [this.comparison(index)] : []), this.list(statements)
       );
       if (quiet) {
         const show = button("link", `${counted(quiet, "statement")} more`, () => {
@@ -85,6 +85,12 @@ class StepPanel {
     element.setAttribute("role", "group");
     element.setAttribute("aria-label", "Commands");
     this.terminal.replaceChildren(make("h3", "", "Continue in a terminal"), element);
+  }
+
+  /** Returns what a statement of a step was when the test passed, as the finding has it. */
+  comparison(index) {
+    const copy = this.store.comparisons.get(index).cloneNode(true);
+    return make("div", "", make("p", "label", "Differs from the last passing run:"), copy);
   }
 
   /** Returns statements as a list; the same one several times in a row is one item. */

@@ -32,6 +32,8 @@ class Story {
   addFindings() {
     for (const item of this.article.querySelectorAll(".findings li[data-store]")) {
       const place = this.placeOf(item);
+      const comparison = item.querySelector(".comparison");
+      if (comparison && place.step !== undefined) this.stores[place.store].comparisons.set(place.step, comparison);
       if (place.step === undefined && place.table === undefined) continue;
       (item.querySelector("details") ?? item)
         .append(button(

@@ -49,11 +49,13 @@ import Testing
     }
 
     private func differences(
-        _ own: [Statement], from passing: [[Statement]], times: [String] = [], common: Set<String> = []
+        _ own: [Statement], from passing: [[Statement]], times: [String] = [], common: Set<String> = [],
+        isOfSameBuild: Bool = false
     ) -> [String] {
-        let runs = ([own] + passing).enumerated().map { index, statements in
+        var runs = ([own] + passing).enumerated().map { index, statements in
             Run(time: times.isEmpty ? "12:00:00" : times[index], statements: statements).baseline
         }
+        runs[1].isOfSameBuild = isOfSameBuild
         let comparison = BaselineComparison(runs[0], Array(runs.dropFirst()), common: common)
         return (comparison?.differences ?? []).map { difference in
             "\(difference.kind) \((difference.failing ?? difference.passing)?.record.sql ?? "")"
@@ -137,7 +139,15 @@ import Testing
         Case(
             "the set-up of the first connection", [Statement("PRAGMA foreign_keys = OFF"), read],
             [Statement("PRAGMA foreign_keys = ON"), read],
-            ["extra PRAGMA foreign_keys = OFF", "missing PRAGMA foreign_keys = ON"]),
+            ["text PRAGMA foreign_keys = OFF"]),
+        Case(
+            "a setting among others",
+            [Statement("PRAGMA cache_size = 9"), Statement("PRAGMA main.synchronous = OFF"), read],
+            [Statement("PRAGMA synchronous = FULL"), Statement("PRAGMA foreign_keys = ON"), read],
+            [
+                "extra PRAGMA cache_size = 9", "text PRAGMA main.synchronous = OFF",
+                "missing PRAGMA foreign_keys = ON",
+            ]),
         Case(
             "numbers of executions that the log has dropped",
             [Statement(update, right.values, repeated: 40), read],
@@ -236,5 +246,40 @@ import Testing
         let pairs = alignment.pairs(
             [9] + Array(repeating: 1, count: count) + [8], [7] + Array(repeating: 1, count: count))
         #expect(pairs.count > count / 2)
+        // The last element may take as many steps as the other list has elements.
+        #expect(alignment.steps > -count - 2)
+    }
+
+    /// Comparing a parameter with the columns of a long list takes as many steps as the list has columns.
+    @Test func keysAreAmongTheFirstParameters() {
+        var texts = ComparedTexts()
+        let (columns, values) = (
+            (0..<500).map { "a\($0)id" }.joined(separator: ", "),
+            Array(repeating: "?", count: 500).joined(separator: ", ")
+        )
+        let run = Run(statements: [
+            Statement("INSERT INTO t(a, id) VALUES (?, ?)"),
+            Statement("INSERT INTO t(\(columns)) VALUES (\(values))"),
+            Statement(
+                "SELECT 1 FROM t WHERE "
+                    + Array(repeating: "id = ?", count: 500).joined(separator: " OR ")),
+        ])
+        let compared = ComparedRun(run.baseline.statements, at: "", &texts)
+        #expect(compared.executions[0].text.keys == [1])
+        #expect(compared.executions.dropFirst().allSatisfy { $0.text.keys.count <= 100 })
+    }
+
+    /// With the same code, the order tells what led to what.
+    @Test func differencesOfTheSameCodeAreInOrder() {
+        let inserts = ["Earth", "Mars", "Venus"].map {
+            Statement(Self.insert, [.integer(1), .text($0)])
+        }
+        let passing = inserts + [Self.right, Self.read]
+        let own = [inserts[1], inserts[2], inserts[0], Self.wrong, Self.read]
+        let kinds = [
+            "moved \(Self.insert)", "values([0]) \(Self.update)",
+        ]
+        #expect(differences(own, from: [passing]) == kinds.reversed())
+        #expect(differences(own, from: [passing], isOfSameBuild: true) == kinds)
     }
 }

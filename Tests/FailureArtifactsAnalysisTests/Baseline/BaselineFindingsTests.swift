@@ -11,25 +11,27 @@ import Testing
     private static let message = #"XCTAssertEqual failed: ("16") is not equal to ("15")"#
 
     private func explanation(
-        _ own: [String], passing: [String], changes: Int? = 1, common: Set<String> = [],
-        query: String = query
+        _ own: [String], passing: [String], changes: [Int]? = nil, common: Set<String> = [],
+        query: String = query, facts: [Int: String] = [:], tests: String? = nil,
+        isOfSameBuild: Bool = false
     ) throws -> Explanation {
         func evidence(
-            _ fixture: borrowing Fixture, _ transactions: [String], _ changes: Int?, passed: Bool
+            _ fixture: borrowing Fixture, _ transactions: [String], _ changes: [Int]?, passed: Bool
         ) throws -> FailureEvidence {
             let path = try fixture.walBundle(
-                transactions, log: transactions.map { ($0, changes) } + [(query, nil)],
-                passed: passed,
-                message: Self.message)
+                transactions,
+                log: transactions.enumerated().map { ($1, changes?[$0] ?? 1) } + [(query, nil)],
+                facts: passed ? [:] : facts, passed: passed, message: Self.message, tests: tests)
             return FailureEvidence(
                 try BundleReader(BundleLocation(path: path), scratchDirectory: fixture.directory),
                 scratch: fixture.directory)
         }
         let fixture = try Fixture()
         let other = try Fixture()
-        let failure = try evidence(fixture, own, 1, passed: false)
+        let failure = try evidence(fixture, own, nil, passed: false)
         failure.passing = try evidence(other, passing, changes, passed: true)
         failure.baselines[0].common = Array(common)
+        failure.baselines[0].isOfSameBuild = isOfSameBuild
         return Explanation(failure, bundle: "b.zip")
     }
 
@@ -81,8 +83,80 @@ import Testing
     }
 
     @Test func anotherResultOfTheSameStatements() throws {
-        let found = try explanation([Self.wrong], passing: [Self.wrong], changes: 0)
+        let found = try explanation([Self.wrong], passing: [Self.wrong], changes: [0])
         #expect(found.findings[0].title == "UPDATE account changed 1 row, and 0 when this test passed")
         #expect(found.findings[0].explanation.contains("so the content differed when the test began"))
+        #expect(found.findings[0].comparison?.then.text == "«0 rows»")
+        #expect(!found.findings[0].explanation.contains("Other tests"))
+    }
+
+    private static let tests = """
+        [{"id": 1, "framework": "XCTest", "suite": "PlainTests", "name": "testStore"},
+        {"id": 2, "framework": "XCTest", "suite": "BTests", "name": "testOther"},
+        {"id": 3, "framework": "XCTest", "suite": "CTests", "name": "testReader"}]
+        """
+
+    /// What follows from another content is no reason to doubt it, but what precedes it is.
+    @Test func otherContentIsToldFromTheFirstDifference() throws {
+        let log = [Self.insert, Self.right, Self.wrong]
+        let earlier = [0: #""phase": "earlier", "test": 2"#, 1: #""test": 1"#, 2: #""test": 1"#]
+        let found = try explanation(
+            log, passing: [Self.right, "UPDATE account SET balance = 17 WHERE id = 1"], changes: [0, 1],
+            facts: earlier, tests: Self.tests)
+        let first = found.findings[0]
+        #expect(found.differences?.count == 2)
+        #expect(first.title.hasPrefix("UPDATE account changed 1 row, and 0"))
+        #expect(first.explanation.contains("so the content differed when the test began."))
+        #expect(first.explanation.contains("\nOther tests wrote to this table: BTests.testOther.\n"))
+        let second = try #require(found.differences?.last)
+        #expect(!second.explanation.contains("content"))
+        let changed = try explanation(
+            [Self.insert, Self.right],
+            passing: ["UPDATE account SET balance = 14 WHERE id = 2", Self.right],
+            changes: [1, 0])
+        #expect(changed.differences?.contains { $0.explanation.contains("content") } == false)
+    }
+
+    @Test func aTestThatRanAtTheSameTime() throws {
+        let source = #""source": {"file": "Tests/B.swift", "line": 9}"#
+        func found(
+            other sql: String, _ passing: [Int], isOfSameBuild: Bool
+        ) throws -> Explanation {
+            let facts = [
+                0: #""test": 1"#, 1: #""test": 2, "connection": 4, "thread": "9a", "# + source,
+                2: #""test": 1"#,
+            ]
+            return try explanation(
+                [Self.insert, sql, Self.wrong], passing: [Self.insert, Self.wrong], changes: passing,
+                facts: facts, tests: Self.tests, isOfSameBuild: isOfSameBuild)
+        }
+        let delete = "DELETE FROM account WHERE id = 2"
+        let meanwhile =
+            "Meanwhile, BTests.testOther wrote to this table: \(delete) (connection 4, Tests/B.swift:9)."
+        for isOfSameBuild in [false, true] {
+            let first = try found(other: delete, [1, 2], isOfSameBuild: isOfSameBuild).findings[0]
+            #expect(first.confidence == .likely)
+            let place =
+                "Both runs are of the same code. This is their first difference: statement 2 of the test, on connection 1.\n"
+            let sentences =
+                "All statements before it are the same, so the content differed.\n" + meanwhile
+            #expect(
+                first.explanation.contains(" UTC.\n" + (isOfSameBuild ? place : "") + sentences),
+                "\(first.explanation)")
+        }
+        // A store without the question's tables.
+        let table = "CREATE TABLE other(a)"
+        let same = try found(other: table, [1, 2], isOfSameBuild: true).findings[0]
+        #expect(same.explanation.contains("Meanwhile, BTests.testOther "), "\(same.explanation)")
+        #expect(
+            try !found(other: table, [1, 2], isOfSameBuild: false).findings[0].explanation.contains(
+                "Meanwhile"))
+        let none = try found(other: delete, [1, 1], isOfSameBuild: true).findings[0]
+        #expect(
+            none.code == .noDifference && none.explanation.hasPrefix("Both runs are of the same code."))
+        // What follows from the first difference is no other one.
+        let both = try found(other: delete, [0, 2], isOfSameBuild: true)
+        #expect(both.findings.filter { $0.code == .differenceFromPass }.count == 1)
+        #expect(both.differences?.map(\.confidence) == [.likely, .possible])
     }
 }

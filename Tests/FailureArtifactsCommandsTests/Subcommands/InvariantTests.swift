@@ -180,6 +180,8 @@ import Testing
                 if f["code"] == "difference-from-pass":
                     print(f["confidence"], f["title"], f.get("transaction"))
                     print([(r["table"], r["key"], r["change"], r.get("columns")) for r in f.get("rows", [])])
+                    print("then:", f["then"])
+                    print("now:", f["now"])
                     print(f["explanation"])
             """, outcome.output)
     }
@@ -215,8 +217,8 @@ import Testing
                 """
                 likely UPDATE account has another text than when this test passed 2
                 [('account', {'id': 1}, 'updated', {'balance': {'after': 16, 'before': 10}})]
-                now: UPDATE account SET balance = «16» WHERE id = 1
                 then: UPDATE account SET balance = «15» WHERE id = 1
+                now: UPDATE account SET balance = «16» WHERE id = 1
                 The passing run is of 2026-11-21 07:08 UTC.
 
                 """), "\(found)")
@@ -256,9 +258,29 @@ import Testing
             try #require(git.status == 0, "\(git.error)")
         }
         #expect(try explained().contains(/The last commit of the line is [0-9a-f]{10}: Say b\./))
+        for command in [["report", "-o", "-"], ["junit"], ["summary", "-o", "-"]] {
+            let output = try Program.tool(
+                [command[0], bundle] + command.dropFirst(), directory: fixture.directory
+            ).output
+            #expect(
+                output.contains(/The last commit of the line is [0-9a-f]{10}: Say b\./), "\(command)")
+        }
         try FileSystem.remove(fixture.path("Sources/A.swift"))
         try fixture.write(Array("let a = 1\nlet b = 3\n".utf8), to: "Sources/A.swift")
         #expect(try explained().contains("The line is not committed."))
+        // A shallow clone doesn't know which commit was the last one.
+        for arguments in [
+            identity + ["commit", "-q", "-a", "-m", "Say more of b"],
+            identity + ["commit", "-q", "--allow-empty", "-m", "Go on"],
+            ["clone", "-q", "--depth", "1", "file://\(fixture.directory)", "shallow"],
+        ] {
+            let git = try Program.run("/usr/bin/git", arguments, directory: fixture.directory)
+            try #require(git.status == 0, "\(git.error)")
+        }
+        #expect(try explained().contains("Say more of b."))
+        let shallow = try Program.tool("explain", bundle, directory: fixture.path("shallow"))
+        #expect(
+            shallow.output.contains("another text") && !shallow.output.contains("commit of the line"))
     }
 
     @Test func bundlesThatAreNotOfThePassingTest() throws {

@@ -1,3 +1,4 @@
+import FailureArtifactsBundle
 @testable import FailureArtifactsCommands
 import FailureArtifactsSystem
 import FailureArtifactsTestFixtures
@@ -28,6 +29,13 @@ import Testing
             "crc.zip", stored: true, [("metadata.json", "m"), ("n.txt", "n")])
         _ = try Program.run("/bin/sed", ["-i", "s/needle/noodle/", crc])
         try fixture.zip("missing.zip", [("metadata.json", Array(Metadata.store("s").utf8))])
+        // A run that is none.
+        try fixture.zip(
+            "lines.zip",
+            [
+                ("metadata.json", Array(Metadata.plain(test: "t", message: "m").utf8)),
+                (Baseline.entry, Array("{}\n".utf8)),
+            ])
         let cut = try fixture.plain("cut.zip")
         _ = try Program.run("/usr/bin/truncate", ["-s", "200", cut])
         try fixture.ledger("ok.zip")
@@ -35,18 +43,19 @@ import Testing
         #expect(outcome.status == 1)
         #expect(outcome.error.isEmpty)
         let lines = outcome.output.split(separator: "\n")
-        try #require(lines.count == 5)
+        try #require(lines.count == 6)
         #expect(lines[0].hasPrefix("bad  ./corrupt.zip: The store 's' is damaged: "))
         #expect(
             lines[1]
                 == "bad  ./crc.zip: Entry 'n.txt' of './crc.zip' is damaged: its content does not have the "
                 + "recorded CRC-32.")
         #expect(lines[2].hasPrefix("bad  ./cut.zip: "))
+        #expect(lines[3].hasPrefix("bad  ./lines.zip: ") && lines[3].contains(Baseline.entry))
         #expect(
-            lines[3]
+            lines[4]
                 == "bad  ./missing.zip: './missing.zip' is incomplete: its metadata names 'stores/s.sqlite', "
                 + "and the zip has no such entry.")
-        #expect(lines[4] == "ok   ./ok.zip")
+        #expect(lines[5] == "ok   ./ok.zip")
     }
 
     @Test func json() throws {

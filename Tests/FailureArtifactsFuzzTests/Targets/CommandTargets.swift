@@ -42,6 +42,21 @@ extension FuzzTarget {
         for command in ["show", "history"] { Tool.run([command, path]) }
         Tool.run(["report", path, "-o", "-"])
     }
+
+    /// Reads the last passing runs of a bundle's test, and compares them with the failing one.
+    static let baseline = FuzzTarget("baseline", seeds: Seeds.baselines) { bytes, scratch in
+        guard let versions = Baseline.versions(in: bytes) else { return }
+        require(
+            Baseline.versions(in: Baseline.lines(of: versions)) == versions,
+            "The runs differ after writing and reading them again.")
+        let entries = try Seeds.entries() + [Seeds.Entry(name: Baseline.entry, bytes: bytes)]
+        let path = try Seeds.write(entries, to: scratch.path("a.zip"))
+        Tool.run(["verify", path])
+        Tool.run(["explain", path, "--all"])
+        Tool.run(["diff", "--baseline", "--json", path])
+        for command in ["report", "summary"] { Tool.run([command, path, "-o", "-"]) }
+        Tool.run(["junit", path])
+    }
 }
 
 /// Runs the commands in this process.

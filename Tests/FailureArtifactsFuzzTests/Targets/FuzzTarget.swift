@@ -17,7 +17,7 @@ package struct FuzzTarget: Sendable {
     }
 
     package static let all: [FuzzTarget] = [
-        .zip, .bundle, .metadata, .statements, .recorder, .history, .log, .store, .schema,
+        .zip, .bundle, .metadata, .statements, .baseline, .recorder, .history, .log, .store, .schema,
     ]
 
     /// Valid, small inputs.

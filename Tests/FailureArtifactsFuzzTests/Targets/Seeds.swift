@@ -225,6 +225,20 @@ enum Seeds {
 
     static func statements() throws -> [[UInt8]] { [Array(log.utf8)] }
 
+    /// One run with other statements, and two of the same code.
+    static func baselines() throws -> [[UInt8]] {
+        func run(_ facts: String, _ log: String) -> String {
+            "{\"baseline\":{\"at\":\"2026-11-21T07:00:00.000000Z\"\(facts)}}\n" + log
+        }
+        let other = log.replacing("= 5", with: "= ?").replacing(
+            "\"changes\":1", with: "\"changes\":0,\"values\":[7]")
+        let common = ",\"common\":[\"UPDATE account SET balance = ? WHERE id = ?\"]"
+        return [
+            run(common, other),
+            run(",\"commit\":\"0123abcd\"", other) + run(",\"sameBuild\":true", log),
+        ].map { Array($0.utf8) }
+    }
+
     private static let description = """
         {"formatVersion": "1.0", "test": {"framework": "XCTest", "suite": "LedgerTests", "name": "testTransfer",
         "arguments": ["1"], "attempt": 1}, "outcome": "failed", "fingerprint": "0123456789abcdef",

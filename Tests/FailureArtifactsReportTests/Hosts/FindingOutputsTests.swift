@@ -100,6 +100,48 @@ import Testing
                     + "Ledger.remove(_:) Sources/Ledger/Ledger.swift:42</failure>"))
     }
 
+    /// One test for all outputs: each has the statement then and now, and the commit, as text.
+    @Test func aDifferenceIsShownThenAndNow() throws {
+        var difference = finding("m", sql: "SELECT now_only")
+        difference.code = .differenceFromPass
+        let texts = MarkedText.pair("a b <c> `d`", "a x <c> `d`")
+        difference.comparison = .init(then: texts.then, now: texts.now)
+        difference.lineCommit = "The line is not committed."
+        func outputs() throws -> [String] {
+            var bundle = try Sample.bundle("a", "m", file: "/w/A.swift")
+            bundle.finding = difference
+            let causes = BundleCause.causes(of: [bundle])
+            let results = TestResults(attempts: [], report: [], bundles: [bundle])
+            var junit = ""
+            try JUnitText(results: results) { $0 }.write { junit += $0 }
+            let annotations = WorkflowCommand.annotations(for: causes, in: RepositoryFiles(root: "/w"))
+            let page = FindingsSection(findings: [difference], stores: [], variables: [:]).html
+            return annotations + [
+                junit, SummaryMarkdown(causes: causes).text,
+                FindingMarkdown(explanation([difference]), count: 1, path: "a.zip").text, page,
+            ]
+        }
+        let lines = "then: a «b» <c> `d`\nnow: a «x» <c> `d`"
+        let all = try outputs()
+        let encoded = lines.replacing("\n", with: "%0A")
+        for (output, expected) in zip(
+            all,
+            [
+                encoded, encoded, lines.replacing("<", with: "&lt;").replacing(">", with: "&gt;"), lines,
+                lines,
+                "<dt>then</dt><dd class=\"then\">a <mark>b</mark> &lt;c&gt; `d`</dd>"
+                    + "<dt>now</dt><dd class=\"now\">a <mark>x</mark> &lt;c&gt; `d`</dd>",
+            ])
+        {
+            #expect(output.contains(expected), "\(output)")
+            #expect(output.contains("The line is not committed."), "\(output)")
+        }
+        // The statement isn't shown twice.
+        #expect(all[4].contains("now_only") && all[5].contains("now_only"))
+        difference.comparison?.isOfStatement = true
+        #expect(try !outputs().contains { $0.contains("now_only") })
+    }
+
     @Test func thePageEscapesFindings() {
         let html = FindingsSection(
             findings: [finding("<b>", value: Self.hostile, sql: Self.hostile)], stores: [],

@@ -11,7 +11,8 @@ import time
 import unittest
 import zlib
 
-from harness import EXECUTABLE, SUITES, TOOL, Bundle, SuiteCase, clean_environment, fresh_directory, read, timeless
+import browser
+from harness import EXECUTABLE, SUITES, TOOL, Bundle, SuiteCase, clean_environment, fresh_directory, needs, read, timeless
 from test_testing import only
 
 FEW, ENOUGH = "3", "4"
@@ -152,6 +153,71 @@ class Bundles(BaselineCase):
         place = self.directory / "work tree"
         git("worktree", "add", "--quiet", "-b", "other", str(place))
         self.assertEqual(recorded(), head)
+
+
+class Flaky(BaselineCase):
+    """Two runs of the same program, of which one fails."""
+
+    framework = "Swift Testing"
+
+    def first(self, *names):
+        selection = ("--testing-library", "swift-testing", "--filter", rf"FlakyTests/({'|'.join(names)})\(")
+        self.attempt(selection, ENOUGH)
+        bundle = self.failed(selection)
+        process = subprocess.run(
+            [TOOL, "explain", "--json", bundle.path], capture_output=True, text=True, env=clean_environment("/tmp"), check=True)
+        finding = json.loads(process.stdout)["findings"][0]
+        self.assertEqual((finding["code"], finding["confidence"]), ("difference-from-pass", "likely"), finding)
+        self.assertIn("Both runs are of the same code. This is their first difference: statement ", finding["explanation"])
+        self.assertIn(f", on connection {finding['statement']['connection']}.", finding["explanation"])
+        return finding
+
+    def test_another_test_wrote_to_the_same_store(self):
+        finding = self.first("reader", "cleaner")
+        self.assertEqual(finding["title"], "SELECT FROM fruit found another number of rows than when this test passed")
+        self.assertRegex(
+            finding["explanation"],
+            r"the content differed\.\nMeanwhile, FlakyTests\.cleaner wrote to this table: DELETE FROM fruit "
+            r"\(connection \d+, Tests/TestingSuite/FlakyTests\.swift:\d+\)\.")
+
+    def test_rows_come_in_another_order(self):
+        finding = self.first("unordered")
+        self.assertEqual(finding["title"], "INSERT INTO fruit ran later than when this test passed")
+        self.assertEqual(finding["then"].split(" (")[0], "after «CREATE TABLE \"fruit\"")
+        self.assertRegex(finding["now"], "^after «INSERT INTO .*'plum'")
+        self.assertIn("rows without ORDER BY", finding["explanation"])
+        self.assertNotIn("Meanwhile", finding["explanation"])
+
+
+@needs(browser.executable(), "Chromium")
+class Page(BaselineCase):
+    """The difference from the passing run, on the page."""
+
+    def test_then_and_now_are_beside_the_timeline(self):
+        selection = "GRDBSuite.ComparedRunTests/testProperty"
+        for run in ("", "wrong"):
+            subprocess.run(
+                [EXECUTABLE, selection], cwd=SUITES, env=self.environment(ENOUGH, COMPARED_RUN=run), capture_output=True)
+        artifacts = self.directory / "failure-artifacts"
+        subprocess.run([TOOL, "report", artifacts], check=True, capture_output=True, env=clean_environment("/tmp"))
+        with browser.page() as page:
+            for width in (390, 1280):
+                page.show(width, 900, "light")
+                page.open("about:blank")
+                page.open((artifacts / "report.html").as_uri())
+                page.wait("!!document.querySelector('#f1 .panel .comparison')")
+                for part in (".findings", ".panel"):
+                    texts = page.run(f"[...document.querySelectorAll('#f1 {part} .comparison > *')].map(e => e.innerText)")
+                    self.assertEqual(texts, [
+                        "then", "UPDATE product SET stock = stock - 2 WHERE id = 2",
+                        "now", "UPDATE product SET stock = stock - 5 WHERE id = 2"])
+                    marks = page.run(f"[...document.querySelectorAll('#f1 {part} .comparison mark')].map(e => e.innerText)")
+                    self.assertEqual(marks, ["2", "5"])
+                # It isn't there at another step.
+                page.run("document.querySelector('#f1 .steps .step:not([aria-current])').click()")
+                page.wait("!document.querySelector('#f1 .panel .comparison')")
+                self.assertLessEqual(page.run("document.documentElement.scrollWidth"), width)
+            self.assertEqual(page.complaints, [])
 
 
 class Places(BaselineCase):

@@ -1,0 +1,97 @@
+import FailureArtifactsBundle
+import FailureArtifactsReading
+import FailureArtifactsSQLite
+import Testing
+
+@testable import FailureArtifactsAnalysis
+
+/// The texts of a difference then and now.
+@Suite struct DifferenceTextTests {
+    @Test(
+        arguments: [
+            ("a b c", "a d c", "a «b» c", "a «d» c"), ("a b", "a b", "a b", "a b"),
+            ("a b c d e", "a x c y e", "a «b» c «d» e", "a «x» c «y» e"),
+            ("a b c", "a x y c", "a «b» c", "a «x y» c"), ("a b", "a", "a «b»", "a"),
+            ("", "a", "", "«a»"), ("\u{1B}[1m a", "b a", "«\\u{1b}[1m» a", "«b» a"),
+        ])
+    func whatDiffersIsMarked(_ then: String, _ now: String, _ markedThen: String, _ markedNow: String) {
+        let pair = MarkedText.pair(then, now)
+        #expect((pair.then.text, pair.now.text) == (markedThen, markedNow))
+    }
+
+    @Test func whatIsFarFromAMarkIsLeftOut() {
+        func words(_ letter: String, _ count: Int) -> String {
+            (1...count).map { letter + "\($0)" }.joined(separator: " ")
+        }
+        let (a, b, c) = (words("a", 50), words("b", 50), words("c", 50))
+        let pair = MarkedText.pair("\(a) x \(b) y \(c)", "\(a) v \(b) w \(c)")
+        let middle = "\(words("b", 12)) … \((39...50).map { "b\($0)" }.joined(separator: " "))"
+        #expect(
+            pair.now.text
+                == "… \((39...50).map { "a\($0)" }.joined(separator: " ")) «v» \(middle) «w» \(words("c", 12)) …"
+        )
+        // A statement may have any number of values.
+        let many = MarkedText(
+            (0..<9999).map { MarkedText.Part(text: "\($0)", isMarked: $0 % 2 == 0) })
+        #expect(many.parts.count <= 41 && many.text.hasSuffix(" …"))
+        #expect(MarkedText(String(repeating: "a", count: 9999)).text.count <= 200)
+    }
+
+    private func difference(_ then: [StatementRecord], _ now: [StatementRecord]) throws -> DifferenceText
+    {
+        let runs = [then, now].map {
+            Baseline(at: "2026-11-28T12:04:00.000000Z", commit: nil, statements: $0)
+        }
+        let comparison = try #require(BaselineComparison(runs[1], [runs[0]], common: []))
+        let difference = try #require(comparison.differences.first)
+        return DifferenceText(difference, runs[0], after: comparison.neighbors(of: difference))
+    }
+
+    private func record(_ sql: String, _ values: Value...) -> StatementRecord {
+        var record = StatementRecord(
+            at: "", changes: nil, connection: 1, order: UInt64.random(in: 1 ... .max), phase: .test,
+            sql: sql,
+            thread: "")
+        record.values = values.map { BoundValue($0) }
+        return record
+    }
+
+    @Test func valuesStandInTheStatement() throws {
+        let sql = "UPDATE planet SET note = ?,\n moons = ? WHERE id = ?"
+        let long = String(repeating: "a", count: 300)
+        let one = try difference(
+            [record(sql, .text("a  b"), .integer(79), .integer(1))],
+            [record(sql, .text("a  b"), .integer(97), .integer(1))])
+        #expect(one.title == "UPDATE planet has the value 97, not 79 as when this test passed")
+        #expect(
+            one.comparison.then.text == "UPDATE planet SET note = 'a  b' , moons = «79» WHERE id = 1")
+        #expect(one.comparison.now.text == "UPDATE planet SET note = 'a  b' , moons = «97» WHERE id = 1")
+        // What differs of long values is shown.
+        let two = try difference(
+            [record(sql, .text(long + "then"), .null, .integer(1))],
+            [record(sql, .text(long + "now"), .integer(7), .integer(1))])
+        #expect(two.comparison.then.text.contains("then'"), "\(two.comparison.then.text)")
+        #expect(two.comparison.now.text.contains("now'") && two.comparison.now.text.contains("= «7»"))
+    }
+
+    @Test func statementsThatOneRunLacksOrHasElsewhere() throws {
+        let (a, b) = (record("DELETE FROM a WHERE id = ?", .integer(1)), record("SELECT 1"))
+        let missing = try difference([a, b], [b]).comparison
+        #expect(
+            missing.then.text == "DELETE FROM a WHERE id = 1" && missing.now.text == "«nothing here»")
+        let extra = try difference([b], [a, b]).comparison
+        #expect(extra.then.text == "«nothing here»" && extra.now.text == "DELETE FROM a WHERE id = 1")
+        let (c, d) = (record("DELETE FROM c"), record("SELECT 2"))
+        let moved = try difference([a, c, b, d], [c, b, a, d])
+        #expect(moved.title == "DELETE FROM a ran later than when this test passed")
+        #expect(moved.comparison.then.text == "«as the first statement»")
+        #expect(moved.comparison.now.text == "after «SELECT 1»")
+    }
+
+    @Test func aSettingHasAnotherValue() throws {
+        let text = try difference(
+            [record("PRAGMA foreign_keys = ON")], [record("PRAGMA foreign_keys = OFF")])
+        #expect(text.title == "PRAGMA foreign_keys has another value than when this test passed")
+        #expect(text.comparison.now.text == "PRAGMA foreign_keys = «OFF»")
+    }
+}
