@@ -48,6 +48,13 @@ struct BaselineComparison {
         )
     }
 
+    /// True if the failing run read one of a difference's tables later.
+    func isReadLater(_ difference: RunComparison.Difference) -> Bool {
+        failing.dropFirst(difference.position).contains {
+            $0.text.outline.isSelect && !$0.text.tables.isDisjoint(with: difference.tables)
+        }
+    }
+
     /// The number of the failing run's first statement.
     var start: UInt64 { failing[0].record.order }
 

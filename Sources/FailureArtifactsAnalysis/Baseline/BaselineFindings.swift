@@ -17,6 +17,10 @@ struct BaselineFindings {
     /// The differences that only this test has, the first one first, and those that passing tests have, too.
     private(set) var own: [Finding] = []
     private(set) var common: [Finding] = []
+    /// Those of ``common`` that are about tables that the test read later.
+    private var relevant: [Finding] = []
+    /// The tables that the questions read.
+    private let asked: Set<String>
 
     /// Returns nil without a baseline, or if nothing can be compared.
     init?(_ failure: FailureEvidence) {
@@ -27,15 +31,16 @@ struct BaselineFindings {
         self.failure = failure
         self.comparison = comparison
         baseline = failure.baselines[0]
-        let asked = failure.usedStores.reduce(into: Set<String>()) { $0.formUnion($1.asked.tables) }
+        asked = failure.usedStores.reduce(into: []) { $0.formUnion($1.asked.tables) }
         for store in failure.usedStores.reversed() {
             for (index, statement) in store.statements.enumerated() {
                 places[statement.order] = (store, index)
             }
         }
         for difference in comparison.differences.prefix(Self.maximumDifferences) {
-            let finding = finding(difference, asked)
+            let finding = finding(difference)
             if difference.isCommon { common.append(finding) } else { own.append(finding) }
+            if difference.isCommon, isRelevant(difference) { relevant.append(finding) }
         }
     }
 
@@ -53,10 +58,15 @@ struct BaselineFindings {
         }
         let hasLogs = failure.metadata.stores.allSatisfy { $0.statements?.reason == nil }
         if own.isEmpty, comparison.isConclusive, hasLogs {
-            first = [same]
+            first = relevant.isEmpty ? [same] : Array(relevant.prefix(Self.limit))
             for index in others.indices { others[index].confidence = .possible }
         }
-        return first + others + common.prefix(Self.limit)
+        return first + others + common.filter { !first.contains($0) }.prefix(Self.limit)
+    }
+
+    /// True if the test read a table of a difference later.
+    private func isRelevant(_ difference: RunComparison.Difference) -> Bool {
+        !difference.tables.isDisjoint(with: asked) || comparison.isReadLater(difference)
     }
 
     /// The finding that nothing differs.
@@ -72,20 +82,25 @@ struct BaselineFindings {
                 + (count == 0
                     ? ""
                     : " \(Counted.items(Int64(count), "difference is", "differences are")) not counted: "
-                        + "passing tests have \(count == 1 ? "it" : "them"), too."),
+                        + "passing tests have \(count == 1 ? "it" : "them"), too.")
+                + (otherTests(
+                    writingTo: asked, "a table that its query reads", before: .max
+                ).map { "\n" + $0.sentence } ?? ""),
             evidence: .difference)
     }
 
-    private func finding(
-        _ difference: RunComparison.Difference, _ asked: Set<String>
-    ) -> Finding {
-        let other = otherTests(before: difference)
+    private func finding(_ difference: RunComparison.Difference) -> Finding {
+        let other =
+            difference.isFirst && (difference.isOfResult || comparison.isOfSameCode)
+            ? otherTests(
+                writingTo: difference.tables, before: comparison.order(of: difference),
+                isOfResult: difference.isOfResult) : nil
         let isOfOtherTest = other.map { $0.isMeanwhile && $0.isOfTable } ?? false
         // With the same statements, another number of rows is only a consequence, and so is what follows with the same code.
         let isLikely =
             !difference.isCommon && (difference.kind != .scanned || isOfOtherTest)
             && (difference.isFirst || !comparison.isOfSameCode)
-            && !difference.tables.isDisjoint(with: asked)
+            && isRelevant(difference)
         let text = DifferenceText(
             difference, baseline, after: comparison.neighbors(of: difference))
         let known = difference.failing.flatMap { places[$0.record.order] }
@@ -141,17 +156,18 @@ struct BaselineFindings {
         let isOfTable: Bool
     }
 
-    /// Returns the test that last wrote to the tables of a difference, or else used its store, while the failing test
-    /// ran; or those that wrote to the tables before.
-    private func otherTests(before difference: RunComparison.Difference) -> OtherTests? {
-        guard difference.isFirst, difference.isOfResult || comparison.isOfSameCode else { return nil }
-        let end = comparison.order(of: difference)
+    /// Returns the test that last wrote to tables before a statement, or else used their store, while the failing test
+    /// ran; or, if only the result of a statement differs, those that wrote to the tables before the test.
+    private func otherTests(
+        writingTo tables: Set<String>, _ object: String = "this table", before end: UInt64,
+        isOfResult: Bool = true
+    ) -> OtherTests? {
         let statements = failure.usedStores.flatMap(\.statements).filter {
             !$0.isOfTest && $0.record.test != nil && $0.order < end
         }
         func closeness(_ statement: Timeline.Statement) -> Int {
             guard statement.hasChangedRows else { return 0 }
-            return statement.outline.table.map(difference.tables.contains) ?? false ? 2 : 1
+            return statement.outline.table.map(tables.contains) ?? false ? 2 : 1
         }
         func names(_ statements: [Timeline.Statement]) -> [String] {
             let numbers = Set(statements.compactMap(\.record.test))
@@ -161,7 +177,7 @@ struct BaselineFindings {
         let last = statements.filter { $0.order > comparison.start }
             .max { (closeness($0), $0.order) < (closeness($1), $1.order) }
         if let last, closeness(last) == 2 || comparison.isOfSameCode, let name = names([last]).first {
-            let verb = ["used the same store", "wrote to the same store", "wrote to this table"]
+            let verb = ["used the same store", "wrote to the same store", "wrote to \(object)"]
             let place = last.record.source.map { ", \(SafeText.line($0.place))" } ?? ""
             let sql = MarkedText(last.record.sqlWithValues).text
             return OtherTests(
@@ -170,11 +186,11 @@ struct BaselineFindings {
                 isMeanwhile: true, isOfTable: closeness(last) == 2)
         }
         let writers = names(statements.filter { closeness($0) == 2 })
-        guard difference.isOfResult, !writers.isEmpty else { return nil }
+        guard isOfResult, !writers.isEmpty else { return nil }
         let shown = writers.prefix(Self.maximumTests)
         let more = writers.count - shown.count
         return OtherTests(
-            sentence: "Other tests wrote to this table: \(shown.joined(separator: ", "))"
+            sentence: "Other tests wrote to \(object): \(shown.joined(separator: ", "))"
                 + (more > 0 ? " and \(more) more." : "."),
             isMeanwhile: false, isOfTable: true)
     }

@@ -29,6 +29,8 @@ struct RunComparison {
         fileprivate(set) var failing: ComparedRun.Execution?
         /// The number of equal differences, as in a loop.
         fileprivate(set) var times = 1
+        /// True if statements with other texts also had other effects.
+        fileprivate(set) var hasOtherEffect = false
         /// True if passing tests of the failing run have it, too.
         fileprivate(set) var isCommon = false
         /// True if all that both runs did before it is the same.
@@ -150,17 +152,19 @@ struct RunComparison {
         {
             changed = zip(own, other).enumerated().filter { !values.areEqual($1.0, $1.1) }.map(\.offset)
         }
-        let hasChanges = isCounted && x.record.changes != nil && y.record.changes != nil
+        let hasOtherChanges =
+            isCounted && x.record.changes != nil && y.record.changes != nil
+            && (x.ownChanges, x.record.changes) != (y.ownChanges, y.record.changes)
+        let hasOtherError = x.record.error?.code != y.record.error?.code
         let isRead = isCounted && x.text.outline.isSelect
         let kind: Difference.Kind? =
             if x.text.text != y.text.text {
                 .text
             } else if !changed.isEmpty {
                 .values(changed)
-            } else if x.record.error?.code != y.record.error?.code {
+            } else if hasOtherError {
                 .error
-            } else if hasChanges,
-                (x.ownChanges, x.record.changes) != (y.ownChanges, y.record.changes),
+            } else if hasOtherChanges,
                 !noise.contains(.init(shape: x.text.shapeNumber, part: .changes))
             {
                 .changes
@@ -173,7 +177,9 @@ struct RunComparison {
             }
         if let kind {
             found.append(
-                Difference(kind: kind, position: j, passingPosition: i, passing: x, failing: y))
+                Difference(
+                    kind: kind, position: j, passingPosition: i, passing: x, failing: y,
+                    hasOtherEffect: kind == .text && (hasOtherChanges || hasOtherError)))
         }
     }
 
@@ -361,11 +367,16 @@ extension RunComparison {
         let first = isKnown ? found.firstIndex { $0.start == start } : nil
         for index in found.indices {
             found[index].isFirst = index == first
+            // What has no effect in other tests may have one in this test.
             found[index].isCommon =
-                found[index].texts.contains { common?.contains($0.shape) ?? false }
+                !found[index].hasOtherEffect
+                && found[index].texts.contains { common?.contains($0.shape) ?? false }
         }
         if common == nil { return found.filter(\.isFirst) + found.filter { !$0.isFirst } }
-        return found.filter { !$0.isCommon } + found.filter(\.isCommon)
+        // Another text is never a consequence.
+        let own = found.filter { !$0.isCommon }
+        return own.filter(\.hasOtherEffect) + own.filter { !$0.hasOtherEffect }
+            + found.filter(\.isCommon)
     }
 
     /// Returns what differs between two passing runs.

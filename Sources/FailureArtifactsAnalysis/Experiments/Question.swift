@@ -147,6 +147,19 @@ struct Question {
         let distance: Int?
         /// True if the assertion's line is among the callers, or its expression calls one of them.
         let isOnLine: Bool
+
+        /// Returns the number of values in an operand that the result has as parts of texts that code has made.
+        func likeness(to operand: FailureMessage.Operand?) -> Int {
+            guard let operand, let result else { return 0 }
+            func words(of text: String) -> [Substring] {
+                text.split { !$0.isLetter && !$0.isNumber }.filter { $0.count > 1 }
+            }
+            var found: Set<Substring> = []
+            for cell in result.rows.joined() {
+                found.formUnion(words(of: cell.string ?? cell.number.map { ValueText.plain($0) } ?? ""))
+            }
+            return found.intersection(words(of: operand.text)).count
+        }
     }
 
     /// Finds the questions of a failure, the likeliest one first; two if both operands may be results of queries.
@@ -201,7 +214,11 @@ struct Question {
             found.removeLast()
         }
         if found.isEmpty {
-            found = (ofLine.isEmpty ? nearest : ofLine).prefix(3).map { candidate in
+            // Swift's sort is stable.
+            let alike = (ofLine.isEmpty ? nearest : ofLine).sorted {
+                $0.likeness(to: claims[0].tested) > $1.likeness(to: claims[0].tested)
+            }
+            found = alike.prefix(3).map { candidate in
                 let parts = candidate.result.map { ResultPart.compared(by: claims[0], in: $0) } ?? []
                 return Question(
                     candidate, claims[0], parts.isEmpty ? [.all] : parts, isOnlyOne: ofLine.count == 1)

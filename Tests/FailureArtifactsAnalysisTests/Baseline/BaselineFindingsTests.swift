@@ -72,14 +72,46 @@ import Testing
         #expect(found.differences?.isEmpty == true)
     }
 
-    @Test func aDifferenceOfPassingTestsComesLast() throws {
+    /// A wrong migration is in every test, and an unrelated edit may be in some of them.
+    @Test func aDifferenceOfPassingTestsIsPossible() throws {
         let found = try explanation(
             [Self.insert, Self.wrong], passing: [Self.insert, Self.right],
             common: [StatementShape(Self.right).shape])
+        #expect(!found.findings.contains { $0.code == .noDifference })
+        let first = try #require(found.findings.first)
+        #expect(first.code == .differenceFromPass && first.confidence == .possible)
+        #expect(first.explanation.contains("Passing tests have this difference, too."))
+    }
+
+    @Test func aDifferenceOfPassingTestsThatTheTestDoesNotReadComesLast() throws {
+        let found = try explanation(
+            ["CREATE TABLE note(id, text)", Self.wrong], passing: ["CREATE TABLE note(id)", Self.wrong],
+            common: [StatementShape("CREATE TABLE note(id)").shape])
         #expect(found.findings[0].code == .noDifference)
         let last = try #require(found.findings.last)
         #expect(last.code == .differenceFromPass && last.confidence == .possible)
         #expect(last.explanation.hasSuffix("Passing tests have this difference, too."))
+    }
+
+    /// A text that other tests run without harm has another effect in this test.
+    @Test func anotherTextWithAnotherEffectIsOfThisTest() throws {
+        let wide = "UPDATE account SET balance = 16 WHERE id = 1 OR name = 'a'"
+        let found = try explanation(
+            ["INSERT INTO account VALUES (9, 'z', 1)", wide], passing: [Self.insert, Self.wrong],
+            changes: [1, 0],
+            common: [StatementShape(wide).shape])
+        #expect(found.findings[0].confidence == .likely && found.findings[0].statement?.sql == wide)
+    }
+
+    @Test func otherTestsAreNamedWithoutADifference() throws {
+        let found = try explanation(
+            [Self.insert, Self.wrong], passing: [Self.wrong],
+            facts: [0: #""phase": "earlier", "test": 2"#, 1: #""test": 1"#], tests: Self.tests)
+        #expect(found.findings[0].code == .noDifference)
+        #expect(
+            found.findings[0].explanation.hasSuffix(
+                "\nOther tests wrote to a table that its query reads: BTests.testOther."),
+            "\(found.findings[0].explanation)")
     }
 
     @Test func anotherResultOfTheSameStatements() throws {

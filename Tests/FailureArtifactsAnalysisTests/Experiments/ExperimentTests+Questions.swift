@@ -68,6 +68,20 @@ extension ExperimentTests {
         return ["Sources/Tasks.swift:90:\(name)"]
     }
 
+    /// Code has made texts of the rows, so no part of a result is the list.
+    @Test func theQueryWithTheValuesOfAComposedText() throws {
+        let fixture = try Fixture()
+        let lines = ["Sources/Tasks.swift:90", "Tests/ATests.swift:8"]
+        let queries = ["title, minutes FROM task", "count(*) FROM task WHERE done = 1"].map {
+            Step(sql: "SELECT \($0)", changes: 0, lines: lines, isTransaction: false)
+        }
+        let explanation = try explanation(
+            queries, equal(#"["Sweep: 35 min", "Call: 60 min"]"#, #"["Sweep: 35 min"]"#), in: fixture,
+            file: "Tests/ATests.swift")
+        #expect(explanation.question?.query.sql == queries[0].sql)
+        #expect(explanation.question?.isFailing == false)
+    }
+
     @Test func aListInAnotherOrderIsShownAsItIs() throws {
         let fixture = try Fixture()
         let (right, wrong) = (
