@@ -16,17 +16,28 @@
 enum {
     // The number of a text's first executions in a test that keep their values and their place.
     allowance_of_text = 100,
-    // The maximum size of the statements of one connection, and of a test, in bytes. A test with more has no baseline.
+    // The maximum size of the statements of one connection, of a test, and of all running tests, in bytes. A test with
+    // more has no baseline.
     maximum_part = 1 << 20,
     maximum_test = 2 << 20,
+    maximum_tests = 64 << 20,
     // The running tests, in lists by a part of their numbers.
     lists = 256,
+    // The maximum number of running tests that have used a connection when it ends. Further ones have no baseline.
+    maximum_users = 64,
     // The records that follow a statement may come after the start of others.
     following_statements = 8,
-    // The maximum number of stacks of a process.
+    // The maximum number of stacks of a process, and the lists that find them by their hashes.
     maximum_stacks = 1 << 16,
+    stack_lists = 1 << 10,
     // The stacks of a part that are found again, by a part of their numbers.
     known_stacks = 256,
+    // The sizes of the first memory of a part, in bytes, and of its first index of texts.
+    first_space = 4 << 10,
+    first_places = 256,
+    // The attempts to read an open connection at the end of a test, and the microseconds between them.
+    most_attempts = 20,
+    attempt_pause = 200,
 };
 
 typedef failure_artifacts_statement_record statement_record;
@@ -44,7 +55,7 @@ typedef struct stack {
     uint64_t addresses[];
 } stack;
 
-static stack *stacks_by_hash[1 << 10];
+static stack *stacks_by_hash[stack_lists];
 static stack *stacks_by_number[maximum_stacks];
 static uint32_t stack_count;
 static pthread_mutex_t stacks_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -52,7 +63,7 @@ static pthread_mutex_t stacks_lock = PTHREAD_MUTEX_INITIALIZER;
 // Returns the number of a stack in the process, from 1; 0 if there are too many.
 static uint32_t stack_number(const record *record) {
     size_t length = record->length - sizeof *record;
-    stack **place = &stacks_by_hash[failure_artifacts_log_hash(record + 1, length) >> 1 & ((1 << 10) - 1)];
+    stack **place = &stacks_by_hash[failure_artifacts_log_hash(record + 1, length) / 2 % stack_lists];
     pthread_mutex_lock(&stacks_lock);
     stack *known = *place;
     while (known && (known->count * 8 != length || memcmp(known->addresses, record + 1, length) != 0)) {
@@ -79,9 +90,10 @@ const uint64_t *failure_artifacts_baseline_stack(uint32_t number, uint32_t *coun
 
 // The statements that one test ran on one connection: a chunk with its records.
 typedef struct part {
-    struct part *next;
     unsigned char *bytes;
     size_t used;
+    // The number of its first statement; 0 without one.
+    uint64_t first;
 } part;
 
 // A text in a part, and the number of its executions so far.
@@ -94,9 +106,10 @@ typedef struct known_text {
 typedef struct copying {
     uint64_t test;
     const failure_artifacts_connection *connection;
-    part *part;
+    part part;
     size_t space;
-    bool is_too_long;
+    // True if statements are missing.
+    bool is_incomplete;
     // The texts of the part, by their hashes; a power of 2 of places.
     known_text *texts;
     size_t text_places, text_count;
@@ -110,20 +123,19 @@ typedef struct copying {
         bool is_observed;
     } last[following_statements];
     unsigned next_last;
-    bool has_statement;
     uint32_t first_changes;
 } copying;
 
 // Returns the place of a new record; NULL if there is no space for it.
 static void *place(copying *copying, size_t length) {
-    part *part = copying->part;
+    part *part = &copying->part;
     size_t end = part->used + ((length + 7) & ~(size_t)7);
     if (end > copying->space) {
-        size_t space = copying->space ? copying->space * 2 : 4 << 10;
+        size_t space = copying->space ? copying->space * 2 : first_space;
         while (space < end) space *= 2;
         unsigned char *bytes = space <= maximum_part ? realloc(part->bytes, space) : NULL;
         if (!bytes) {
-            copying->is_too_long = true;
+            copying->is_incomplete = true;
             return NULL;
         }
         part->bytes = bytes;
@@ -142,12 +154,12 @@ static void *copy(copying *copying, const record *record) {
 }
 
 static uint32_t offset_of(const copying *copying, const void *record) {
-    return (uint32_t)((const unsigned char *)record - copying->part->bytes);
+    return (uint32_t)((const unsigned char *)record - copying->part.bytes);
 }
 
 // Begins the part with the chunk's header and the connection.
 static bool begin(copying *copying) {
-    if (copying->part->used > 0) return true;
+    if (copying->part.used > 0) return true;
     if (!place(copying, sizeof(chunk))) return false;
     // The path may be a temporary one. Readers want to know only whether there is a file.
     static const char file[] = "file";
@@ -161,13 +173,16 @@ static bool begin(copying *copying) {
 }
 
 static bool grow_texts(copying *copying) {
-    size_t places = copying->text_places ? copying->text_places * 2 : 256;
+    size_t places = copying->text_places ? copying->text_places * 2 : first_places, mask = places - 1;
     known_text *texts = calloc(places, sizeof *texts);
-    if (!texts) return false;
+    if (!texts) {
+        copying->is_incomplete = true;
+        return false;
+    }
     for (size_t index = 0; index < copying->text_places; index++) {
         if (!copying->texts[index].hash) continue;
-        size_t new = copying->texts[index].hash &(places - 1);
-        while (texts[new].hash) new = (new + 1) & (places - 1);
+        size_t new = copying->texts[index].hash & mask;
+        while (texts[new].hash) new = (new + 1) & mask;
         texts[new] = copying->texts[index];
     }
     free(copying->texts);
@@ -184,7 +199,7 @@ static known_text *text_of(copying *copying, const record *text) {
     for (;; index = (index + 1) & (copying->text_places - 1)) {
         known_text *known = &copying->texts[index];
         if (!known->hash) break;
-        const record *other = (const record *)(void *)(copying->part->bytes + known->offset);
+        const record *other = (const record *)(copying->part.bytes + known->offset);
         if (known->hash == hash && other->length == text->length && memcmp(other, text, text->length) == 0)
             return known;
     }
@@ -203,7 +218,7 @@ static uint32_t offset_of_stack(copying *copying, const record *stack) {
         record *added = place(copying, sizeof *added + sizeof(uint64_t));
         if (!added) return 0;
         *added = (record){sizeof *added + sizeof(uint64_t), failure_artifacts_record_stack, 0, 0};
-        *(uint64_t *)(void *)(added + 1) = number;
+        *(uint64_t *)(added + 1) = number;
         copying->stacks[place_of_number].number = number;
         copying->stacks[place_of_number].offset = offset_of(copying, added);
     }
@@ -212,31 +227,32 @@ static uint32_t offset_of_stack(copying *copying, const record *stack) {
 
 static void copy_statement(copying *copying, const unsigned char *chunk, const statement_record *statement) {
     if (!begin(copying)) return;
-    known_text *text = text_of(copying, (const record *)(const void *)(chunk + statement->text));
+    known_text *text = text_of(copying, (const record *)(chunk + statement->text));
     if (!text) return;
     bool is_observed = text->executions++ < allowance_of_text;
     uint32_t text_offset = text->offset, stack_offset = 0;
     if (is_observed && statement->stack)
-        stack_offset = offset_of_stack(copying, (const record *)(const void *)(chunk + statement->stack));
+        stack_offset = offset_of_stack(copying, (const record *)(chunk + statement->stack));
     statement_record *added = copy(copying, &statement->record);
     if (!added) return;
-    if (!copying->has_statement) copying->first_changes = statement->changes;
+    if (!copying->part.first) {
+        copying->part.first = statement->order;
+        copying->first_changes = statement->changes;
+        // It was counted for a statement before the test.
+        added->own_changes = 0;
+    }
     added->ticks = added->thread = added->test = 0;
     added->changes = statement->changes - copying->first_changes;
-    // It was counted for a statement before the test.
-    if (!copying->has_statement) added->own_changes = 0;
     added->text = text_offset;
     added->stack = stack_offset;
     added->pages = (failure_artifacts_pages){failure_artifacts_unknown_count, 0, 0};
-    copying->has_statement = true;
     unsigned next = copying->next_last++ % following_statements;
     copying->last[next].order = statement->order;
     copying->last[next].is_observed = is_observed;
 }
 
 static void copy_following(copying *copying, const record *record) {
-    // The number is the first field of all of these.
-    uint64_t order = *(const uint64_t *)(const void *)(record + 1);
+    uint64_t order = order_of(record);
     for (unsigned index = 0; index < following_statements; index++) {
         if (copying->last[index].order != order) continue;
         bool is_needed = copying->last[index].is_observed || record->kind == failure_artifacts_record_error
@@ -253,9 +269,8 @@ static void copy_chunk(void *context, const void *bytes, size_t used, const fail
     (void)end;
     copying *copying = context;
     memset(copying->last, 0, sizeof copying->last);
-    for (size_t offset = sizeof(chunk); offset < used && !copying->is_too_long;) {
-        const record *here = (const record *)(const void *)((const unsigned char *)bytes + offset);
-        offset += (here->length + 7) & ~(size_t)7;
+    for (const record *here = first_record(bytes, used); here && !copying->is_incomplete;
+         here = next_record(bytes, used, here)) {
         if (here->kind == failure_artifacts_record_statement) {
             const statement_record *statement = (const statement_record *)here;
             if (statement->test == copying->test) copy_statement(copying, bytes, statement);
@@ -273,6 +288,7 @@ typedef struct running_test {
     // The number of the last statement before the test.
     uint64_t start;
     part *parts;
+    size_t count;
     // The size of the parts, in bytes.
     size_t size;
     // True if statements are missing. Then there are no parts, and nothing more is collected.
@@ -282,17 +298,14 @@ typedef struct running_test {
 } running_test;
 
 static running_test *running_tests[lists];
+// The size of the parts of all of them.
+static size_t collected;
 static pthread_mutex_t tests_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static running_test **place_of(uint64_t number) {
     running_test **place = &running_tests[number % lists];
     while (*place && (*place)->number != number) place = &(*place)->next;
     return place;
-}
-
-static void free_part(part *part) {
-    free(part->bytes);
-    free(part);
 }
 
 void failure_artifacts_baseline_begins(uint64_t test, uint64_t start) {
@@ -308,59 +321,85 @@ void failure_artifacts_baseline_begins(uint64_t test, uint64_t start) {
     pthread_mutex_unlock(&tests_lock);
 }
 
+static void free_parts(running_test *test) {
+    for (size_t index = 0; index < test->count; index++) free(test->parts[index].bytes);
+    free(test->parts);
+}
+
 // Frees what was collected for a test. The lock is held.
 static void give_up(running_test *test) {
-    for (part *part = test->parts, *next; part; part = next) {
-        next = part->next;
-        free_part(part);
-    }
+    free_parts(test);
+    collected -= test->size;
     test->parts = NULL;
+    test->count = test->size = 0;
     test->is_incomplete = true;
+}
+
+// Adds a part, or gives up its test. Returns true if the part is the test's now. The lock is held.
+static bool add_part(running_test *test, part added) {
+    if (test->is_incomplete) return false;
+    bool has_space = test->size + added.used <= maximum_test && collected + added.used <= maximum_tests;
+    part *parts = has_space ? realloc(test->parts, (test->count + 1) * sizeof *parts) : NULL;
+    if (!parts) {
+        give_up(test);
+        return false;
+    }
+    parts[test->count++] = added;
+    test->parts = parts;
+    test->size += added.used;
+    collected += added.used;
+    return true;
 }
 
 // Copies the statements that a test ran on a connection. The caller holds the connection.
 static void collect(failure_artifacts_connection *connection, uint64_t test) {
-    copying copying = {.test = test, .connection = connection, .part = calloc(1, sizeof *copying.part)};
-    bool is_read =
-        copying.part && failure_artifacts_log_read(connection->log, NULL, &copying, copy_chunk) && !copying.is_too_long;
+    copying copying = {.test = test, .connection = connection};
+    if (!failure_artifacts_log_read(connection->log, NULL, &copying, copy_chunk)) copying.is_incomplete = true;
     free(copying.texts);
-    if (is_read && copying.part->used > 0) {
-        chunk *header = (chunk *)(void *)copying.part->bytes;
-        atomic_store(&header->connection, connection->serial);
-        atomic_store(&header->used, (uint32_t)copying.part->used);
-    }
-    unsigned char *bytes = is_read && copying.part->used > 0 ? realloc(copying.part->bytes, copying.part->used) : NULL;
-    if (bytes) copying.part->bytes = bytes;
+    part part = copying.part;
+    if (!part.first && !copying.is_incomplete) return;
+    unsigned char *bytes = copying.is_incomplete ? NULL : realloc(part.bytes, part.used);
+    if (bytes) part.bytes = bytes;
     pthread_mutex_lock(&tests_lock);
     running_test *running = *place_of(test);
-    if (running && (!is_read || running->size + copying.part->used > maximum_test)) give_up(running);
-    if (running && !running->is_incomplete && copying.part->used > 0) {
-        copying.part->next = running->parts;
-        running->parts = copying.part;
-        running->size += copying.part->used;
-        copying.part = NULL;
-    }
+    bool is_added = running && !copying.is_incomplete && add_part(running, part);
+    if (running && copying.is_incomplete) give_up(running);
     pthread_mutex_unlock(&tests_lock);
-    if (copying.part) free_part(copying.part);
+    if (!is_added) free(part.bytes);
+}
+
+// The running tests that have used a connection.
+typedef struct users {
+    uint64_t tests[maximum_users];
+    unsigned count;
+} users;
+
+// Adds the tests that have statements in a chunk. The lock is held.
+static void add_users(void *context, const void *bytes, size_t used, const failure_artifacts_log_end *end) {
+    (void)end;
+    users *users = context;
+    uint64_t last = 0;
+    for (const record *here = first_record(bytes, used); here; here = next_record(bytes, used, here)) {
+        if (here->kind != failure_artifacts_record_statement) continue;
+        uint64_t test = ((const statement_record *)here)->test;
+        if (!test || test == last) continue;
+        last = test;
+        running_test *running = *place_of(test);
+        unsigned index = 0;
+        while (index < users->count && users->tests[index] != test) index++;
+        if (!running || running->is_incomplete || index < users->count) continue;
+        if (index < maximum_users) users->tests[users->count++] = test;
+        else give_up(running);
+    }
 }
 
 void failure_artifacts_baseline_note_end(failure_artifacts_connection *connection) {
     if (!atomic_load(&is_on) || !connection->log) return;
-    // The tests that run while the connection ends, and have used it: in most cases one.
-    uint64_t last = failure_artifacts_last_use(connection), found[16];
-    unsigned count = 0;
+    users users = {.count = 0};
     pthread_mutex_lock(&tests_lock);
-    for (unsigned list = 0; list < lists; list++) {
-        for (running_test *test = running_tests[list]; test; test = test->next) {
-            if (test->is_incomplete || last <= test->start
-                || !failure_artifacts_log_may_have(connection->log, test->number))
-                continue;
-            if (count < sizeof found / sizeof *found) found[count++] = test->number;
-            else give_up(test);
-        }
-    }
+    failure_artifacts_log_read(connection->log, NULL, &users, add_users);
     pthread_mutex_unlock(&tests_lock);
-    for (unsigned index = 0; index < count; index++) collect(connection, found[index]);
+    for (unsigned index = 0; index < users.count; index++) collect(connection, users.tests[index]);
 }
 
 // MARK: - The end of a test
@@ -368,6 +407,11 @@ void failure_artifacts_baseline_note_end(failure_artifacts_connection *connectio
 static int compare(const void *left, const void *right) {
     uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
     return (a > b) - (a < b);
+}
+
+// Parts in the order of their first statements.
+static int compare_parts(const void *left, const void *right) {
+    return compare(&((const part *)left)->first, &((const part *)right)->first);
 }
 
 // Returns the number of elements up to a value.
@@ -381,81 +425,55 @@ static uint64_t rank(const uint64_t *sorted, size_t count, uint64_t value) {
     return low;
 }
 
-static statement_record *first_statement(const part *part) {
-    for (size_t offset = sizeof(chunk); offset < part->used;) {
-        record *here = (record *)(void *)(part->bytes + offset);
-        if (here->kind == failure_artifacts_record_statement) return (statement_record *)here;
-        offset += (here->length + 7) & ~(size_t)7;
+// Returns the place of a stack's number, which is added if needed.
+static size_t place_of_stack(uint32_t *stacks, size_t *count, uint32_t stack) {
+    size_t place = 0;
+    while (place < *count && stacks[place] != stack) place++;
+    if (place == *count) stacks[(*count)++] = stack;
+    return place;
+}
+
+// Returns the parts of a test, one after the other, and the numbers of their stacks; NULL without memory. Statements,
+// connections and stacks are numbered from 1, in the order of the test.
+static void *joined(running_test *test, size_t *statements, size_t *length) {
+    size_t most = test->size / sizeof(statement_record), count = 0, stack_count = 0;
+    uint64_t *orders = malloc(most * sizeof *orders);
+    // Each stack has a statement.
+    unsigned char *result = malloc(test->size + most * sizeof(uint32_t)), *next = result;
+    if (!orders || !result) {
+        free(orders);
+        free(result);
+        return NULL;
     }
-    return NULL;
-}
-
-// Parts in the order of their first statements.
-static int compare_parts(const void *left, const void *right) {
-    statement_record *a = first_statement(*(part *const *)left), *b = first_statement(*(part *const *)right);
-    return compare(&a->order, &b->order);
-}
-
-// Numbers statements, connections and stacks from 1, in the order of the test. Returns the number of stacks; their
-// numbers in the process are in `stacks`, which has `count` places.
-static size_t renumber(part *const *parts, size_t part_count, uint64_t *orders, size_t count, uint32_t *stacks) {
-    size_t stack_total = 0;
-    for (size_t index = 0; index < part_count; index++) {
-        atomic_store(&((chunk *)(void *)parts[index]->bytes)->connection, index + 1);
-        for (size_t offset = sizeof(chunk); offset < parts[index]->used;) {
-            record *here = (record *)(void *)(parts[index]->bytes + offset);
-            offset += (here->length + 7) & ~(size_t)7;
-            uint64_t *first = (uint64_t *)(void *)(here + 1);
+    for (size_t index = 0; index < test->count; index++) {
+        const unsigned char *bytes = test->parts[index].bytes;
+        size_t used = test->parts[index].used;
+        for (const record *here = first_record(bytes, used); here; here = next_record(bytes, used, here)) {
+            if (here->kind == failure_artifacts_record_statement) orders[count++] = order_of(here);
+        }
+    }
+    qsort(orders, count, sizeof *orders, compare);
+    qsort(test->parts, test->count, sizeof *test->parts, compare_parts);
+    uint32_t *stacks = (uint32_t *)(result + test->size);
+    for (size_t index = 0; index < test->count; index++) {
+        size_t used = test->parts[index].used;
+        chunk *copy = memcpy(next, test->parts[index].bytes, used);
+        next += used;
+        atomic_store(&copy->connection, index + 1);
+        atomic_store(&copy->used, (uint32_t)used);
+        for (const record *here = first_record(copy, used); here; here = next_record(copy, used, here)) {
+            uint64_t *first = (uint64_t *)(here + 1);
             if (here->kind == failure_artifacts_record_stack) {
-                size_t number = 0;
-                while (number < stack_total && stacks[number] != *first) number++;
-                if (number == stack_total) stacks[stack_total++] = (uint32_t)*first;
-                *first = number + 1;
+                *first = place_of_stack(stacks, &stack_count, (uint32_t)*first) + 1;
             } else if (here->kind >= failure_artifacts_record_statement) {
                 *first = rank(orders, count, *first);
             }
             if (here->kind == failure_artifacts_record_repeated) first[1] = rank(orders, count, first[1]);
         }
     }
-    return stack_total;
-}
-
-// Returns the parts, one after the other, and the numbers of their stacks; NULL without memory. Frees neither.
-static unsigned char *joined(part **parts, size_t part_count, size_t *statements, size_t *length) {
-    size_t count = 0, used = 0;
-    for (size_t index = 0; index < part_count; index++) {
-        used += parts[index]->used;
-        count += parts[index]->used / sizeof(statement_record);
-    }
-    uint64_t *orders = malloc((count + 1) * sizeof *orders);
-    uint32_t *stacks = malloc((count + 1) * sizeof *stacks);
-    unsigned char *result = NULL;
-    if (orders && stacks) {
-        count = 0;
-        for (size_t index = 0; index < part_count; index++) {
-            for (size_t offset = sizeof(chunk); offset < parts[index]->used;) {
-                const record *here = (const record *)(const void *)(parts[index]->bytes + offset);
-                offset += (here->length + 7) & ~(size_t)7;
-                if (here->kind == failure_artifacts_record_statement)
-                    orders[count++] = ((const statement_record *)here)->order;
-            }
-        }
-        qsort(orders, count, sizeof *orders, compare);
-        qsort(parts, part_count, sizeof *parts, compare_parts);
-        size_t stack_total = renumber(parts, part_count, orders, count, stacks);
-        *statements = used;
-        *length = used + stack_total * sizeof *stacks;
-        if ((result = malloc(*length))) {
-            unsigned char *next = result;
-            for (size_t index = 0; index < part_count; index++) {
-                memcpy(next, parts[index]->bytes, parts[index]->used);
-                next += parts[index]->used;
-            }
-            memcpy(next, stacks, stack_total * sizeof *stacks);
-        }
-    }
     free(orders);
-    free(stacks);
+    *statements = test->size;
+    *length = test->size + stack_count * sizeof *stacks;
     return result;
 }
 
@@ -467,8 +485,8 @@ static bool collect_open(uint64_t test, uint64_t start) {
     for (size_t index = 0; index < count; index++) {
         failure_artifacts_connection *connection = NULL;
         bool is_open = true;
-        for (int attempt = 0; attempt < 20 && is_open && !connection; attempt++) {
-            if (attempt > 0) usleep(200);
+        for (int attempt = 0; attempt < most_attempts && is_open && !connection; attempt++) {
+            if (attempt > 0) usleep(attempt_pause);
             connection = failure_artifacts_borrow_numbered(serials[index], &is_open);
         }
         // One that has ended meanwhile was collected then.
@@ -489,25 +507,15 @@ void *failure_artifacts_baseline_take(uint64_t test, bool has_passed, size_t *st
     bool is_wanted = running && has_passed && !running->is_incomplete;
     if (running) running->is_ending = true;
     pthread_mutex_unlock(&tests_lock);
-    unsigned char *result = NULL;
-    bool is_complete = is_wanted && collect_open(test, running->start);
+    void *result = NULL;
     if (running) {
+        bool is_complete = is_wanted && collect_open(test, running->start);
         pthread_mutex_lock(&tests_lock);
         *place_of(test) = running->next;
+        collected -= running->size;
         pthread_mutex_unlock(&tests_lock);
-        size_t count = 0;
-        for (part *part = running->parts; part; part = part->next) count++;
-        part **parts = malloc((count + 1) * sizeof *parts);
-        size_t index = 0;
-        for (part *part = running->parts, *next; part; part = next) {
-            next = part->next;
-            if (parts) parts[index++] = part;
-            else free_part(part);
-        }
-        if (parts && is_complete && !running->is_incomplete && count > 0)
-            result = joined(parts, count, statements, length);
-        while (index > 0) free_part(parts[--index]);
-        free(parts);
+        if (is_complete && running->count > 0) result = joined(running, statements, length);
+        free_parts(running);
         free(running);
     }
     failure_artifacts_cancellation_restore(state);

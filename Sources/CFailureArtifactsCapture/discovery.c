@@ -122,25 +122,28 @@ static void open_returns(int code, const char *name, sqlite3 *handle) {
         return connection_opens(handle, library); \
     }
 OPENS(opens, &failure_artifacts_system_library)
-OPENS(opens_0, failure_artifacts_library_copy(0))
-OPENS(opens_1, failure_artifacts_library_copy(1))
-OPENS(opens_2, failure_artifacts_library_copy(2))
-OPENS(opens_3, failure_artifacts_library_copy(3))
+OPENS(opens_in_nio, &failure_artifacts_nio_library)
 #undef OPENS
 
-typedef int opening(sqlite3 *, char **, const sqlite3_api_routines *);
-static opening *const openings[failure_artifacts_most_copies] = {opens_0, opens_1, opens_2, opens_3};
-
-static void register_with_copy(failure_artifacts_library *library, unsigned number, bool is_new) {
+static void register_with_nio(void) {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static bool is_found;
+    failure_artifacts_library *library = &failure_artifacts_nio_library;
+    pthread_mutex_lock(&lock);
+    bool is_new = !is_found && failure_artifacts_find_nio_library();
+    is_found = is_found || is_new;
     sqlite3_pcache_methods2 methods;
     // Fails if the library is in use already.
     if (is_new && library->config(SQLITE_CONFIG_GETPCACHE2, &methods) == SQLITE_OK
         && failure_artifacts_page_cache_wrap(library, &methods, NULL)) {
         library->config(SQLITE_CONFIG_PCACHE2, &methods);
+#ifndef __APPLE__
         // A copy that is linked is found before the application's code can have set an error log.
-        if (library->is_linked && library->has_log) failure_artifacts_log_errors(library);
+        if (library->has_log) failure_artifacts_log_errors(library);
+#endif
     }
-    library->auto_extension((void (*)(void))openings[number]);
+    if (is_found) library->auto_extension((void (*)(void))opens_in_nio);
+    pthread_mutex_unlock(&lock);
 }
 
 static void register_extension(void) { sqlite3_auto_extension((void (*)(void))opens); }
@@ -221,7 +224,7 @@ void failure_artifacts_end_own_use(void) {
 void failure_artifacts_discovery_ensure(void) {
     if (!atomic_load(&installed) || failure_artifacts_is_child()) return;
     ensure_system_library();
-    failure_artifacts_libraries_each(register_with_copy);
+    register_with_nio();
 }
 
 static void in_child(void) {

@@ -5,8 +5,8 @@
 #include <sqlite3.h>
 
 // The functions that this module calls on connections of the application. A package may include a SQLite of its own,
-// with a prefix before the names of its functions. A connection may only be used with the functions of the copy that
-// has opened it.
+// with a prefix before the names of its functions, as sqlite-nio does. A connection may only be used with the functions
+// of the copy that has opened it.
 #define FAILURE_ARTIFACTS_REQUIRED_FUNCTIONS(FUNCTION) \
     FUNCTION(auto_extension) \
     FUNCTION(backup_finish) \
@@ -66,9 +66,7 @@ extern const char *sqlite3_db_name(sqlite3 *, int) __attribute__((weak));
 // A copy of SQLite in the process.
 struct failure_artifacts_library {
     // The text before the names of its functions; empty for the system's.
-    char *prefix;
-    // True if the linker has set the functions; false if they are looked up.
-    bool is_linked;
+    const char *prefix;
     // True if its statements can be recorded.
     bool has_log;
     // The place of a trace's argument in its connections; see compatibility.c.
@@ -79,7 +77,7 @@ struct failure_artifacts_library {
 };
 
 // The SQLite that this package is linked to.
-extern failure_artifacts_library failure_artifacts_system_library;
+extern failure_artifacts_library failure_artifacts_system_library, failure_artifacts_nio_library;
 
 // Calls a function of SQLite on a connection.
 #define SQLITE(connection, function, ...) ((connection)->library->function((connection)->handle, ##__VA_ARGS__))
@@ -92,8 +90,5 @@ const char *failure_artifacts_library_vfs(const failure_artifacts_library *libra
 int failure_artifacts_library_open(
     const failure_artifacts_library *library, const char *name, sqlite3 **db, int flags, const char *vfs);
 
-enum { failure_artifacts_most_copies = 4 };
-failure_artifacts_library *failure_artifacts_library_copy(unsigned number);
-
-// Calls `body` with each other copy that the process has, and its number from 0. `is_new` is true the first time.
-void failure_artifacts_libraries_each(void (*body)(failure_artifacts_library *library, unsigned number, bool is_new));
+// Looks for sqlite-nio's copy, which is loaded later in some processes. Returns false without it.
+bool failure_artifacts_find_nio_library(void);

@@ -234,6 +234,19 @@ static inline const failure_artifacts_record *failure_artifacts_log_record_at(
     return (const failure_artifacts_record *)((const unsigned char *)log->chunk + offset);
 }
 
+// Returns the first record in a chunk of which `used` bytes are valid, or the one after another; NULL after the last one.
+static inline const record *first_record(const void *chunk, size_t used) {
+    size_t offset = sizeof(failure_artifacts_chunk);
+    return offset < used ? (const record *)((const char *)chunk + offset) : NULL;
+}
+static inline const record *next_record(const void *chunk, size_t used, const record *here) {
+    size_t offset = (size_t)((const char *)here - (const char *)chunk) + ((here->length + 7) & ~(size_t)7);
+    return offset < used ? (const record *)((const char *)chunk + offset) : NULL;
+}
+
+// Returns the number of a statement, or of the one that another record belongs to: the first field of all of these.
+static inline uint64_t order_of(const record *record) { return *(const uint64_t *)(record + 1); }
+
 // Returns the length of the longest prefix of at most `length` bytes that ends with a whole UTF-8 character.
 size_t failure_artifacts_whole_characters(const char *text, size_t length);
 

@@ -71,20 +71,11 @@ typedef struct source {
 
 static const record *record_at(const source *source, size_t offset) { return (const record *)(source->bytes + offset); }
 
-static const record *next_record(const source *source, const record *here) {
-    size_t offset = (size_t)((const unsigned char *)here - source->bytes) + ((here->length + 7) & ~(size_t)7);
-    return offset < source->used ? record_at(source, offset) : NULL;
-}
-
-static const record *first_record(const source *source) {
-    return source->used > sizeof(chunk) ? record_at(source, sizeof(chunk)) : NULL;
-}
-
 static bool ran(const record *record) { return record->kind == failure_artifacts_record_statement && !record->flags; }
 
 bool failure_artifacts_chunk_has_writes(const chunk *chunk) {
-    source source = {.bytes = (const void *)chunk, .used = atomic_load(&chunk->used)};
-    for (const record *here = first_record(&source); here; here = next_record(&source, here)) {
+    size_t used = atomic_load(&chunk->used);
+    for (const record *here = first_record(chunk, used); here; here = next_record(chunk, used, here)) {
         const statement_record *statement = (const statement_record *)here;
         if (here->kind == failure_artifacts_record_statement
             && statement->transaction != failure_artifacts_transaction_is_unknown)
@@ -96,9 +87,9 @@ bool failure_artifacts_chunk_has_writes(const chunk *chunk) {
 // Returns the record of this kind that follows a statement and belongs to it; NULL without such a record.
 static const record *following(const source *source, const statement_record *statement, uint8_t kind) {
     const record *next = &statement->record;
-    while ((next = next_record(source, next)) && next->kind != failure_artifacts_record_statement) {
-        // The number is the first field of all of these.
-        if (next->kind == kind && *(const uint64_t *)(next + 1) == statement->order) return next;
+    while ((next = next_record(source->bytes, source->used, next))
+           && next->kind != failure_artifacts_record_statement) {
+        if (next->kind == kind && order_of(next) == statement->order) return next;
     }
     return NULL;
 }
@@ -249,11 +240,11 @@ void failure_artifacts_log_fold(failure_artifacts_log *log, failure_artifacts_co
     }
     const chunk *oldest = log->parts[0].chunk, *second = log->parts[1].chunk;
     source source = {.bytes = (const void *)oldest, .used = atomic_load(&oldest->used)};
-    struct source after = {.bytes = (const void *)second, .used = atomic_load(&second->used)};
-    const record *next = first_record(&after);
-    while (next && !ran(next)) next = next_record(&after, next);
+    size_t second_used = atomic_load(&second->used);
+    const record *next = first_record(second, second_used);
+    while (next && !ran(next)) next = next_record(second, second_used, next);
     const statement_record *last = NULL;
-    for (const record *here = first_record(&source); here; here = next_record(&source, here)) {
+    for (const record *here = first_record(oldest, source.used); here; here = next_record(oldest, source.used, here)) {
         const statement_record *this = (const statement_record *)here;
         // One that could not be prepared has changed nothing.
         if (here->kind == failure_artifacts_record_statement && here->flags) {

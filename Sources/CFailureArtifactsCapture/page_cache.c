@@ -33,7 +33,7 @@ typedef struct wrapped_library {
     void (*is_created)(void);
 } wrapped_library;
 
-enum { most_wrapped = 3 };
+enum { most_wrapped = 2 };
 static wrapped_library wrapped_libraries[most_wrapped];
 static unsigned wrapped_count;
 
@@ -157,7 +157,6 @@ static sqlite3_pcache *create(unsigned library, int page_size, int extra_size, i
     }
 CREATES(0)
 CREATES(1)
-CREATES(2)
 
 static void set_size(sqlite3_pcache *cache, int size) {
     replacing.has_size = replacing.cache == of(cache) && !replacing.has_size;
@@ -266,7 +265,7 @@ static int count_pages(sqlite3_pcache *cache) {
 
 bool failure_artifacts_page_cache_wrap(
     const failure_artifacts_library *library, sqlite3_pcache_methods2 *methods, void (*is_created)(void)) {
-    static sqlite3_pcache *(*const creates[most_wrapped])(int, int, int) = {creates_0, creates_1, creates_2};
+    static sqlite3_pcache *(*const creates[most_wrapped])(int, int, int) = {creates_0, creates_1};
     if (wrapped_count == most_wrapped) return false;
     unsigned index = wrapped_count++;
     wrapped_libraries[index] = (wrapped_library){library, *methods, is_created};

@@ -33,7 +33,7 @@ import Testing
             "FAILURE_ARTIFACTS_MAX_BUNDLES": "7", "FAILURE_ARTIFACTS_DISCOVERY": "off",
             "FAILURE_ARTIFACTS_PASSING": "retry",
             "FAILURE_ARTIFACTS_READABLE_BY": "group", "FAILURE_ARTIFACTS_MAX_BUNDLE_BYTES": "8",
-            "FAILURE_ARTIFACTS_MIN_FREE_BYTES": "9", "FAILURE_ARTIFACTS_SQLITE_PREFIXES": "my_,other2_",
+            "FAILURE_ARTIFACTS_MIN_FREE_BYTES": "9",
         ])
         #expect(configuration.mode == .everyFailure)
         #expect(configuration.directory.path(percentEncoded: false) == "/else where/")
@@ -44,7 +44,6 @@ import Testing
         let large = parse(["FAILURE_ARTIFACTS_MAX_STORE_BYTES": "8589934592"]).configuration
         #expect(large.limits.bundleBytes == 24 << 30)
         #expect(configuration.readers == .group)
-        #expect(configuration.sqlitePrefixes == ["my_", "other2_"])
         #expect(configuration.capturesPassingTests == .afterFailure)
         #expect(
             parse(["FAILURE_ARTIFACTS_PASSING": "always"]).configuration.capturesPassingTests == .always)
@@ -58,7 +57,6 @@ import Testing
 
     @Test(arguments: [
         ("FAILURE_ARTIFACTS", "sometimes", "first-failure"),
-        ("FAILURE_ARTIFACTS_SQLITE_PREFIXES", "my-", "none"),
         ("FAILURE_ARTIFACTS_MAX_STORE_BYTES", "1GB", "1073741824"),
         ("FAILURE_ARTIFACTS_MAX_STORE_BYTES", "-1", "1073741824"),
         ("FAILURE_ARTIFACTS_MAX_TOTAL_BYTES", "99999999999999999999999", "4294967296"),

@@ -55,10 +55,6 @@ typedef enum failure_artifacts_recorded_statements {
 } failure_artifacts_recorded_statements;
 failure_artifacts_recorded_statements failure_artifacts_statements_of(const failure_artifacts_library *library);
 
-// Also reports the connections of another copy of SQLite, once the process has it. Its functions have the names of
-// SQLite's, after a prefix. At most 4 copies are known.
-void failure_artifacts_library_add(const char *prefix);
-
 // The file that a path named at some point in time.
 typedef struct failure_artifacts_file_identity {
     // True if the path named a file.

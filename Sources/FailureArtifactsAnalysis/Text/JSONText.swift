@@ -49,11 +49,6 @@ package enum JSONText {
         Data(bytes).base64EncodedString()
     }
 
-    /// Returns a number; JSON has no infinity, but parsers read a number that is too large as infinity.
-    package static func number(_ number: Double) -> String {
-        number.isFinite ? number.description : (number < 0 ? "-1e999" : "1e999")
-    }
-
     package static func string(_ text: String) -> String {
         var bytes: [UInt8] = [UInt8(ascii: "\"")]
         for byte in text.utf8 {

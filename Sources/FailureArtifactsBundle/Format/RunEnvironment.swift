@@ -5,55 +5,34 @@ internal import FailureArtifactsSystem
 ///
 /// Environment variables come from an allow-list.
 package enum RunEnvironment {
-    /// A CI service, with the variable that marks it and the variables that identify a run.
-    private struct Service {
-        let name: String
-        let marker: String
-        let identity: [String]
-    }
-
-    private static let services = [
-        Service(
-            name: "GitHub Actions", marker: "GITHUB_ACTIONS",
-            identity: [
-                "GITHUB_RUN_ID", "GITHUB_RUN_ATTEMPT", "GITHUB_JOB", "GITHUB_SHA", "GITHUB_REPOSITORY",
-                "GITHUB_SERVER_URL",
-            ]),
-        Service(
-            name: "GitLab CI", marker: "GITLAB_CI",
-            identity: [
-                "CI_PIPELINE_ID", "CI_JOB_ID", "CI_JOB_URL", "CI_JOB_NAME", "CI_NODE_INDEX",
-                "CI_COMMIT_SHA", "CI_PROJECT_URL",
-            ]),
-        Service(
-            name: "Buildkite", marker: "BUILDKITE",
-            identity: [
-                "BUILDKITE_BUILD_URL", "BUILDKITE_JOB_ID", "BUILDKITE_PARALLEL_JOB",
-                "BUILDKITE_RETRY_COUNT", "BUILDKITE_COMMIT",
-            ]),
-        Service(
-            name: "CircleCI", marker: "CIRCLECI",
-            identity: ["CIRCLE_WORKFLOW_ID", "CIRCLE_BUILD_URL", "CIRCLE_NODE_INDEX", "CIRCLE_SHA1"]),
-        Service(
-            name: "Jenkins", marker: "JENKINS_URL", identity: ["BUILD_TAG", "BUILD_URL", "GIT_COMMIT"]),
-        Service(
-            name: "Azure Pipelines", marker: "TF_BUILD",
-            identity: [
-                "BUILD_BUILDID", "SYSTEM_JOBID", "SYSTEM_JOBATTEMPT", "BUILD_SOURCEVERSION",
-                "BUILD_REPOSITORY_URI",
-            ]),
-        Service(
-            name: "Bitrise", marker: "BITRISE_IO",
-            identity: ["BITRISE_BUILD_SLUG", "BITRISE_BUILD_URL", "BITRISE_GIT_COMMIT"]),
-        Service(
-            name: "Bitbucket Pipelines", marker: "BITBUCKET_PIPELINE_UUID",
-            identity: [
-                "BITBUCKET_BUILD_NUMBER", "BITBUCKET_PIPELINE_UUID", "BITBUCKET_STEP_UUID",
-                "BITBUCKET_PARALLEL_STEP", "BITBUCKET_COMMIT", "BITBUCKET_GIT_HTTP_ORIGIN",
-            ]),
-        Service(
-            name: "Xcode Cloud", marker: "CI_WORKSPACE",
-            identity: ["CI_BUILD_ID", "CI_BUILD_NUMBER", "CI_WORKFLOW", "CI_COMMIT"]),
+    /// The CI services: the variable that marks each, and the variables that identify a run.
+    private static let services: [(name: String, marker: String, identity: String)] = [
+        (
+            "GitHub Actions", "GITHUB_ACTIONS",
+            "GITHUB_RUN_ID GITHUB_RUN_ATTEMPT GITHUB_JOB GITHUB_SHA GITHUB_REPOSITORY GITHUB_SERVER_URL"
+        ),
+        (
+            "GitLab CI", "GITLAB_CI",
+            "CI_PIPELINE_ID CI_JOB_ID CI_JOB_URL CI_JOB_NAME CI_NODE_INDEX CI_COMMIT_SHA CI_PROJECT_URL"
+        ),
+        (
+            "Buildkite", "BUILDKITE",
+            "BUILDKITE_BUILD_URL BUILDKITE_JOB_ID BUILDKITE_PARALLEL_JOB BUILDKITE_RETRY_COUNT "
+                + "BUILDKITE_COMMIT"
+        ),
+        ("CircleCI", "CIRCLECI", "CIRCLE_WORKFLOW_ID CIRCLE_BUILD_URL CIRCLE_NODE_INDEX CIRCLE_SHA1"),
+        ("Jenkins", "JENKINS_URL", "BUILD_TAG BUILD_URL GIT_COMMIT"),
+        (
+            "Azure Pipelines", "TF_BUILD",
+            "BUILD_BUILDID SYSTEM_JOBID SYSTEM_JOBATTEMPT BUILD_SOURCEVERSION BUILD_REPOSITORY_URI"
+        ),
+        ("Bitrise", "BITRISE_IO", "BITRISE_BUILD_SLUG BITRISE_BUILD_URL BITRISE_GIT_COMMIT"),
+        (
+            "Bitbucket Pipelines", "BITBUCKET_PIPELINE_UUID",
+            "BITBUCKET_BUILD_NUMBER BITBUCKET_PIPELINE_UUID BITBUCKET_STEP_UUID BITBUCKET_PARALLEL_STEP "
+                + "BITBUCKET_COMMIT BITBUCKET_GIT_HTTP_ORIGIN"
+        ),
+        ("Xcode Cloud", "CI_WORKSPACE", "CI_BUILD_ID CI_BUILD_NUMBER CI_WORKFLOW CI_COMMIT"),
     ]
 
     /// Returns true on a CI service.
@@ -76,7 +55,7 @@ package enum RunEnvironment {
         let service = services.first { !(variables[$0.marker] ?? "").isEmpty }
         guard let service else { return nil }
         var identity: [String: String] = [:]
-        for name in service.identity {
+        for name in service.identity.split(separator: " ").map(String.init) {
             if let value = variables[name], !value.isEmpty { identity[name] = withoutCredentials(value) }
         }
         return BundleMetadata.ContinuousIntegration(service: service.name, variables: identity)

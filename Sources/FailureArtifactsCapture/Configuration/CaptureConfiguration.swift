@@ -129,15 +129,6 @@ public struct CaptureConfiguration: Sendable, Equatable {
     /// the copy, and the commands of the tool can't. This applies to SQLCipher and to other libraries that encrypt the
     /// pages of a database. A plain copy is made if the page cache of a connection has all pages of the store.
     public var decryptsStores = false
-    /// The prefixes of other copies of SQLite in the process: `FAILURE_ARTIFACTS_SQLITE_PREFIXES`, separated by commas,
-    /// by default none.
-    ///
-    /// If a package brings its own SQLite under other names, such as `my_sqlite3_open_v2`, its prefix is `my_`. Its
-    /// stores in memory, statements and uncommitted changes are then captured, too. The process must export the
-    /// functions, as shared libraries do. On Linux, an executable does so only if it was linked with
-    /// `-Xlinker --export-dynamic`. The copy in sqlite-nio, which Vapor and Fluent use, is always known. Assigning a
-    /// value only adds prefixes, from the next `FailureObserver.install(_:)` on. At most three are used.
-    public var sqlitePrefixes: [String] = []
     /// The users that may read the bundles: `FAILURE_ARTIFACTS_READABLE_BY`, by default only their owner.
     ///
     /// A directory that was not created for bundles keeps its permissions.
@@ -270,16 +261,6 @@ extension CaptureConfiguration {
             .isOn("FAILURE_ARTIFACTS_HISTORY", \.recordsHistory),
             .isOn("FAILURE_ARTIFACTS_VALUES", \.recordsBoundValues),
             .isOn("FAILURE_ARTIFACTS_SOURCE_LINES", \.recordsSourceLines),
-            Setting(
-                "FAILURE_ARTIFACTS_SQLITE_PREFIXES", \.sqlitePrefixes,
-                or: "prefixes of names in C, separated by commas",
-                described: { $0.isEmpty ? "none" : $0.joined(separator: ",") }
-            ) { text in
-                let isValid = text.allSatisfy {
-                    ",_".contains($0) || ($0.isASCII && ($0.isLetter || $0.isNumber))
-                }
-                return isValid ? text.split(separator: ",").map(String.init) : nil
-            },
             Setting(
                 "FAILURE_ARTIFACTS_INVARIANTS", \.invariants,
                 or: "a directory of SQL files that can be read",

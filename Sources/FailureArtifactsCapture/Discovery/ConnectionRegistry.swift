@@ -57,13 +57,11 @@ final class ConnectionRegistry: Sendable {
 
     /// Starts to watch connections.
     ///
-    /// Nothing is printed or written, and the system's SQLite is not initialized.
+    /// Nothing is printed or written, and the system's SQLite is not initialized. The copy in sqlite-nio is, if the
+    /// process has it.
     ///
     /// - `observer`: the receiver of later events, which is not kept alive; nil to leave it unchanged.
-    /// - `prefixes`: the prefixes of other copies of SQLite, besides that of sqlite-nio. For those that the
-    ///   process has, SQLite is initialized.
-    func install(observer: (any ConnectionObserver)? = nil, prefixes: [String] = []) {
-        for prefix in ["sqlite_nio_"] + prefixes { failure_artifacts_library_add(prefix) }
+    func install(observer: (any ConnectionObserver)? = nil) {
         if let observer { state.withLock { $0.observer = observer } }
         failure_artifacts_discovery_install(
             failure_artifacts_discovery_events(

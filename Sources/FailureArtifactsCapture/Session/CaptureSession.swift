@@ -113,7 +113,7 @@ package final class CaptureSession: Sendable {
             freeBytes: max(
                 configuration.minimumFreeBytes, configuration.minimumFreeBytes &+ (16 << 20)))
         failure_artifacts_set_decrypts(configuration.decryptsStores)
-        registry.install(observer: self, prefixes: configuration.sqlitePrefixes)
+        registry.install(observer: self)
     }
 
     /// Tells tests by their tasks from now on.

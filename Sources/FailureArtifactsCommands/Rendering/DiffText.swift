@@ -195,112 +195,98 @@ struct DiffJSON {
     /// The maximum number of bytes written of a text or a BLOB.
     static let valueLimit = 4096
 
-    private let output: TextOutput
+    private let stream: JSONStream
     private let coreData: CoreDataChanges?
 
     init(output: TextOutput, coreData: CoreDataChanges? = nil) {
+        stream = JSONStream(output)
         self.coreData = coreData
-        self.output = output
     }
 
     /// Writes the differences between two stores; true if the stores are equal.
     func write(
         _ comparison: borrowing StoreComparison, _ a: ComparedSide, _ b: ComparedSide
     ) throws -> Bool {
-        try output.write(
-            "{\"a\":\(JSONText.line(Self.json(a))),\n\"b\":\(JSONText.line(Self.json(b))),\n\"schema\":["
-        )
+        try stream.begin(.object)
+        try stream.write(Self.json(a), as: "a")
+        try stream.write(Self.json(b), as: "b")
         let schema = comparison.schemaChanges()
-        var separator = "\n"
-        for change in schema {
-            try output.write(separator + JSONText.line(Self.json(change)))
-            separator = ",\n"
-        }
-        try output.write("],\n\"tables\":[")
-        separator = "\n"
+        try stream.begin(.array, as: "schema")
+        for change in schema { try stream.write(Self.json(change)) }
+        try stream.end()
+        try stream.begin(.array, as: "tables")
         var isEqual = schema.isEmpty
-        for table in try comparison.tables() {
-            guard try write(table, of: comparison, after: separator) else { continue }
-            separator = ",\n"
-            isEqual = false
-        }
-        try output.write("],\n\"equal\":\(isEqual)}\n")
+        for table in try comparison.tables() where try write(table, of: comparison) { isEqual = false }
+        try stream.end()
+        try stream.write(.boolean(isEqual), as: "equal")
+        try stream.end()
         return isEqual
     }
 
     /// Writes the differences in one table; true if anything was written.
     private func write(
-        _ table: ComparedTable, of comparison: borrowing StoreComparison, after separator: String
+        _ table: ComparedTable, of comparison: borrowing StoreComparison
     ) throws -> Bool {
-        var start =
-            separator
-            + "{\"name\":\(JSONText.string(table.name)),\"presence\":\"\(table.presence.rawValue)\","
+        var start: [(String, JSONValue)] = [
+            ("name", .text(table.name)), ("presence", .text(table.presence.rawValue)),
+        ]
         if let problem = table.problem {
-            try output.write(start + "\"problem\":\(JSONText.string(problem))}")
+            try stream.write(.object(start + [("problem", .text(problem))]))
             return true
         }
-        if let title = coreData?.title(of: table) { start += "\"entity\":\(JSONText.string(title))," }
+        if let title = coreData?.title(of: table) { start.append(("entity", .text(title))) }
         let columns = coreData?.keyColumns(of: table) ?? table.keyColumns
         let key = columns.isEmpty ? ["rowid"] : columns
-        start += "\"key\":[\(key.map(JSONText.string).joined(separator: ","))],"
-        if table.isShadow { start += "\"shadow\":true," }
-        start += "\"changes\":["
-        var isFirst = true
+        start.append(("key", .array(key.map(JSONValue.text))))
+        if table.isShadow { start.append(("shadow", .boolean(true))) }
+        var isEqual = true
         let counts = try comparison.forEachRowChange(in: table, valueLimit: Self.valueLimit) { change in
-            let change = coreData?.change(change, in: table) ?? change
-            try output.write((isFirst ? start + "\n" : ",\n") + Self.text(of: change, key: key))
-            isFirst = false
+            if isEqual {
+                try stream.begin(.object)
+                for (name, value) in start { try stream.write(value, as: name) }
+                try stream.begin(.array, as: "changes")
+                isEqual = false
+            }
+            try stream.write(Self.json(coreData?.change(change, in: table) ?? change, key: key))
         }
-        guard !isFirst else { return false }
-        try output.write(
-            "],\"inserted\":\(counts.inserted),\"updated\":\(counts.updated),"
-                + "\"deleted\":\(counts.deleted)}")
+        if isEqual { return false }
+        try stream.end()
+        try stream.write(.integer(counts.inserted), as: "inserted")
+        try stream.write(.integer(counts.updated), as: "updated")
+        try stream.write(.integer(counts.deleted), as: "deleted")
+        try stream.end()
         return true
     }
 
-    private static func text(of change: RowChange, key: [String]) -> String {
-        let keys = zip(key, change.key).map { "\(JSONText.string($0)):\(text(of: $1))" }
-        let cells = change.cells.map { cell in
-            let value =
-                switch (cell.old, cell.new) {
-                case (let old?, let new?): "{\"old\":\(text(of: old)),\"new\":\(text(of: new))}"
-                case (let value?, nil), (nil, let value?): text(of: value)
-                case (nil, nil): "null"
-                }
-            return "\(JSONText.string(cell.column)):\(value)"
-        }
-        return "{\"change\":\"\(change.kind.rawValue)\",\"key\":{\(keys.joined(separator: ","))},"
-            + "\"\(change.kind == .updated ? "columns" : "row")\":{\(cells.joined(separator: ","))}}"
-    }
-
-    private static func text(of value: StoredValue) -> String {
-        let size = value.isCut ? ",\"bytes\":\(value.byteCount)" : ""
-        switch value.content {
-        case .null: return "null"
-        case .integer(let number): return String(number)
-        case .real(let number): return JSONText.number(number)
-        case .blob(let bytes): return "{\"base64\":\"\(JSONText.base64(bytes))\"\(size)}"
-        case .text(let bytes):
-            guard let text = StoredText.valid(bytes, isCut: value.isCut) else {
-                return "{\"textBase64\":\"\(JSONText.base64(bytes))\"\(size)}"
+    private static func json(_ change: RowChange, key: [String]) -> JSONValue {
+        let cells = change.cells.map { cell -> (String, JSONValue) in
+            guard cell.old != nil, cell.new != nil else {
+                return (cell.column, JSONValue(cell.old ?? cell.new))
             }
-            return value.isCut ? "{\"text\":\(JSONText.string(text))\(size)}" : JSONText.string(text)
+            return (cell.column, .object([("old", JSONValue(cell.old)), ("new", JSONValue(cell.new))]))
         }
+        return .object([
+            ("change", .text(change.kind.rawValue)),
+            ("key", .object(zip(key, change.key).map { ($0, JSONValue($1)) })),
+            (change.kind == .updated ? "columns" : "row", .object(cells)),
+        ])
     }
 
-    private static func json(_ side: ComparedSide) -> JSONObject {
+    private static func json(_ side: ComparedSide) throws -> JSONValue {
         // The number of the last transaction in this state.
-        ["path": side.path, "store": side.store, "at": side.state?.number]
+        let json: JSONObject = ["path": side.path, "store": side.store, "at": side.state?.number]
+        return .encoded(try JSONText.line(json))
     }
 
-    private static func json(_ change: SchemaChange) -> JSONObject {
+    private static func json(_ change: SchemaChange) throws -> JSONValue {
         let columns = change.columns.map { column -> JSONObject in
             ["change": column.kind.rawValue, "name": column.name, "old": column.old, "new": column.new]
         }
-        return [
+        let json: JSONObject = [
             "change": change.kind.rawValue, "type": change.subject.rawValue,
             "name": change.name.isEmpty ? nil : change.name, "table": change.table,
             "old": change.old, "new": change.new, "columns": columns.nonEmpty,
         ]
+        return .encoded(try JSONText.line(json))
     }
 }

@@ -167,36 +167,23 @@ struct CSVRenderer: RowRenderer {
 
 /// Rows as a JSON array of objects, one row per line.
 ///
-/// The objects keep the order of the columns, and rows are written as they arrive. An encoder supports neither.
+/// The objects keep the order of the columns, and rows are written as they arrive.
 struct JSONRowRenderer: RowRenderer {
-    private let output: TextOutput
-    /// The encoded keys, with quotes, colon and the preceding separator.
+    private let stream: JSONStream
     private var keys: [String] = []
-    private var isFirst = true
 
-    init(output: TextOutput) {
-        self.output = output
-    }
+    init(output: TextOutput) { stream = JSONStream(output) }
 
     mutating func begin(columns: [String]) throws {
-        keys = Self.distinct(columns).enumerated().map { index, name in
-            (index == 0 ? "{" : ",") + JSONText.string(name) + ":"
-        }
-        try output.write("[")
+        keys = Self.distinct(columns)
+        try stream.begin(.array)
     }
 
     mutating func write(row: [Value]) throws {
-        var line = isFirst ? "\n" : ",\n"
-        isFirst = false
-        for (key, value) in zip(keys, row) {
-            line += key + Self.text(of: value)
-        }
-        try output.write(line + "}")
+        try stream.write(.object(zip(keys, row).map { ($0, Self.json($1)) }))
     }
 
-    mutating func end() throws {
-        try output.write(isFirst ? "]\n" : "\n]\n")
-    }
+    mutating func end() throws { try stream.end() }
 
     /// Returns the names and adds a number to repeated names: `id`, `id_2`.
     static func distinct(_ names: [String]) -> [String] {
@@ -214,13 +201,13 @@ struct JSONRowRenderer: RowRenderer {
         }
     }
 
-    private static func text(of value: Value) -> String {
+    private static func json(_ value: Value) -> JSONValue {
         switch value {
-        case .null: return "null"
-        case .integer(let number): return String(number)
-        case .real(let number): return JSONText.number(number)
-        case .text(let text): return JSONText.string(text)
-        case .blob(let bytes): return "{\"base64\":\"\(JSONText.base64(bytes))\"}"
+        case .null: .null
+        case .integer(let number): .integer(number)
+        case .real(let number): .real(number)
+        case .text(let text): .text(text)
+        case .blob(let bytes): JSONValue(StoredValue(.blob(bytes)))
         }
     }
 }

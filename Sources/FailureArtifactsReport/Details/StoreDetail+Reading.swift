@@ -186,11 +186,11 @@ extension TableDetail {
         _ used: inout Int
     ) -> Bool {
         let cells = (0..<(shownColumns + (hasRowid ? 1 : 0))).map { index in
-            CellJSON.text(
-                of: statement.storedValue(at: index, limit: limits.textBytes)
+            JSONValue(
+                cell: statement.storedValue(at: index, limit: limits.textBytes)
                     .shortened(blob: limits.blobBytes))
         }
-        let line = "[" + cells.joined(separator: ",") + "]"
+        let line = JSONValue.array(cells).json
         guard used + line.utf8.count + 2 <= bytes || rows.isEmpty else { return false }
         used += line.utf8.count + 2
         rows.append(line)

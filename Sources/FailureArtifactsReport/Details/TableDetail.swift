@@ -26,7 +26,7 @@ struct TableDetail: Sendable {
     /// The number of rows in the store; a lower bound if `isExact` is false.
     var count: Int64 = 0
     var isExact = true
-    /// The rows as JSON arrays of ``CellJSON``; they begin with the rowid if ``keys`` is nil.
+    /// The rows as JSON arrays; they begin with the rowid if ``keys`` is nil.
     var rows: [String] = []
     var shownColumns = 0
     /// The reason why the rows could not be read, as a clause.

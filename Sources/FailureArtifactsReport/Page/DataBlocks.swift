@@ -51,7 +51,7 @@ struct DataBlocks {
     mutating func add(first items: [String]) -> (id: String, count: Int)? {
         var count = items.count
         while count > 0, left > 0 {
-            let text = Self.encoded("[" + items.prefix(count).joined(separator: ",\n") + "]")
+            let text = Self.encoded(JSONValue.array(items.prefix(count).map(JSONValue.encoded)).json)
             if text.utf8.count <= left { return (add(encoded: text), count) }
             // The other items take about as much space as these.
             count = min(count - 1, count * left / text.utf8.count * 15 / 16)
@@ -274,17 +274,17 @@ struct StoreLayout {
 
     /// Adds the changed rows, the newest first, until there is no space but the bytes that rows need.
     mutating func addChanges(to blocks: inout DataBlocks, leaving reserve: Int) {
-        var steps: [String] = []
+        var steps: [(String, JSONValue)] = []
         var bytes = 0
         var last = store.steps.count - 1
         for index in store.steps.indices.reversed() {
-            guard let text = json(of: store.steps[index]) else {
+            guard let json = json(of: store.steps[index])?.json else {
                 // The states before it can't be rebuilt.
                 _ = flush(&steps, from: index + 1, to: last, &blocks, reserve)
                 return
             }
-            steps.append("\"\(index)\":" + text)
-            bytes += text.utf8.count
+            steps.append((String(index), .encoded(json)))
+            bytes += json.utf8.count
             guard bytes > Self.blockBytes || index == 0 else { continue }
             guard flush(&steps, from: index, to: last, &blocks, reserve) else { return }
             bytes = 0
@@ -293,12 +293,12 @@ struct StoreLayout {
     }
 
     private mutating func flush(
-        _ steps: inout [String], from first: Int, to last: Int, _ blocks: inout DataBlocks,
+        _ steps: inout [(String, JSONValue)], from first: Int, to last: Int, _ blocks: inout DataBlocks,
         _ reserve: Int
     ) -> Bool {
         guard !steps.isEmpty else { return true }
         defer { steps = [] }
-        guard let block = blocks.add("{" + steps.joined(separator: ",\n") + "}", leaving: reserve) else {
+        guard let block = blocks.add(JSONValue.object(steps).json, leaving: reserve) else {
             return false
         }
         changes.insert((block, first...last), at: 0)
@@ -316,17 +316,17 @@ struct StoreLayout {
     // MARK: - Changes as JSON
 
     /// Returns the changed rows of a step; nil if a row can't be told from others by the table's key.
-    private func json(of step: StepDetail) -> String? {
-        var texts: [String] = []
+    private func json(of step: StepDetail) -> JSONValue? {
+        var tables: [JSONValue] = []
         for table in step.tables {
             guard let index = index(of: table) else { continue }
-            guard tables[index].isDropped || hasSameKey(tables[index].detail, table) else { return nil }
-            let rows = table.rows.map { json(of: $0, in: tables[index].detail, table) }
-            texts.append(
-                "[\(index),[\(rows.joined(separator: ",\n"))],\(table.counts.total - Int64(rows.count))]"
-            )
+            let part = self.tables[index]
+            guard part.isDropped || hasSameKey(part.detail, table) else { return nil }
+            let rows = table.rows.map { json(of: $0, in: part.detail, table) }
+            let rest = table.counts.total - Int64(rows.count)
+            tables.append(.array([.integer(Int64(index)), .array(rows), .integer(rest)]))
         }
-        return "[" + texts.joined(separator: ",") + "]"
+        return .array(tables)
     }
 
     private func hasSameKey(_ detail: TableDetail, _ change: StepDetail.Table) -> Bool {
@@ -334,8 +334,9 @@ struct StoreLayout {
         return change.rows.isEmpty || change.keyColumns.map(folded) == keys ?? []
     }
 
-    private func json(of row: RowChange, in detail: TableDetail, _ change: StepDetail.Table) -> String {
-        let key = "[" + row.key.map(CellJSON.text).joined(separator: ",") + "]"
+    private func json(of row: RowChange, in detail: TableDetail, _ change: StepDetail.Table) -> JSONValue
+    {
+        let key = JSONValue.array(row.key.map { JSONValue(cell: $0) })
         func index(_ column: String) -> Int? {
             detail.columns.prefix(detail.shownColumns).firstIndex { folded($0.name) == folded(column) }
         }
@@ -343,22 +344,23 @@ struct StoreLayout {
         case .updated:
             let cells = row.cells.compactMap { cell in
                 index(cell.column).map { index in
-                    "[\(index),\(text(cell.old)),\(text(cell.new))]"
+                    JSONValue.array([
+                        .integer(Int64(index)), JSONValue(cell: cell.old), JSONValue(cell: cell.new),
+                    ])
                 }
             }
-            return "[\"u\",\(key),[\(cells.joined(separator: ","))]]"
+            return .array([.text("u"), key, .array(cells)])
         case .inserted, .deleted:
-            var cells = [String](repeating: "null", count: detail.shownColumns)
+            var cells = [JSONValue](repeating: .null, count: detail.shownColumns)
             for (name, value) in zip(change.keyColumns, row.key) {
-                if let index = index(name) { cells[index] = CellJSON.text(of: value) }
+                if let index = index(name) { cells[index] = JSONValue(cell: value) }
             }
             for cell in row.cells {
-                if let index = index(cell.column) { cells[index] = text(cell.new ?? cell.old) }
+                if let index = index(cell.column) {
+                    cells[index] = JSONValue(cell: cell.new ?? cell.old)
+                }
             }
-            let kind = row.kind == .inserted ? "i" : "d"
-            return "[\"\(kind)\",\(key),[\(cells.joined(separator: ","))]]"
+            return .array([.text(row.kind == .inserted ? "i" : "d"), key, .array(cells)])
         }
     }
-
-    private func text(_ value: StoredValue?) -> String { value.map(CellJSON.text) ?? "null" }
 }

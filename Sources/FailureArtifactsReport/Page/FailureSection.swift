@@ -267,10 +267,10 @@ struct FindingsSection {
             let table = StoreLayout(stores[store]).index(ofTable: name)
         else { return text }
         let keys = finding.rows.filter { $0.table == name }.prefix(20).map { row in
-            "[" + row.key.map { CellJSON.text(of: $0.value) }.joined(separator: ",") + "]"
+            JSONValue.array(row.key.map { JSONValue(cell: $0.value) })
         }
         return text + " data-table=\"\(table)\" data-keys=\""
-            + HTMLText.attribute("[" + keys.joined(separator: ",") + "]") + "\""
+            + HTMLText.attribute(JSONValue.array(keys).json) + "\""
     }
 
     /// The statement or its result then and now; the page's script also shows it beside the timeline.

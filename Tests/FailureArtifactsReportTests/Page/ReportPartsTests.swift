@@ -79,7 +79,7 @@ struct ReportPartsTests {
                 "/usr/bin/env",
                 [
                     "python3", "-c", "import json, sys; print(json.loads(sys.argv[1]))",
-                    CellJSON.text(of: value),
+                    JSONValue(cell: value).json,
                 ],
                 environment: ["PYTHONIOENCODING": "utf-8"])
             #expect(read.status == 0, "\(read.error)")

@@ -36,9 +36,9 @@ def archive(prefix, directory, omitted=frozenset()):
     return path
 
 
-def library(prefix, directory, omitted=frozenset()):
+def library(prefix, directory):
     """Makes a shared library from such a static one; None without the static one."""
-    source = archive(prefix, directory, omitted)
+    source = archive(prefix, directory)
     if source is None:
         return None
     path = directory / f"lib{prefix}sqlite3.so"

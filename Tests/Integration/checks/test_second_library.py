@@ -8,12 +8,10 @@ from harness import BUILD, NEEDS, SuiteCase
 
 class OtherCase(SuiteCase):
     suite = "OtherLibraryTests"
-    omitted = frozenset()
 
     @classmethod
     def setUpClass(cls):
-        name = "-without-".join(["second-sqlite", *sorted(cls.omitted)])
-        cls.library = other_sqlite.library("second_", BUILD / "integration" / name, cls.omitted)
+        cls.library = other_sqlite.library("second_", BUILD / "integration" / "second-sqlite")
         if cls.library is None:
             raise unittest.SkipTest(NEEDS + "a static library of SQLite, nm, objcopy and cc")
         cls.needs = (("SECOND_SQLITE", str(cls.library)),)
@@ -131,49 +129,3 @@ class NIO(OtherCase):
     def test_closed_in_memory(self):
         bundle, _ = self.scenario("testClosedInMemory", "closed", "memory", "recorded", ["apple"], warnings=1)
         self.assertIn("doesn't report when a store is closed", bundle.metadata["warnings"][0]["text"])
-
-
-class Configured(OtherCase):
-    """A copy with another prefix, which the configuration names, and without omissions."""
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.needs += (("FAILURE_ARTIFACTS_SQLITE_PREFIXES", "first_,second_"),)
-
-    def test_in_memory_in_a_transaction(self):
-        self.scenario(
-            "testSecondInMemoryInATransaction", "in memory in a transaction", "memory", "pageCache", ["apple", "pear"])
-
-    def test_statements(self):
-        for test, store in ("testSecondStatementsInMemory", "memory"), ("testSecondStatementsWithAWAL", "nio"):
-            with self.subTest(test):
-                values, _ = self.statements(test, store)
-                self.assertEqual(list(filter(None, values)), [["pear"], ["lime"], ["b"]])
-
-    def test_closed_in_memory(self):
-        self.scenario("testSecondClosedInMemory", "closed", "memory", "atClose", ["apple"])
-
-    def test_rolled_back(self):
-        self.scenario(
-            "testSecondRolledBack", "thrown after a rollback", "memory", "beforeRollback", ["apple", "pear"],
-            kind="error")
-
-
-class ConfiguredWithoutTraces(OtherCase):
-    """Such a copy without traces. It has shared caches, which don't tell whose statement uses them."""
-
-    omitted = frozenset({"sqlite3_trace", "sqlite3_trace_v2", "sqlite3_profile"})
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.needs += (("FAILURE_ARTIFACTS_SQLITE_PREFIXES", "second_"),)
-
-    def test_statements(self):
-        bundle = self.leaves("RawSuite.OtherLibraryTests/testSecondStatementsInMemory")
-        statements = bundle.described("memory")["statements"]
-        self.assertEqual(statements["count"], 0)
-        self.assertIn("second_sqlite3", statements["reason"])
-        explanations = [finding["explanation"] for finding in bundle.json("explain")["findings"]]
-        self.assertTrue(any(statements["reason"][:-1] in text for text in explanations), explanations)

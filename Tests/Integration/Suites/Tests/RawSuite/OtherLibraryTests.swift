@@ -2,13 +2,8 @@ import CSuiteOtherSQLite
 import Foundation
 import XCTest
 
-/// Stores of other copies of SQLite, whose functions have a known prefix.
+/// Stores of a copy of SQLite with the names of sqlite-nio's.
 final class OtherLibraryTests: XCTestCase {
-    override class func setUp() {
-        // The product looks for the copy when a test starts.
-        _ = OtherDatabase.second
-    }
-
     /// `memory`: apple.
     func testInMemory() throws {
         let database = try OtherDatabase(OtherDatabase.nio)
@@ -19,16 +14,7 @@ final class OtherLibraryTests: XCTestCase {
 
     /// `memory`: apple, pear.
     func testInMemoryInATransaction() throws {
-        try failInATransaction(OtherDatabase.nio)
-    }
-
-    /// `memory`: apple, pear.
-    func testSecondInMemoryInATransaction() throws {
-        try failInATransaction(OtherDatabase.second)
-    }
-
-    private func failInATransaction(_ library: suite_other_sqlite) throws {
-        let database = try OtherDatabase(library)
+        let database = try OtherDatabase(OtherDatabase.nio)
         try database.execute(
             "CREATE UNIQUE INDEX names ON fruit (name); INSERT INTO fruit VALUES ('apple')")
         try database.execute("BEGIN; INSERT INTO fruit VALUES ('pear')")
@@ -97,16 +83,7 @@ final class OtherLibraryTests: XCTestCase {
 
     /// `memory`: apple, as it was recorded.
     func testClosedInMemory() throws {
-        try failAfterClosing(OtherDatabase.nio)
-    }
-
-    /// `memory`: apple.
-    func testSecondClosedInMemory() throws {
-        try failAfterClosing(OtherDatabase.second)
-    }
-
-    private func failAfterClosing(_ library: suite_other_sqlite) throws {
-        let database = try OtherDatabase(library)
+        let database = try OtherDatabase(OtherDatabase.nio)
         try database.execute("INSERT INTO fruit VALUES ('apple')")
         database.close()
         XCTFail("closed")
@@ -114,33 +91,24 @@ final class OtherLibraryTests: XCTestCase {
 
     /// `memory`: apple, kiwi, lime.
     func testStatementsInMemory() throws {
-        try runStatements(OtherDatabase.nio)
+        try runStatements()
     }
 
     /// `nio`: apple, kiwi, lime.
     func testStatementsWithAWAL() throws {
-        try runStatements(OtherDatabase.nio, journal: "wal")
+        try runStatements(journal: "wal")
     }
 
     /// `nio`: apple, kiwi, lime.
     func testStatementsWithARollbackJournal() throws {
-        try runStatements(OtherDatabase.nio, journal: "delete")
+        try runStatements(journal: "delete")
     }
 
-    /// `memory`: apple, kiwi, lime.
-    func testSecondStatementsInMemory() throws {
-        try runStatements(OtherDatabase.second)
-    }
-
-    /// `nio`: apple, kiwi, lime.
-    func testSecondStatementsWithAWAL() throws {
-        try runStatements(OtherDatabase.second, journal: "wal")
-    }
-
-    private func runStatements(_ library: suite_other_sqlite, journal: String? = nil) throws {
+    private func runStatements(journal: String? = nil) throws {
         let database =
-            try journal.map { try OtherDatabase(library, freshPath("nio.sqlite"), journal: $0) }
-            ?? OtherDatabase(library)
+            try journal.map {
+                try OtherDatabase(OtherDatabase.nio, freshPath("nio.sqlite"), journal: $0)
+            } ?? OtherDatabase(OtherDatabase.nio)
         try database.execute("CREATE UNIQUE INDEX names ON fruit (name)")
         try database.execute("INSERT INTO fruit (name) VALUES ('apple')")
         try database.execute("BEGIN")
@@ -171,17 +139,6 @@ final class OtherLibraryTests: XCTestCase {
         try database.execute("UPDATE fruit SET name = name")
         XCTFail("after statements inside others")
         database.close()
-    }
-
-    /// `memory`: apple, pear.
-    func testSecondRolledBack() throws {
-        struct Failure: Error, CustomStringConvertible {
-            let description = "thrown after a rollback"
-        }
-        let database = try OtherDatabase(OtherDatabase.second)
-        try database.execute(
-            "INSERT INTO fruit VALUES ('apple'); BEGIN; INSERT INTO fruit VALUES ('pear'); ROLLBACK")
-        throw Failure()
     }
 }
 
