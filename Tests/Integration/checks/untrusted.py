@@ -1,6 +1,7 @@
 """Malicious bundles, written byte by byte without this project's code."""
 
 import contextlib
+import functools
 import io
 import json
 import os
@@ -165,12 +166,12 @@ def good(**changes):
 def bomb(size, name="stores/ledger.sqlite"):
     """An entry of zeros with maximum compression."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
-    block, crc, raw = bytes(1 << 20), 0, []
-    for _ in range(size >> 20):
-        raw.append(packer.compress(block))
-        crc = zlib.crc32(block, crc)
-    raw.append(packer.flush())
-    return Entry(name, raw=b"".join(raw), crc=crc, size=size)
+    block = bytes(1 << 20)
+    # After a full flush, the compressor starts anew, so it would repeat these bytes for each block.
+    compressed = packer.compress(block) + packer.flush(zlib.Z_FULL_FLUSH)
+    raw = compressed * (size >> 20) + packer.flush()
+    crc = functools.reduce(lambda crc, _: zlib.crc32(block, crc), range(size >> 20), 0)
+    return Entry(name, raw=raw, crc=crc, size=size)
 
 
 # The commands that must fail: all, those that read the store, or none.
