@@ -33,8 +33,8 @@ if len(set(PROGRAMS.values())) > 1:
     EXECUTABLE = PRODUCTS / "integration-suites"
 SCHEMA = ROOT / "Sources/FailureArtifacts/Documentation.docc/metadata.schema.json"
 
-# SwiftPM's lock, which makes one build wait for another in the same place, is a file in this directory.
-ONE_BUILD = {"TMPDIR": str(BUILD)}
+# SwiftPM's lock, which makes a build wait for another one in the same place, is a file in this directory.
+ONE_BUILD = {"TMPDIR": tempfile.gettempdir()}
 
 TIMES = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+|(\d+\.\d+ \()?\d+\.\d+\)?(?= seconds)")
 OURS = "failure-artifacts: "
