@@ -17,13 +17,20 @@ MANIFEST = """// swift-tools-version: 6.3
 
 import PackageDescription
 
+// SwiftPM removes the checkouts that a package doesn't need from the directory that it shares with others.
+let isShared = Context.environment["FAILURE_ARTIFACTS_STRICT"] != nil
+
 let package = Package(
     name: "{name}",
     platforms: [.macOS(.v13)],
-    dependencies: [{dependencies}],
+    dependencies: [{dependencies}]
+        + (isShared ? [.package(url: "https://github.com/groue/GRDB.swift", exact: "7.10.0")] : []),
     targets: [
         .systemLibrary(name: "CUserSQLite"),
-        .testTarget(name: "UserTests", dependencies: ["CUserSQLite", {products}]),
+        .testTarget(
+            name: "UserTests",
+            dependencies: ["CUserSQLite", {products}]
+                + (isShared ? [.product(name: "GRDB", package: "GRDB.swift")] : [])),
     ]
 )
 """
