@@ -27,10 +27,11 @@ is_selected() {
 # Don't call it in a condition, such as `if step …` or `step … || …`: Bash would ignore `set -e` in everything that it
 # runs, so only the last command's failure would count. For the same reason it doesn't run the command in a condition.
 step() {
-    local name=$1 start=$SECONDS status
+    local name=$1 start=$SECONDS status before after
     shift
     if ! is_selected "$name"; then return 0; fi
     heading "$name"
+    processor_time before
     set +e
     (
         set -e
@@ -39,7 +40,18 @@ step() {
     status=$?
     set -e
     record "$status" "$name"
-    printf '(%d s)\n' $((SECONDS - start))
+    processor_time after
+    printf '(%d s, %d s of processor time)\n' $((SECONDS - start)) $((after - before))
+}
+
+# processor_time VARIABLE: assigns the seconds of processor time that the ended programs of this shell have taken.
+processor_time() {
+    local file
+    file=$(mktemp)
+    times >"$file"
+    # The second line is that of the programs, such as "1m2.345s 0m0.678s".
+    printf -v "$1" %d "$(tr ms '  ' <"$file" | awk 'NR == 2 { print int($1 * 60 + $2 + $3 * 60 + $4) }')"
+    rm "$file"
 }
 
 # record STATUS NAME

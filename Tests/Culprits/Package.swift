@@ -2,8 +2,10 @@
 
 import PackageDescription
 
+// As the package that is tested, these modules are compiled as a whole, which takes less time.
 let settings: [SwiftSetting] = [
     .swiftLanguageMode(.v6), .enableUpcomingFeature("ExistentialAny"), .treatAllWarnings(as: .error),
+    .unsafeFlags(["-whole-module-optimization", "-num-threads", "2"], .when(configuration: .debug)),
 ]
 
 // Small libraries with one wrong function here and there, and the tests that fail because of it. A comment marks each

@@ -14,6 +14,7 @@ static void *write_statements(void *unused) {
         char sql[128];
         snprintf(sql, sizeof sql, "INSERT INTO t VALUES(%d, 'some text that fills the chunk')", number);
         sqlite3_exec(written, sql, NULL, NULL, NULL);
+        collector_advance(&collector_progress);
     }
     return unused;
 }
@@ -37,6 +38,7 @@ int main(void) {
 #endif
     }
     atomic_store(&has_ended, true);
+    collector_advance(&collector_progress);
     for (int index = 0; index < 2; index++) pthread_join(threads[index], NULL);
     sqlite3_close(written);
     sqlite3_close(other);

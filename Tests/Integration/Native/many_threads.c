@@ -27,6 +27,7 @@ static int trace(unsigned a, void *b, void *c, void *d) { return (void)a, (void)
 // Ends connections that another thread has opened.
 static void *end(void *unused) {
     for (bool is_last = false; !is_last;) {
+        unsigned progress = atomic_load(&collector_progress);
         is_last = !atomic_load(&working);
         sqlite3 *handle = NULL;
         pthread_mutex_lock(&handing);
@@ -34,7 +35,7 @@ static void *end(void *unused) {
         pthread_mutex_unlock(&handing);
         run(handle, "INSERT INTO t VALUES(random(), 'ended elsewhere')");
         sqlite3_close_v2(handle);
-        if (!handle) sched_yield();
+        if (!handle && !is_last) collector_wait(&collector_progress, progress);
     }
     return unused;
 }
@@ -48,7 +49,7 @@ static void *short_lived(void *unused) {
 }
 
 static void *capture(void *unused) {
-    while (atomic_load(&working)) {
+    for (unsigned seen = 0; atomic_load(&working); seen = collector_wait(&collector_progress, seen)) {
         pthread_t thread;
         if (pthread_create(&thread, NULL, short_lived, NULL) == 0) pthread_join(thread, NULL);
         void *file = collector_opens_file();
@@ -118,6 +119,7 @@ static void operate(sqlite3 *handle, sqlite3_stmt **kept, unsigned *state) {
         "SELECT f(), count(*) FROM t",
     };
     enum { count = sizeof statements / sizeof *statements };
+    collector_advance(&collector_progress);
     unsigned choice = next_random(state) % (count + 10);
     if (choice < count) return run(handle, statements[choice]);
     switch (choice - count) {
@@ -165,6 +167,7 @@ static void use(unsigned *state) {
         pthread_mutex_unlock(&handing);
     }
     if (!is_handed) sqlite3_close_v2(handle);
+    collector_advance(&collector_progress);
     // The connection ends with its last statement.
     sqlite3_finalize(kept);
 }
@@ -173,6 +176,7 @@ static void *work(void *number) {
     unsigned state = (unsigned)(uintptr_t)number * 2654435761u + 1;
     for (int round = 0; round < rounds; round++) use(&state);
     atomic_fetch_sub(&working, 1);
+    collector_advance(&collector_progress);
     return NULL;
 }
 

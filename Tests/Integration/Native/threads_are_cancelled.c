@@ -2,11 +2,9 @@
 // between two statements, and others can use the connections.
 // sanitizers: thread
 #include "collector.h"
-#include <sched.h>
 
 enum { rounds = 400 };
 static sqlite3 *shared;
-static _Atomic(int) statements;
 static atomic_bool has_ended;
 
 static void run(sqlite3 *handle, const char *sql) { EXPECT(sqlite3_exec(handle, sql, NULL, NULL, NULL) == SQLITE_OK); }
@@ -34,7 +32,7 @@ static void *use(void *unused) {
         pthread_cleanup_push(close_store, other);
         run(other, "CREATE TABLE t(x); INSERT INTO t VALUES(1)");
         pthread_cleanup_pop(1);
-        atomic_fetch_add(&statements, 1);
+        collector_advance(&collector_progress);
         pthread_testcancel();
     }
     pthread_cleanup_pop(1);
@@ -52,13 +50,14 @@ int main(void) {
         if (round % 10 == 0) collector_test_starts();
         pthread_t user;
         pthread_create(&user, NULL, use, NULL);
-        int before = atomic_load(&statements);
-        while (atomic_load(&statements) - before < round % 3) sched_yield();
+        unsigned progress = atomic_load(&collector_progress);
+        for (int count = 0; count < round % 3; count++) progress = collector_wait(&collector_progress, progress);
         pthread_cancel(user);
         pthread_join(user, NULL);
         run(shared, "DELETE FROM t");
     }
     atomic_store(&has_ended, true);
+    collector_advance(&collector_progress);
     pthread_join(capturing, NULL);
     EXPECT(sqlite3_close(shared) == SQLITE_OK);
     puts("All threads have ended.");

@@ -20,10 +20,9 @@ import zipfile
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[3] / "Scripts" / "lib"))
 
 import other_sqlite  # noqa: E402
-from products import NESTED as SCRATCH, OPTIONS, PRODUCTS, ROOT, TOOL as BUILT_TOOL, TOOL_BUILD, programs_of_tests  # noqa: E402
+from products import (  # noqa: E402, F401
+    BUILT_TOOL, NESTED as SCRATCH, OPTIONS, PRODUCTS, ROOT, TOOL, TOOL_BUILD, programs_of_tests)
 
-# `Scripts/test` has one that was built for release, which reads several times as fast.
-TOOL = pathlib.Path(os.environ.get("INTEGRATION_TOOL", BUILT_TOOL))
 SUITES = ROOT / "Tests" / "Integration" / "Suites"
 BUILD = ROOT / ".build"
 BASELINES = BUILD / "integration" / "baselines"
@@ -33,6 +32,9 @@ EXECUTABLE = next(iter(PROGRAMS.values()))
 if len(set(PROGRAMS.values())) > 1:
     EXECUTABLE = PRODUCTS / "integration-suites"
 SCHEMA = ROOT / "Sources/FailureArtifacts/Documentation.docc/metadata.schema.json"
+
+# SwiftPM's lock, which makes a build wait for another one in the same place, is a file in this directory.
+ONE_BUILD = {"TMPDIR": tempfile.gettempdir()}
 
 TIMES = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+|(\d+\.\d+ \()?\d+\.\d+\)?(?= seconds)")
 OURS = "failure-artifacts: "

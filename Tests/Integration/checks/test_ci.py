@@ -22,7 +22,7 @@ import browser
 import harness
 import junit_rules
 import workflow
-from harness import EXECUTABLE, ROOT, SCRATCH, SUITES, TOOL, SuiteCase, clean_environment
+from harness import EXECUTABLE, ONE_BUILD, ROOT, SCRATCH, SUITES, TOOL, SuiteCase, clean_environment
 
 import yaml
 
@@ -136,7 +136,7 @@ class Checkout:
             build)
                 if [ "$1" = --product ]; then touch {built}; fi
                 if [ "$1" = --product ] && [ -e {mark} ]; then exit 0; fi
-                {real} build {places} --disable-build-manifest-caching "$@" || exit
+                TMPDIR={shlex.quote(ONE_BUILD["TMPDIR"])} {real} build {places} --disable-build-manifest-caching "$@" || exit
                 if [ "$1" = --product ]; then touch {mark}; fi ;;
             test) exec {test.format(places)} ;;
             *) exit 64 ;;

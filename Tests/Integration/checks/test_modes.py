@@ -1,5 +1,6 @@
 """A user's package that only adds the product, with every way to run its tests."""
 
+import functools
 import os
 import pathlib
 import re
@@ -8,7 +9,7 @@ import signal
 import subprocess
 import tempfile
 
-from harness import BUILD, ROOT, Store, SuiteCase, clean_environment, read
+from harness import BUILD, ONE_BUILD, OPTIONS, ROOT, Store, SuiteCase, clean_environment, read
 
 PLACE = BUILD / "integration" / "a user's packages"
 
@@ -16,13 +17,20 @@ MANIFEST = """// swift-tools-version: 6.3
 
 import PackageDescription
 
+// SwiftPM removes the checkouts that a package doesn't need from the directory that it shares with others.
+let isShared = Context.environment["FAILURE_ARTIFACTS_STRICT"] != nil
+
 let package = Package(
     name: "{name}",
     platforms: [.macOS(.v13)],
-    dependencies: [{dependencies}],
+    dependencies: [{dependencies}]
+        + (isShared ? [.package(url: "https://github.com/groue/GRDB.swift", exact: "7.10.0")] : []),
     targets: [
         .systemLibrary(name: "CUserSQLite"),
-        .testTarget(name: "UserTests", dependencies: ["CUserSQLite", {products}]),
+        .testTarget(
+            name: "UserTests",
+            dependencies: ["CUserSQLite", {products}]
+                + (isShared ? [.product(name: "GRDB", package: "GRDB.swift")] : [])),
     ]
 )
 """
@@ -153,19 +161,26 @@ final class UserTests: XCTestCase {
 """
 
 
-TESTS = {"UserTests": XCTESTS, "ModernTests": MODERN_TESTS}
+# These builds are also the check that no product has a warning in a release build.
+RELEASE = (
+    "-c", "release", "-Xswiftc", "-enable-testing", "-Xswiftc", "-warnings-as-errors", "-Xcc", "-Werror")
+# Swift's next build system. This is also the build of the modules as a user has them, incremental within a module.
+SWIFT_BUILD = ("--build-system", "swiftbuild")
 
 
 class UserPackage:
     """A package on disk, with or without the product. Its build is kept between runs."""
 
-    def __init__(self, name, dependencies="", products="", tests=None):
+    PLACE = ("--scratch-path", str(PLACE / ".build"), "--disable-build-manifest-caching")
+
+    def __init__(self, name, dependencies="", products="", modern=MODERN_TESTS):
         self.path = PLACE / name
         self.write("Package.swift", MANIFEST.format(name=name, dependencies=dependencies, products=products))
         self.write("Sources/CUserSQLite/module.modulemap", MODULE)
         self.write("Sources/CUserSQLite/shim.h", "#include <sqlite3.h>\n")
-        for file, text in (tests or TESTS).items():
-            self.write(f"Tests/UserTests/{file}.swift", text)
+        self.write("Tests/UserTests/UserTests.swift", XCTESTS)
+        self.write("Tests/UserTests/ModernTests.swift", modern)
+        self.built = set()
 
     def write(self, name, text):
         path = self.path / name
@@ -174,32 +189,52 @@ class UserPackage:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
 
-    def swift(self, *arguments, **variables):
-        """Runs `swift …` in the package, and reads its outputs."""
+    def swift(self, *arguments, options=(), **variables):
+        """Runs `swift …` in the package, and reads its outputs.
+
+        Without options, the package is built beside the integration suites, which have compiled the product's modules.
+        """
         artifacts = self.path / "failure-artifacts"
         shutil.rmtree(artifacts, ignore_errors=True)
-        # All packages are built in one place, so that shared modules are compiled once. SwiftPM must not take the plan of
-        # another package.
-        place = ("--scratch-path", str(PLACE / ".build"), "--disable-build-manifest-caching")
-        with tempfile.TemporaryDirectory() as scratch:
-            process = subprocess.run(
-                ["swift", arguments[0], *place, *arguments[1:]], cwd=self.path,
-                env=clean_environment(scratch, **variables), capture_output=True, text=True, encoding="utf-8")
+        place = (*self.PLACE, *options) if options else OPTIONS
+        if not options:
+            variables = {"FAILURE_ARTIFACTS_STRICT": "1", **variables}
+        for _ in range(5):
+            with tempfile.TemporaryDirectory() as scratch:
+                process = subprocess.run(
+                    ["swift", arguments[0], *place, *arguments[1:]], cwd=self.path,
+                    env=clean_environment(scratch, **variables), capture_output=True, text=True, encoding="utf-8")
+            # Swift 6.3.1 itself crashes in one of a dozen runs while it plans a build with Swift Build (in libdispatch;
+            # with any package, even without the product). A test process is never retried.
+            if options != SWIFT_BUILD or process.returncode != -signal.SIGSEGV or "Test " in process.stdout:
+                break
         found = read(process, artifacts)
         shutil.rmtree(artifacts, ignore_errors=True)
         return found
 
+    def build(self, options=()):
+        """Builds the tests, unless that was done with the same options."""
+        if options not in self.built:
+            found = self.swift("build", "--build-tests", options=options, **ONE_BUILD)
+            assert found.status == 0, found.output + found.errors
+            self.built.add(options)
 
-# These builds are also the check that no product has a warning in a release build.
-RELEASE = (
-    "-c", "release", "-Xswiftc", "-enable-testing", "-Xswiftc", "-warnings-as-errors", "-Xcc", "-Werror")
+    def test(self, *arguments, options=(), **variables):
+        """Runs tests, as `swift test` does after its build."""
+        self.build(options)
+        return self.swift("test", "--skip-build", *arguments, options=options, **variables)
 
 
-def with_product(name, product):
+@functools.cache
+def with_product(name, product, **more):
     """A package whose tests link a product of this package but never import it."""
     return UserPackage(
         name, f'.package(name: "failure-artifacts", path: "{ROOT}")',
-        f'.product(name: "{product}", package: "failure-artifacts")')
+        f'.product(name: "{product}", package: "failure-artifacts")', **more)
+
+
+# It includes the test kit. Without Core Data it has nothing of its own, but still installs the observer.
+CORE_DATA = ("with Core Data", "FailureArtifactsCoreData")
 
 
 class ModesCase(SuiteCase):
@@ -214,12 +249,9 @@ class ModesCase(SuiteCase):
             self.assertEqual(names[name].stem, f"UserTests.{name}")
             self.assertStores(names[name], **{store: ["apple"]})
 
-    def runs_plainly(self, package):
+    def runs(self, package, options=()):
         # All tests of this mode share one process, in which the first test's store is still open.
-        self.assertBundles(package.swift("test", "--filter", "testFails$"), testFails="fails")
-
-    def runs_in_release(self, package):
-        self.assertBundles(package.swift("test", *RELEASE, "--filter", "testFails$"), testFails="fails")
+        self.assertBundles(package.test("--filter", "testFails$", options=options), testFails="fails")
 
 
 class Modes(ModesCase):
@@ -229,20 +261,20 @@ class Modes(ModesCase):
         cls.plain = UserPackage("without")
 
     def test_plain(self):
-        self.runs_plainly(self.package)
+        self.runs(self.package)
 
     def test_all(self):
-        found = self.package.swift("test", "--disable-swift-testing")
+        found = self.package.test("--disable-swift-testing")
         self.assertEqual(found.status, 1, found.output + found.errors)
         self.assertTidy(found, 2)
 
     def test_parallel(self):
         self.assertBundles(
-            self.package.swift("test", "--parallel", "--disable-swift-testing"), testFails="fails", testFailsToo="failsToo")
+            self.package.test("--parallel", "--disable-swift-testing"), testFails="fails", testFailsToo="failsToo")
 
     def test_linked_modules(self):
         """What only reads bundles stays out of the test process, and out of the build."""
-        self.assertEqual(self.package.swift("build", "--build-tests").status, 0)
+        self.package.build()
         place = self.package.swift("build", "--show-bin-path").output.strip()
         program = pathlib.Path(place) / "withPackageTests.xctest"
         symbols = subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout
@@ -252,31 +284,22 @@ class Modes(ModesCase):
         self.assertEqual(modules, {"", "Testing", "Capture", "Bundle", "SQLite", "Zip", "System"})
 
     def test_nothing_fails(self):
-        found = self.package.swift("test", "--filter", "testPasses")
+        found = self.package.test("--filter", "testPasses")
         self.assertEqual(found.status, 0, found.output + found.errors)
         self.assertTidy(found, 0)
 
     def test_off(self):
-        found = self.package.swift("test", FAILURE_ARTIFACTS="off")
+        found = self.package.test(FAILURE_ARTIFACTS="off")
         self.assertEqual(found.status, 1)
         self.assertTidy(found, 0)
 
-    def test_release(self):
-        self.runs_in_release(self.package)
-
     def test_other_build_system(self):
-        for _ in range(5):
-            found = self.package.swift("test", "--build-system", "swiftbuild", "--filter", "testFails$")
-            # Swift 6.3.1 itself crashes in one of a dozen runs while it plans such a build (in libdispatch;
-            # with any package, even without the product). A test process is never retried.
-            if found.status != -signal.SIGSEGV or "Test Suite" in found.output:
-                break
-        self.assertBundles(found, testFails="fails")
+        self.runs(self.package, SWIFT_BUILD)
 
     def test_list(self):
         """Listing tests is not disturbed: the product prints nothing and leaves no files."""
         for built in (self.package, self.plain):
-            self.assertEqual(built.swift("build", "--build-tests").status, 0)
+            built.build()
         listed = self.package.swift("test", "list", "--skip-build")
         expected = self.plain.swift("test", "list", "--skip-build")
         self.assertEqual(expected.status, 0)
@@ -289,7 +312,7 @@ class Modes(ModesCase):
     def test_working_directory(self):
         """Without the variable, bundles go to the working directory of `swift test`."""
         with tempfile.TemporaryDirectory() as directory:
-            found = self.package.swift("test", "--filter", "testFails$", FAILURE_ARTIFACTS_DIR=directory)
+            found = self.package.test("--filter", "testFails$", FAILURE_ARTIFACTS_DIR=directory)
             self.assertTidy(found, 0)
             left = [name for name in os.listdir(directory) if not name.startswith(".")]
             self.assertEqual(len(left), 1, left)
@@ -299,17 +322,11 @@ class Modes(ModesCase):
 class OtherProducts(ModesCase):
     """Each product for XCTest installs the observer when it is linked."""
 
-    @classmethod
-    def setUpClass(cls):
-        cls.test_kit = with_product("with the test kit", "FailureArtifactsTestKit")
-        # It includes the test kit. Without Core Data it has nothing of its own, but still installs the observer.
-        cls.core_data = with_product("with Core Data", "FailureArtifactsCoreData")
-
     def test_test_kit(self):
-        self.runs_plainly(self.test_kit)
+        self.runs(with_product("with the test kit", "FailureArtifactsTestKit", modern=""))
 
     def test_core_data_in_release(self):
-        self.runs_in_release(self.core_data)
+        self.runs(with_product(*CORE_DATA), RELEASE)
 
 
 class SwiftTestingModes(SuiteCase):
@@ -333,8 +350,8 @@ class SwiftTestingModes(SuiteCase):
     def setUpClass(cls):
         cls.package = with_product("with", "FailureArtifacts")
 
-    def leaves_all(self, *options):
-        found = self.package.swift("test", "--disable-xctest", *options)
+    def leaves_all(self, *arguments, package=None, options=()):
+        found = (package or self.package).test("--disable-xctest", *arguments, options=options)
         self.assertEqual(found.status, 1, found.output + found.errors)
         self.assertTidy(found, len(self.EXPECTED))
         seen = []
@@ -346,29 +363,22 @@ class SwiftTestingModes(SuiteCase):
             with self.subTest(name):
                 self.assertStores(bundle, **self.EXPECTED[name])
         self.assertEqual(sorted(seen), sorted(self.EXPECTED))
+        return found
 
     def test_parallel(self):
-        self.leaves_all("--parallel")
+        """Also, each bundle is an attachment of its test."""
+        with tempfile.TemporaryDirectory() as directory:
+            found = self.leaves_all("--parallel", "--attachments-path", directory)
+            self.assertEqual(sorted(os.listdir(directory)), [bundle.path.name for bundle in found.bundles])
 
     def test_no_parallel(self):
         self.leaves_all("--no-parallel")
 
     def test_release(self):
-        self.leaves_all(*RELEASE)
+        self.leaves_all(package=with_product(*CORE_DATA), options=RELEASE)
 
     def test_other_build_system(self):
-        self.leaves_all("--build-system", "swiftbuild")
-
-    def test_off(self):
-        found = self.package.swift("test", "--disable-xctest", FAILURE_ARTIFACTS="off")
-        self.assertEqual(found.status, 1)
-        self.assertTidy(found, 0)
-
-    def test_attachments(self):
-        with tempfile.TemporaryDirectory() as directory:
-            found = self.package.swift("test", "--disable-xctest", "--attachments-path", directory)
-            self.assertTidy(found, len(self.EXPECTED))
-            self.assertEqual(sorted(os.listdir(directory)), [bundle.path.name for bundle in found.bundles])
+        self.leaves_all(options=SWIFT_BUILD)
 
 
 class DynamicLibrary(SuiteCase):
@@ -402,8 +412,8 @@ let package = Package(
         tests = tests.replace("@Suite(Opens())", "@Suite(Opens(), .failureArtifacts)")
         package = UserPackage(
             "with a dynamic library", f'.package(path: "{helpers}")', '.product(name: "Helpers", package: "helpers")',
-            tests={"ModernTests": tests})
-        found = package.swift("test", "--filter", "WithTrait")
+            modern=tests)
+        found = package.test("--filter", "WithTrait")
         self.assertEqual(found.status, 1, found.output + found.errors)
         self.assertTidy(found, 2)
         for bundle, name, message, fruit in zip(
@@ -413,4 +423,4 @@ let package = Package(
             # A store that is opened before the scope begins may be any test's.
             rows = [Store(bundle.contents[store["entry"]]).rows() for store in bundle.metadata["stores"]]
             self.assertIn(fruit, rows)
-        self.assertTidy(package.swift("test", "--filter", "free"), 0)
+        self.assertTidy(package.test("--filter", "free"), 0)

@@ -15,8 +15,6 @@ import unittest
 import harness
 import untrusted
 
-# Scripts/test names its build for release, which needs a fraction of the processor time.
-TOOL = os.environ.get("INTEGRATION_TOOL", harness.TOOL)
 MEBIBYTE = 1 << 20
 MEMORY = 1152 * MEBIBYTE  # The maximum resident size: SQLite's GiB, and the tool.
 SECONDS = 100  # Of processor time, for one command.
@@ -45,7 +43,7 @@ def start(arguments, environment, directory):
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         begin = time.monotonic()
         process = subprocess.Popen(
-            [str(TOOL), *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=output, stderr=errors,
+            [str(harness.TOOL), *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=output, stderr=errors,
             cwd=directory, env=environment, preexec_fn=limit)
         # The limits of the tool are in processor time, which comes slowly on a busy machine.
         killer = threading.Timer(10 * SECONDS, process.kill)
