@@ -21,7 +21,8 @@ struct ExplainCommand: Command {
                 "Print a JSON object: formatVersion, bundle, test, failure, findings and, if there are any, question "
                     + "(the failing query, or else the last one, with its results) and notes. A finding has code, title, confidence, explanation and, if they are known, store, rows, transaction, "
                     + "statement, source (its line) and caller (the line of its first caller in another file), or "
-                    + "statements, if several can have changed the rows."
+                    + "statements, if several can have changed the rows. A difference from a passing run has then, now "
+                    + "and, from Git, lineCommit."
             ),
             Syntax.Option(
                 "--against", value: "BUNDLE",

@@ -289,12 +289,15 @@ struct FindingsSection {
         let heading =
             "<p class=\"kind\"><span class=\"confidence\">\(finding.confidence.rawValue)</span> "
             + "\(finding.code.rawValue)</p> <h3>\(HTMLText.line(finding.title))</h3>"
+        let sentences =
+            finding.explanation.split(separator: "\n").map(String.init)
+            + [finding.lineCommit].compactMap(\.self)
         // The best finding is open, so that the page begins with it alone.
         var text =
             "<li class=\"\(finding.confidence.rawValue)\"\(attributes(finding))>"
             + (isFirst ? heading : "<details><summary>\(heading)</summary>")
             + comparison(finding)
-            + "<p>\(HTMLText.line(([finding.explanation] + [finding.lineCommit].compactMap(\.self)).joined(separator: "\n")))</p>"
+            + sentences.map { "<p>\(HTMLText.line($0))</p>" }.joined()
         let rows = finding.rows.prefix(Self.maximumRows)
         if !rows.isEmpty {
             text += "<ul>" + rows.map { "<li><code>\(HTMLText.line($0.text))</code></li>" }.joined()

@@ -128,7 +128,7 @@ import Testing
         {"id": 3, "framework": "XCTest", "suite": "CTests", "name": "testReader"}]
         """
 
-    /// What follows from another content is no reason to doubt it, but what precedes it is.
+    /// Later differences may follow from other content, and earlier ones may have led to it.
     @Test func otherContentIsToldFromTheFirstDifference() throws {
         let log = [Self.insert, Self.right, Self.wrong]
         let earlier = [0: #""phase": "earlier", "test": 2"#, 1: #""test": 1"#, 2: #""test": 1"#]

@@ -243,8 +243,17 @@ import Testing
         let source = [1: #""source":{"file":"Sources/A.swift","line":2}"#]
         var failing = Self.transactions
         failing[1] = "UPDATE account SET balance = 16 WHERE id = 1"
-        try fixture.walBundle(Self.transactions, log: Self.log(Self.transactions), passed: true)
+        let passing = try fixture.walBundle(
+            Self.transactions, log: Self.log(Self.transactions), passed: true)
         let bundle = try fixture.walBundle(failing, log: Self.log(failing), facts: source)
+        let added = try Program.python(
+            """
+            import zipfile
+            lines = zipfile.ZipFile("\(passing)").read("statements/ledger.jsonl")
+            head = b'{"baseline":{"at":"2026-11-21T07:08:09.000Z"}}\\n'
+            with zipfile.ZipFile("\(bundle)", "a") as file: file.writestr("baseline.jsonl", head + lines)
+            """, "")
+        try #require(added.isEmpty, "\(added)")
         func explained() throws -> String {
             try Program.tool("explain", bundle, directory: fixture.directory).output
         }

@@ -29,7 +29,7 @@ import Testing
             "crc.zip", stored: true, [("metadata.json", "m"), ("n.txt", "n")])
         _ = try Program.run("/bin/sed", ["-i", "s/needle/noodle/", crc])
         try fixture.zip("missing.zip", [("metadata.json", Array(Metadata.store("s").utf8))])
-        // A run that is none.
+        // Passing runs that are invalid.
         try fixture.zip(
             "lines.zip",
             [
