@@ -49,7 +49,7 @@ processor_time() {
     local file
     file=$(mktemp)
     times >"$file"
-    # The second line is that of the programs, such as "1m2.345s 0m0.678s".
+    # The second line is about the programs, such as "1m2.345s 0m0.678s".
     printf -v "$1" %d "$(tr ms '  ' <"$file" | awk 'NR == 2 { print int($1 * 60 + $2 + $3 * 60 + $4) }')"
     rm "$file"
 }

@@ -148,8 +148,8 @@ class Documents(unittest.TestCase):
         self.assertEqual(len(found), 9, found)
 
     def test_code_of_the_article_about_the_test_kit_is_tested(self):
-        # The code for SQLite and GRDB is a part of `KitSuite`, which `test_kit` runs. `Tests/AppleShim/check` checks the types
-        # of the code for Core Data.
+        # The code for SQLite and GRDB is a part of `KitSuite`, which `test_kit.py` runs. `Tests/AppleShim/check` checks the
+        # types of the code for Core Data.
         text = (ARTICLES / "TestKit.md").read_text()
         blocks = re.findall(r"^([^\n]*)\n\n```swift\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
         self.assertEqual([label for label, _ in blocks], ["SQLite:"] * 2 + ["GRDB:"] + ["SQLite:"] * 4 + ["Core Data:"])
