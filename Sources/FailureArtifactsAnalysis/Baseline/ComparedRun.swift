@@ -120,12 +120,13 @@ struct ComparedRun {
     let time: Double
     let executions: [Execution]
 
-    /// Leaves out what reads the schema, and what sets up another connection like an earlier one.
+    /// Leaves out what reads the schema, what sets up another connection like an earlier one, and the begin and the end of
+    /// transactions that only read.
     init(_ records: [StatementRecord], at time: String, _ texts: inout ComparedTexts) {
         self.time = ComparedValues.seconds(of: time)
         var begun: Set<UInt64> = []
         var preparing: [String: UInt64] = [:]
-        executions = StatementLines.applied(to: records).compactMap { record in
+        let all = StatementLines.applied(to: records).compactMap { record -> Execution? in
             let text = texts.text(of: record)
             if text.outline.readsSchema || record.sql.isEmpty { return nil }
             if text.outline.word(0) != "pragma" {
@@ -137,6 +138,29 @@ struct ComparedRun {
             }
             return Execution(record: record, text: text)
         }
+        let idle = Self.boundsOfReads(in: all)
+        executions = all.indices.filter { !idle.contains($0) }.map { all[$0] }
+    }
+
+    /// Returns the indices of the statements that begin and end transactions without writes; the last one may be open.
+    private static func boundsOfReads(in all: [Execution]) -> Set<Int> {
+        var begins: [UInt64: Int] = [:]
+        var bounds: Set<Int> = []
+        for (index, execution) in all.enumerated() {
+            let (connection, outline) = (execution.record.connection, execution.text.outline)
+            if execution.isSummary || execution.record.error != nil {
+                begins[connection] = nil
+            } else if outline.kind == .begin, !outline.beginsWriting {
+                begins[connection] = index
+            } else if [.commit, .rollback].contains(outline.kind) {
+                if let begin = begins.removeValue(forKey: connection) {
+                    bounds.formUnion([begin, index])
+                }
+            } else if !outline.isSelect {
+                begins[connection] = nil
+            }
+        }
+        return bounds.union(begins.values)
     }
 }
 

@@ -95,6 +95,14 @@ import Testing
             start + [right, read],
             []),
         Case(
+            "transactions that only read",
+            start + [Statement("BEGIN"), read, read, Statement("COMMIT"), Statement("BEGIN"), read],
+            start + [read, Statement("BEGIN"), read, Statement("COMMIT"), read], []),
+        Case(
+            "a transaction that writes",
+            [Statement("BEGIN"), read] + start + [Statement("COMMIT"), read],
+            [read] + start + [read], ["extra BEGIN", "extra COMMIT"]),
+        Case(
             "a text", start + [Statement("SELECT * FROM planet WHERE moons <= 3")],
             start + [Statement("SELECT * FROM planet WHERE moons < 3")],
             ["text SELECT * FROM planet WHERE moons <= 3"]),

@@ -203,7 +203,8 @@ import Testing
                 """), "\(markdown)")
         #expect(
             markdown.contains(
-                "\nquery of this test: \(query) at Sources/Bank.swift:20\nresults: \(results)\n"), "\(markdown)")
+                "\nquery of this test: \(query) at Sources/Bank.swift:20\nresults: \(results)\n"),
+            "\(markdown)")
         let facts = try Program.python(
             """
             import json, sys
