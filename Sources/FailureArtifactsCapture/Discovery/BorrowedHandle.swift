@@ -9,7 +9,7 @@ struct BorrowedHandle {
     let hasMutex: Bool
 
     /// Returns the transaction that the connection has open in a database, from `sqlite3_txn_state`.
-    func transaction(in schema: String) -> OpenTransaction {
+    func transaction(in schema: String) -> TransactionKind {
         switch failure_artifacts_transaction_state(record, schema) {
         case SQLITE_TXN_WRITE: .write
         case SQLITE_TXN_READ: .read

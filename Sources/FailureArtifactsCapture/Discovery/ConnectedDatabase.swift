@@ -20,7 +20,7 @@ struct ConnectedDatabase {
     /// The name of a database whose file does not provide one.
     let name: String?
     /// The transaction that its connection has open in it; nil if another thread uses the connection.
-    let transaction: OpenTransaction?
+    let transaction: TransactionKind?
     /// The name of a database that several connections share.
     var sharedName: String? { storage == .memory && name == nil ? "shared-memory" : name }
 

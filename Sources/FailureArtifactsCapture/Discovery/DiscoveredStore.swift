@@ -9,7 +9,7 @@ struct DiscoveredStore: Sendable {
         let connection: DiscoveredConnection
         let schema: String
         /// The transaction that the connection has open; nil if another thread uses the connection.
-        let transaction: OpenTransaction?
+        let transaction: TransactionKind?
     }
 
     /// The kind of storage, as far as it is known without reading the store.
@@ -97,7 +97,7 @@ extension DiscoveredStore {
         let preferred =
             if database.path == nil {
                 sorted.firstIndex { $0.transaction == .write }
-            } else if sorted.first?.transaction == OpenTransaction.none {
+            } else if sorted.first?.transaction == TransactionKind.none {
                 zip(sorted.indices, sorted).first { index, access in
                     access.transaction == .read
                         && uses.contains {

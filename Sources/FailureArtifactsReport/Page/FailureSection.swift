@@ -102,7 +102,7 @@ struct FailureSection {
             + HTMLText.lines(
                 FailureText.essence(of: failure.message).abridged(toBytes: ReportLimits.messageBytes))
             + "</p>\n"
-        if let values = ComparedValues(failure.message) { text += values.html }
+        if let values = ComparedOperands(failure.message) { text += values.html }
         if let excerpt = detail.excerpt { text += excerpt.html }
         if failure.kind != .assertion {
             text += "<p class=\"dim\">\(HTMLText.line(failure.kind.rawValue))</p>\n"

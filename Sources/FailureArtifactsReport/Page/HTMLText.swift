@@ -47,7 +47,7 @@ enum HTMLText {
 }
 
 /// The values that a failed assertion of equality compared.
-struct ComparedValues {
+struct ComparedOperands {
     /// The maximum number of bytes shown of a value.
     private static let limit = 4000
 

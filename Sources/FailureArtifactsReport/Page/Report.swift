@@ -3,9 +3,6 @@ package import FailureArtifactsBundle
 package import FailureArtifactsReading
 internal import FailureArtifactsSystem
 
-/// Returns a sentence about the commit of a line; nil if it is unknown.
-package typealias CommitOfLine = @Sendable (StatementRecord.Source) -> String?
-
 /// A report, made cause by cause: the stores of only some causes are read at a time.
 package struct Report: WrittenText {
     /// The page's name in a directory of bundles.

@@ -13,7 +13,7 @@ package struct StoreSource: Sendable {
     /// The VFS of its known connections; nil for the system's default.
     package let vfs: String?
     /// The transaction of each known connection of this process; nil for one that another thread uses.
-    package let transactions: [OpenTransaction?]
+    package let transactions: [TransactionKind?]
     /// True if the process has a transaction open whose pages are not in the database file yet.
     package let isUnspilled: Bool
     /// The process whose store it is: this one, unless the capture is made for a test of another process.
@@ -21,7 +21,7 @@ package struct StoreSource: Sendable {
 
     package init(
         storage: StoreCopy.Storage, path: String?, identity: FileStatus.Identity?, files: StoreFiles?,
-        vfs: String?, transactions: [OpenTransaction?], isUnspilled: Bool = false,
+        vfs: String?, transactions: [TransactionKind?], isUnspilled: Bool = false,
         process: Int32 = getpid()
     ) {
         self.storage = storage

@@ -1,4 +1,4 @@
 /// The kind of transaction that a connection has open in a database.
-package enum OpenTransaction: Sendable {
+package enum TransactionKind: Sendable {
     case none, read, write
 }
