@@ -61,7 +61,7 @@ extension FailureObserver {
     }
 }
 
-/// Installs the adapters unless the environment turns capturing off; called by C at process start.
+/// Installs the adapters, and the observer unless the environment turns capturing off; called by C at process start.
 @_cdecl("failure_artifacts_install")
 func installAtProcessStart() {
     SwiftTesting.install()

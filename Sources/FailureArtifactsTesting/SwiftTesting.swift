@@ -35,7 +35,7 @@ func testIsStored(
 }
 
 package enum SwiftTesting {
-    /// Starts discovery, so that stores opened before the first test are known.
+    /// Starts the session, which discovers stores from then on, and lets it record issues.
     package static func install() {
         CaptureSession.shared.recordIssues { message, file, line in
             guard let test = Test.current else { return false }

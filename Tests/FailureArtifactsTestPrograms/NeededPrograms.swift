@@ -19,7 +19,7 @@ package func requirePrograms(of commandLine: [String]) throws {
     let missing = missingPrograms(of: commandLine, path: path)
     if missing.isEmpty { return }
     let reason: Comment = "needs the program \(missing.joined(separator: " and "))"
-    // The test run prints nothing about a single cancelled case of a parameterised test.
+    // The test run prints nothing about a single cancelled case of a parameterized test.
     Issue.record(reason, severity: .warning)
     try Test.cancel(reason)
 }

@@ -34,6 +34,7 @@ struct sqlite3_stmt;
 //     trace            the start and the end of each statement
 //     taken_over       the functions of SQLite that are taken over
 //     discovery        the connections, which it owns from their open to their end, and the installation
+//     install, swift_testing    the start of the process, and the function of Swift Testing that is taken over
 
 typedef struct failure_artifacts_log failure_artifacts_log;
 

@@ -61,7 +61,7 @@ extension Blame {
         }
         let table = try search.tableName()
         var isIncomplete = false
-        let changes = steps.compactMap { step -> Timeline.ChangedRows? in
+        let changes = steps.compactMap { step -> Timeline.RowsOfStep? in
             guard let changed = step.table(table) else { return nil }
             if !changed.isComplete { isIncomplete = true }
             let rows = changed.rows.filter { search.keys.contains($0.key) }

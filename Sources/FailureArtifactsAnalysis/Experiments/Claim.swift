@@ -210,7 +210,7 @@ extension FailureMessage {
         /// The values that say much where they are found again.
         var telling: [Value] { values.filter { !$0.isCommon } }
 
-        /// True if many queries have the operand as their result: a small number, a truth value, or no row.
+        /// True if many queries have the operand as their result: a small number, a letter, a truth value, or no row.
         var isCommon: Bool { values.count < 2 && telling.isEmpty }
 
         /// True if the operand has a column's value, which is rare and no number in a key: numbers of rows are the same.

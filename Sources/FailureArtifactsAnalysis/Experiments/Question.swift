@@ -156,7 +156,7 @@ struct Question {
             }
             var found: Set<Substring> = []
             for cell in result.rows.joined() {
-                found.formUnion(words(of: cell.string ?? cell.number.map { ValueText.plain($0) } ?? ""))
+                found.formUnion(words(of: StoredText.text(of: cell, width: 200)))
             }
             return found.intersection(words(of: operand.text)).count
         }

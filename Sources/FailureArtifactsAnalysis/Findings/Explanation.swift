@@ -25,7 +25,7 @@ package struct Explanation: JSONDocument {
 
     package struct Test: Encodable {
         package let framework, suite, name: String
-        /// The arguments of a parameterised test, as readable text; nil for other tests.
+        /// The arguments of a parameterized test, as readable text; nil for other tests.
         package var arguments: [String]?
 
         /// The title, such as `ShopTests.checkout(count:)(3)`.

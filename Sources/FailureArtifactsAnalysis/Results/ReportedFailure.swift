@@ -7,7 +7,7 @@ package struct ReportedFailure: Sendable {
 
     package var first: ReportedBundle { bundles[0] }
 
-    /// The arguments of a parameterised test that failed with several ones, as readable texts; otherwise empty.
+    /// The arguments of a parameterized test that failed with several ones, as readable texts; otherwise empty.
     package var arguments: [String] { bundles.map(\.arguments).argumentTexts }
 
     /// The displayed name of the test: with its arguments, unless it failed with several ones.

@@ -4,7 +4,7 @@ internal import FailureArtifactsBundle
 package struct TestResult: Sendable {
     package struct Run: Sendable {
         package var attempt: TestAttempt
-        /// The bundles; a parameterised test has one for each argument that failed.
+        /// The bundles; a parameterized test has one for each argument that failed.
         package var bundles: [ReportedBundle] = []
 
         /// True if the run crashed, hung or was told to stop.

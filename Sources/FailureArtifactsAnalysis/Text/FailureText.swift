@@ -88,7 +88,7 @@ extension BundleMetadata.Failure {
 }
 
 extension Sequence<[String]?> {
-    /// The argument lists of a parameterised test that failed with several ones, as distinct texts; otherwise empty.
+    /// The argument lists of a parameterized test that failed with several ones, as distinct texts; otherwise empty.
     package var argumentTexts: [String] {
         var seen: Set<String> = []
         let all = compactMap(\.self).map { $0.joined(separator: ", ") }.filter {

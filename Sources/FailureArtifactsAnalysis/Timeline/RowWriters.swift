@@ -6,7 +6,8 @@ internal import FailureArtifactsSystem
 // The statements that wrote a row. If a transaction has several that can have done so, it runs again on a copy of the
 // state before it, with the values of the log, to see after which statement the row differs.
 extension Timeline {
-    struct ChangedRows {
+    /// Rows that a transaction changed.
+    struct RowsOfStep {
         let step: Step
         let rows: [Finding.Row]
     }
@@ -15,7 +16,7 @@ extension Timeline {
     private static let watchedRows = 20
 
     /// Returns the statements that wrote rows, or that can have done so.
-    func writers(of changes: [ChangedRows], _ budget: StepBudget) -> [[StatementRecord]] {
+    func writers(of changes: [RowsOfStep], _ budget: StepBudget) -> [[StatementRecord]] {
         var found = changes.map { Self.candidates(for: $0.rows, in: $0.step) }
         let doubtful = changes.indices.filter { found[$0].count > 1 }
         forEachState(before: doubtful.map { changes[$0].step }) { index, path in
@@ -239,7 +240,7 @@ extension Timeline {
 
     func addStatements(to findings: inout [Finding], _ budget: StepBudget) {
         var indices: [Int] = []
-        var changes: [ChangedRows] = []
+        var changes: [RowsOfStep] = []
         for index in findings.indices where findings[index].store == name {
             let finding = findings[index]
             // A rule may know another statement that matters more, such as one that changed the schema's text.
@@ -261,7 +262,7 @@ extension Timeline {
             }
             guard !rows.isEmpty else { continue }
             indices.append(index)
-            changes.append(ChangedRows(step: step, rows: rows))
+            changes.append(RowsOfStep(step: step, rows: rows))
         }
         for (index, statements) in zip(indices, writers(of: changes, budget)) where !statements.isEmpty {
             findings[index].statement = nil

@@ -71,7 +71,7 @@ package struct BaselineDirectory: Sendable {
         return baselines
     }
 
-    /// Removes what killed processes have left, and the oldest files if there are too many.
+    /// Removes what killed processes have left, and the oldest files if all are too large together.
     ///
     /// The directory may be the user's own, with other files.
     private func cleanUp() {

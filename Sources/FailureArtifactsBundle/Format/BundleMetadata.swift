@@ -79,7 +79,7 @@ package struct BundleMetadata: Codable, Equatable, Sendable {
         package var suite: String
         /// The method or function.
         package var name: String
-        /// The descriptions of a parameterised test's arguments.
+        /// The descriptions of a parameterized test's arguments.
         package var arguments: [String]?
         /// The number of this start of the test in its process, counted from 1.
         package var attempt: Int
@@ -96,7 +96,7 @@ package struct BundleMetadata: Codable, Equatable, Sendable {
 
         package var title: String { Self.title(suite: suite, name: name, arguments: arguments) }
 
-        /// Returns the title of a test, with the arguments of a parameterised one.
+        /// Returns the title of a test, with the arguments of a parameterized one.
         package static func title(suite: String, name: String, arguments: [String]?) -> String {
             let name = suite.isEmpty ? name : suite + "." + name
             guard let arguments, !arguments.isEmpty else { return name }

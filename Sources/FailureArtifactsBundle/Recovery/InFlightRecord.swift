@@ -65,7 +65,7 @@ package enum InFlightRecord: Equatable, Sendable {
             line.add(test.suite)
             line.add(test.name)
             line.add(test.attempt.description)
-            // The mark distinguishes an empty list of arguments from a test that isn't parameterised.
+            // The mark distinguishes an empty list of arguments from a test that isn't parameterized.
             if test.arguments != nil { line.add("(") }
             for argument in test.arguments ?? [] { line.add(argument) }
         case .opened(let path, let id):

@@ -1,6 +1,6 @@
 internal import FailureArtifactsSystem
 
-/// The recorder of a process, as read by other processes.
+/// The recorder of a process: the process creates it, and another one may take it over after the death.
 struct ProcessRecorder {
     let path: String
     private let name: HiddenName

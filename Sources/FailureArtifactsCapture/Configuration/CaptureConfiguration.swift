@@ -162,7 +162,8 @@ public struct CaptureConfiguration: Sendable, Equatable {
     public var maximumHistoryBytes = StoreCopier.maximumHistoryBytes
     /// The maximum time that the capture of one store waits for locks and other threads, in seconds; 2 by default.
     public var timeLimitPerStore: Double = 2
-    /// The time after which no further store of the same failure is copied, in seconds; 10 by default.
+    /// The time after which no further store of the same failure, snapshot or passing test is copied, in seconds; 10 by
+    /// default.
     ///
     /// Stores that the test has used come first. Stores that are merely still open from earlier tests come last.
     public var timeLimitPerFailure: Double = 10

@@ -31,7 +31,7 @@ struct Capture: Sendable {
     var snapshots: [BundleMetadata.Snapshot] = []
     /// True if the last passing runs of the test are staged.
     private var hasBaseline = false
-    /// The stores that belong to a framework; may contain duplicates.
+    /// The stores that are only listed, such as those of a framework; may contain duplicates.
     var otherStores: [BundleMetadata.OtherStore] = []
     var attachments: [BundleMetadata.Attachment] = []
     var attachmentNames = UniqueNames()

@@ -68,7 +68,7 @@ struct FailureSection {
         return "<p class=\"place\">" + parts.joined(separator: " · ") + "</p>"
     }
 
-    /// The arguments that a parameterised test failed with; empty if there are not several.
+    /// The arguments that a parameterized test failed with; empty if there are not several.
     private var arguments: String {
         let all = cause.arguments
         guard let first = all.first else { return "" }

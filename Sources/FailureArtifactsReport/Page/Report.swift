@@ -1,5 +1,5 @@
 internal import FailureArtifactsAnalysis
-package import FailureArtifactsBundle
+internal import FailureArtifactsBundle
 package import FailureArtifactsReading
 internal import FailureArtifactsSystem
 

@@ -30,7 +30,7 @@ import Testing
     }
 
     /// Each failed argument has a bundle, but the event stream has only one test.
-    @Test func parameterisedTests() throws {
+    @Test func parameterizedTests() throws {
         let results = TestResults(
             attempts: [Sample.attempt("p(_:)", .failed, "x", framework: "Swift Testing")],
             bundles: [

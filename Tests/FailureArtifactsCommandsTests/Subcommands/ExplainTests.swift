@@ -341,7 +341,7 @@ import Testing
         #expect(run("explain", bundle, "--markdown").output.contains("\n```text\n\(shown)\n```\n"))
     }
 
-    @Test func theArgumentsOfAParameterisedTest() throws {
+    @Test func theArgumentsOfAParameterizedTest() throws {
         let metadata = Metadata.plain(test: "receiving(sku:)", message: "m").replacing(
             "\"attempt\"", with: "\"arguments\": [\"\\\"C-02\\\"\"], \"attempt\"")
         let fixture = try Fixture()

@@ -114,7 +114,7 @@ struct ReportPartsTests {
     func `The values of an assertion are told apart`(message: String, actual: String, expected: String)
         throws
     {
-        let values = try #require(ComparedValues(message))
+        let values = try #require(ComparedOperands(message))
         #expect(values.actual == actual)
         #expect(values.expected == expected)
     }
@@ -123,13 +123,13 @@ struct ReportPartsTests {
         for message in [
             "XCTAssertTrue failed", #"XCTAssertGreaterThan failed: ("1") is not greater than ("2")"#, "",
         ] {
-            #expect(ComparedValues(message) == nil, "\(message)")
+            #expect(ComparedOperands(message) == nil, "\(message)")
         }
     }
 
     @Test func `The part of long values that differs is marked, and none of it is markup`() throws {
         let values = try #require(
-            ComparedValues(
+            ComparedOperands(
                 #"XCTAssertEqual failed: ("[<Anna>, Bert, Cleo]") is not equal to ("[<Anna>, Bo, Cleo]")"#
             )
         )
