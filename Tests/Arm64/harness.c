@@ -45,9 +45,9 @@ static uint64_t used(failure_artifacts_connection *connection) {
 }
 
 static void ignored(failure_artifacts_connection *connection) { (void)connection; }
-static void kept(failure_artifacts_connection *connection, failure_artifacts_image image) {
+static void kept(failure_artifacts_connection *connection, failure_artifacts_saved_state saved) {
     (void)connection;
-    free(image.bytes);
+    free(saved.bytes);
 }
 
 static failure_artifacts_recorder *open_recorder(const char *name) {

@@ -105,9 +105,9 @@ static void collector_closed(connection *connection) {
 // A program may define another handler of saved content.
 #ifndef COLLECTOR_KEEPS
 #define COLLECTOR_KEEPS collector_keeps
-static void collector_keeps(connection *connection, failure_artifacts_image image) {
+static void collector_keeps(connection *connection, failure_artifacts_saved_state saved) {
     (void)connection;
-    free(image.bytes);
+    free(saved.bytes);
 }
 #endif
 

@@ -6,7 +6,7 @@
 struct failure_artifacts_connection;
 #define COLLECTOR_KEEPS keeps
 #include "discovery.h"
-static void keeps(struct failure_artifacts_connection *connection, failure_artifacts_image image);
+static void keeps(struct failure_artifacts_connection *connection, failure_artifacts_saved_state saved);
 #include "collector.h"
 
 // The names of stores, with the pragmas of their connections.
@@ -34,23 +34,23 @@ static const char *const stores[][2] = {
 static int kept[2], others;
 static bool is_shared;
 
-static void keeps(connection *connection, failure_artifacts_image image) {
-    if (!image.path || image.size > 0) {
-        EXPECT(image.size > 0 && image.bytes);
+static void keeps(connection *connection, failure_artifacts_saved_state saved) {
+    if (!saved.path || saved.size > 0) {
+        EXPECT(saved.size > 0 && saved.bytes);
         sqlite3_int64 size = -1;
         failure_artifacts_discovery_pause();
-        unsigned char *bytes = sqlite3_serialize(connection->handle, image.schema, &size, 0);
+        unsigned char *bytes = sqlite3_serialize(connection->handle, saved.schema, &size, 0);
         failure_artifacts_discovery_resume();
-        EXPECT(bytes && size == image.size);
+        EXPECT(bytes && size == saved.size);
         // A copy by the backup API, of a store that other connections may use, has another schema cookie.
-        if (image.reason == failure_artifacts_is_ending && (image.path || is_shared))
-            memcpy((char *)image.bytes + 40, bytes + 40, 4);
-        EXPECT(memcmp(bytes, image.bytes, (size_t)size) == 0);
+        if (saved.reason == failure_artifacts_is_ending && (saved.path || is_shared))
+            memcpy((char *)saved.bytes + 40, bytes + 40, 4);
+        EXPECT(memcmp(bytes, saved.bytes, (size_t)size) == 0);
         sqlite3_free(bytes);
-        if (strcmp(image.schema, "main") == 0) kept[image.reason]++;
+        if (strcmp(saved.schema, "main") == 0) kept[saved.reason]++;
         else others++;
     }
-    free(image.bytes);
+    free(saved.bytes);
 }
 
 static unsigned next(unsigned limit) {
