@@ -20,7 +20,7 @@ ELSEWHERE = {name for names in {
     "others": "extrafld.txt",
     "examples": "Basket/p3 Class Class.method Fruit/p3 LedgerTestsMarch LedgerTestsMarchFixture Module.Class "
                 "Module.Class/method Module.Outer/Inner Module/File.swift Sources/Team/Team.swift Tests/Invariants e9c5b6f "
-                "Tests/LedgerTests/Fixtures/LedgerTestsBooksOfMarchAreBalanced.sql my_sqlite3_open_v2 "
+                "Tests/LedgerTests/Fixtures/LedgerTestsBooksOfMarchAreBalanced.sql "
                 "Tests/LedgerTests/LedgerTestsBooksOfMarchAreBalancedFixture.swift sourceAccountID source_account_id",
 }.values() for name in names.split()}
 

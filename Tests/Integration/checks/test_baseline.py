@@ -207,6 +207,8 @@ class Page(BaselineCase):
                 page.open((artifacts / "report.html").as_uri())
                 page.wait("!!document.querySelector('#f1 .panel .comparison')")
                 for part in (".findings", ".panel"):
+                    # It has no text as long as it isn't laid out.
+                    page.wait(f"!!document.querySelector('#f1 {part} .comparison').innerText")
                     texts = page.run(f"[...document.querySelectorAll('#f1 {part} .comparison > *')].map(e => e.innerText)")
                     self.assertEqual(texts, [
                         "then", "UPDATE product SET stock = stock - 2 WHERE id = 2",
