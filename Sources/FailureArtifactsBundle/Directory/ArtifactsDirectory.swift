@@ -82,8 +82,10 @@ package struct ArtifactsDirectory: Sendable {
         -> StagingDirectory
     {
         let lock = DirectoryLock(of: self)
+        // A capture that has begun keeps its place, unless the oldest bundle makes room for it.
+        let begun = limits.removesOldest ? 0 : stagingDirectories.count
         // No bundle is smaller than one byte.
-        try lock.checkRoom(forBundleOf: 1, upTo: limits.totalBytes, limits)
+        try lock.checkRoom(forBundleOf: 1, upTo: limits.totalBytes, besides: begun, limits)
         return try inHiddenDirectory { () throws(SystemError) in
             try StagingDirectory(in: inFlight, of: process)
         }

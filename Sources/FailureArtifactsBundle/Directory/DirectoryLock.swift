@@ -25,13 +25,15 @@ struct DirectoryLock: ~Copyable {
     /// Ensures that the directory has space for another bundle of a size in bytes, up to a maximum for all bundles.
     ///
     /// Before it refuses a bundle by throwing ``LimitReached``, it removes the oldest bundles if the limits say so.
+    ///
+    /// - `begun`: the number of captures that will be bundles, too.
     func checkRoom(
-        forBundleOf size: UInt64, upTo maximum: UInt64, _ limits: DirectoryLimits
+        forBundleOf size: UInt64, upTo maximum: UInt64, besides begun: Int = 0, _ limits: DirectoryLimits
     ) throws {
         var usage = try DirectoryUsage(of: directory)
         while true {
             let limit: DirectoryLimits.Limit
-            if usage.bundles >= limits.bundles {
+            if usage.bundles + begun >= limits.bundles {
                 limit = .bundles
             } else if usage.bytes.saturatingAdd(size) > maximum {
                 limit = .totalBytes

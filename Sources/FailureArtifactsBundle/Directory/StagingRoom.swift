@@ -2,7 +2,7 @@ package import FailureArtifactsSystem
 
 /// The bytes that one capture may stage.
 ///
-/// Nothing is reserved on the disk: concurrent captures may exceed a limit together while they stage files. The
+/// Nothing is reserved on the disk: concurrent captures may exceed a limit of bytes together while they stage files. The
 /// bundle's size is checked again before the bundle gets its name.
 package struct StagingRoom: Sendable {
     package let staging: StagingDirectory

@@ -15,7 +15,8 @@ import Testing
             freeBytes: free, removesOldest: removesOldest)
     }
 
-    /// A bundle that had space when its capture began may be refused when it is published.
+    /// A bundle that had space when its capture began may be refused when it is published, but not for the number of
+    /// bundles.
     @Test(arguments: [(bundles: 40, total: 1 << 30), (bundles: 1000, total: 400_000)])
     func capturesAtTheSameTimeKeepTheLimits(bundles: Int, total: UInt64) throws {
         let place = try Place()
@@ -31,11 +32,15 @@ import Testing
             // Use separate threads: a queue would run only one per core.
             Thread.detachNewThread {
                 defer { group.leave() }
-                do {
+                func begin() throws -> StagingRoom {
+                    defer { begun.leave() }
                     var room = try StagingRoom(in: directory, within: limits)
                     let hasRoom = room.take(10_000)
                     try #require(hasRoom)
-                    begun.leave()
+                    return room
+                }
+                do {
+                    let room = try begin()
                     begun.wait()
                     defer { directory.discard(room.staging) }
                     try FileSystem.write(
@@ -79,7 +84,7 @@ import Testing
         let place = try Place()
         let limits = limits(bundles: 2)
         let late = try StagingRoom(in: place.directory, within: limits)
-        for _ in 0..<2 { try place.publish([1], limits: limits) }
+        for _ in 0..<2 { try place.publish([1], limits: self.limits(bundles: 4)) }
         let error = #expect(throws: LimitReached.self) {
             _ = try StagingRoom(in: place.directory, within: limits)
         }
@@ -93,6 +98,21 @@ import Testing
         // The user removes a bundle.
         try FileSystem.remove(Path.join(place.root, try #require(try place.bundles.first)))
         try place.publish([1], limits: limits)
+    }
+
+    /// Otherwise, a test would announce a bundle that never exists.
+    @Test func aCaptureThatHasBegunKeepsItsPlace() throws {
+        let place = try Place()
+        let limits = limits(bundles: 2)
+        let first = try StagingRoom(in: place.directory, within: limits)
+        try place.publish([1], limits: limits)
+        let error = #expect(throws: LimitReached.self) {
+            _ = try StagingRoom(in: place.directory, within: limits)
+        }
+        #expect(error?.limit == .bundles)
+        _ = try place.directory.publish(place.metadata([]), from: first.staging, within: limits)
+        place.directory.discard(first.staging)
+        #expect(try place.bundles.count == 2)
     }
 
     /// Sets the time of a file's last change, in seconds since 1970.
