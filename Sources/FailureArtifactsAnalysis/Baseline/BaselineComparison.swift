@@ -9,6 +9,8 @@ struct BaselineComparison {
     let isOfSameCode: Bool
     private let passing: [ComparedRun.Execution]
     private let failing: [ComparedRun.Execution]
+    /// The indices of the failing run's last queries of each table.
+    private let lastReads: [String: Int]
 
     /// Returns nil without a baseline, or if a run has no statements.
     ///
@@ -22,6 +24,11 @@ struct BaselineComparison {
             return nil
         }
         (passing, failing) = (newest.executions, run.executions)
+        var lastReads: [String: Int] = [:]
+        for (index, execution) in failing.enumerated() where execution.text.outline.isSelect {
+            for table in execution.text.tables { lastReads[table] = index }
+        }
+        self.lastReads = lastReads
         // A service that names the commit has checked it out.
         isOfSameCode =
             baselines[0].isOfSameBuild || own.commit != nil && own.commit == baselines[0].commit
@@ -50,9 +57,7 @@ struct BaselineComparison {
 
     /// True if the failing run read one of a difference's tables later.
     func isReadLater(_ difference: RunComparison.Difference) -> Bool {
-        failing.dropFirst(difference.position).contains {
-            $0.text.outline.isSelect && !$0.text.tables.isDisjoint(with: difference.tables)
-        }
+        difference.tables.contains { lastReads[$0] ?? -1 >= difference.position }
     }
 
     /// The number of the failing run's first statement.

@@ -17,7 +17,7 @@ struct BaselineFindings {
     /// The differences that only this test has, the first one first, and those that passing tests have, too.
     private(set) var own: [Finding] = []
     private(set) var common: [Finding] = []
-    /// Those of ``common`` that are about tables that the test read later.
+    /// Those of ``common`` about a table that a question or a later query reads.
     private var relevant: [Finding] = []
     /// The tables that the questions read.
     private let asked: Set<String>
@@ -38,9 +38,11 @@ struct BaselineFindings {
             }
         }
         for difference in comparison.differences.prefix(Self.maximumDifferences) {
-            let finding = finding(difference)
+            let isRelevant =
+                !difference.tables.isDisjoint(with: asked) || comparison.isReadLater(difference)
+            let finding = finding(difference, isRelevant: isRelevant)
             if difference.isCommon { common.append(finding) } else { own.append(finding) }
-            if difference.isCommon, isRelevant(difference) { relevant.append(finding) }
+            if difference.isCommon, isRelevant { relevant.append(finding) }
         }
     }
 
@@ -64,11 +66,6 @@ struct BaselineFindings {
         return first + others + common.filter { !first.contains($0) }.prefix(Self.limit)
     }
 
-    /// True if the test read a table of a difference later.
-    private func isRelevant(_ difference: RunComparison.Difference) -> Bool {
-        !difference.tables.isDisjoint(with: asked) || comparison.isReadLater(difference)
-    }
-
     /// The finding that nothing differs.
     private var same: Finding {
         let count = common.count
@@ -89,7 +86,7 @@ struct BaselineFindings {
             evidence: .difference)
     }
 
-    private func finding(_ difference: RunComparison.Difference) -> Finding {
+    private func finding(_ difference: RunComparison.Difference, isRelevant: Bool) -> Finding {
         let other =
             difference.isFirst && (difference.isOfResult || comparison.isOfSameCode)
             ? otherTests(
@@ -100,7 +97,7 @@ struct BaselineFindings {
         let isLikely =
             !difference.isCommon && (difference.kind != .scanned || isOfOtherTest)
             && (difference.isFirst || !comparison.isOfSameCode)
-            && isRelevant(difference)
+            && isRelevant
         let text = DifferenceText(
             difference, baseline, after: comparison.neighbors(of: difference))
         let known = difference.failing.flatMap { places[$0.record.order] }

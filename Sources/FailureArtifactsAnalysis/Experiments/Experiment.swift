@@ -265,7 +265,7 @@ struct Experiment {
                 (trial.effect, trial.result, trial.partCount) = (.fixes, result, count)
             }
         }
-        trial.rows = found.prefix(5).map { row($0.change) }
+        trial.rows = found.prefix(max(5, trial.partCount ?? 0)).map { row($0.change) }
     }
 
     /// Returns the statements of a transaction that changed existing rows of a table that the query reads, as parts of a

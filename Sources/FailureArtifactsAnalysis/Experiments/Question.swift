@@ -215,10 +215,10 @@ struct Question {
         }
         if found.isEmpty {
             // Swift's sort is stable.
-            let alike = (ofLine.isEmpty ? nearest : ofLine).sorted {
-                $0.likeness(to: claims[0].tested) > $1.likeness(to: claims[0].tested)
-            }
-            found = alike.prefix(3).map { candidate in
+            let alike = (ofLine.isEmpty ? nearest : ofLine)
+                .map { (candidate: $0, likeness: $0.likeness(to: claims[0].tested)) }
+                .sorted { $0.likeness > $1.likeness }
+            found = alike.prefix(3).map { candidate, _ in
                 let parts = candidate.result.map { ResultPart.compared(by: claims[0], in: $0) } ?? []
                 return Question(
                     candidate, claims[0], parts.isEmpty ? [.all] : parts, isOnlyOne: ofLine.count == 1)
@@ -230,7 +230,7 @@ struct Question {
     }
 
     /// Returns the newest of the queries that ran on the assertion's line whose result the assertion can have compared,
-    /// with the parts of it; nil if there is none.
+    /// with the parts of it; nil without one.
     private static func compared(
         by claim: Claim, among candidates: [Candidate]
     ) -> (Candidate, [ResultPart])? {

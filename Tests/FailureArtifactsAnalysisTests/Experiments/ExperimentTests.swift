@@ -242,14 +242,22 @@ import Testing
         #expect(first.undone?.rows.count == 1)
     }
 
-    @Test func someOfTheRowsOfATransactionAreWrong() throws {
-        let update = "UPDATE task SET done = 1 WHERE id < 4"
+    @Test(arguments: [(4, 2), (12, 7)])
+    func someOfTheRowsOfATransactionAreWrong(rows: Int, wrong: Int) throws {
+        let others = (5..<13).map { "(\($0), 'zoe', 'Swim', 70, 0)" }.joined(separator: ", ")
         let found = try findings(
-            [Step(sql: update, changes: 3), query("SELECT count(*) FROM task WHERE done = 0")],
-            equal("1", "3"))
-        let first = try #require(found.first)
-        #expect(first.title == "Without 2 changes of transaction 3, the query returns the expected 3")
-        #expect(first.undone?.rows.count == 2)
+            [
+                Step(sql: "INSERT INTO task VALUES \(others)", changes: 8),
+                Step(sql: "UPDATE task SET done = 1 WHERE id < \(rows)", changes: rows - 1),
+                query("SELECT count(*) FROM task WHERE done = 0"),
+            ], equal("\(13 - rows)", "\(13 - rows + wrong)"))
+        let first = try #require(
+            found.first { $0.transaction == 4 && $0.evidence == .fix }, "\(found.map(\.title))")
+        #expect(
+            first.title
+                == "Without \(wrong) changes of transaction 4, the query returns the expected \(13 - rows + wrong)"
+        )
+        #expect(first.undone?.rows.count == wrong)
     }
 
     /// Either of two transactions suffices, so undoing one of them has no effect.
