@@ -15,8 +15,8 @@ struct BaselineComparison {
     /// Returns nil without a baseline, or if a run has no statements.
     ///
     /// - `own`: the failing run.
-    /// - `common`: the shapes of the statements in which passing tests differ from their baselines, too.
-    init?(_ own: Baseline, _ baselines: [Baseline], common: Set<String>) {
+    /// - `common`: the differences that passing tests have from their baselines, too.
+    init?(_ own: Baseline, _ baselines: [Baseline], common: Set<CommonDifference>) {
         var texts = ComparedTexts()
         let runs = baselines.map { ComparedRun($0.statements, at: $0.at, &texts) }
         let run = ComparedRun(own.statements, at: own.at, &texts)

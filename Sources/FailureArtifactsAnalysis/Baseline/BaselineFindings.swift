@@ -6,6 +6,9 @@ struct BaselineFindings {
     /// The maximum number of differences that are findings.
     private static let limit = 2
     private static let maximumTests = 5
+    /// The number of differences of passing tests above which code was edited in several places: after one edit, there were
+    /// at most 6, but for a migration that had changed.
+    private static let maximumCommon = 8
     /// The maximum number of differences that are described.
     private static let maximumDifferences = 1000
 
@@ -17,21 +20,25 @@ struct BaselineFindings {
     /// The differences that only this test has, the first one first, and those that passing tests have, too.
     private(set) var own: [Finding] = []
     private(set) var common: [Finding] = []
-    /// Those of ``common`` about a table that a question or a later query reads.
-    private var relevant: [Finding] = []
+    /// Those of ``common`` about a table that a question or a later query reads, by their closeness to the question.
+    private var relevant: [(closeness: Int, finding: Finding)] = []
     /// The tables that the questions read.
     private let asked: Set<String>
+    private let failingQueries: Set<UInt64>
+    /// True if one of ``own`` is about what the test reads.
+    private var isRelevant = false
 
     /// Returns nil without a baseline, or if nothing can be compared.
     init?(_ failure: FailureEvidence) {
         guard
             let comparison = BaselineComparison(
-                failure.own, failure.baselines, common: failure.commonShapes)
+                failure.own, failure.baselines, common: failure.commonDifferences)
         else { return nil }
         self.failure = failure
         self.comparison = comparison
         baseline = failure.baselines[0]
         asked = failure.usedStores.reduce(into: []) { $0.formUnion($1.asked.tables) }
+        failingQueries = Set(failure.usedStores.flatMap(\.asked.failingQueries))
         for store in failure.usedStores.reversed() {
             for (index, statement) in store.statements.enumerated() {
                 places[statement.order] = (store, index)
@@ -42,8 +49,26 @@ struct BaselineFindings {
                 !difference.tables.isDisjoint(with: asked) || comparison.isReadLater(difference)
             let finding = finding(difference, isRelevant: isRelevant)
             if difference.isCommon { common.append(finding) } else { own.append(finding) }
-            if difference.isCommon, isRelevant { relevant.append(finding) }
+            if difference.isCommon, isRelevant { relevant.append((closeness(of: difference), finding)) }
         }
+        // What the test reads comes first, and other numbers of rows, which are consequences, last.
+        if !comparison.isOfSameCode { own.sort { $0.confidence > $1.confidence } }
+        relevant.sort { $0.closeness < $1.closeness }
+        isRelevant = own.contains { $0.confidence == .likely }
+        if failure.commonDifferences.count > Self.maximumCommon {
+            for index in own.indices where own[index].confidence == .likely {
+                own[index].confidence = .possible
+                own[index].explanation +=
+                    "\nPassing tests differ from their last runs in many ways, so it may be one of several edits."
+            }
+        }
+    }
+
+    /// Returns 0 for the failing query, 1 for another statement on rows, and 2 for one on the schema or a setting.
+    private func closeness(of difference: RunComparison.Difference) -> Int {
+        guard let text = (difference.failing ?? difference.passing)?.text else { return 2 }
+        if let order = difference.failing?.record.order, failingQueries.contains(order) { return 0 }
+        return text.isControl || text.outline.kind == .definition ? 2 : 1
     }
 
     /// Puts the differences into their places among other findings, which are in order.
@@ -52,18 +77,30 @@ struct BaselineFindings {
     /// difference becomes a part of it.
     func added(to findings: [Finding]) -> [Finding] {
         var others = findings
+        var first = own
+        if !comparison.isOfSameCode, !isRelevant, isConclusive {
+            // What the test doesn't read, and other numbers of rows, say less than an edit that other tests have, too.
+            let split = relevant.firstIndex { $0.closeness == 2 } ?? relevant.endIndex
+            first = relevant[..<split].map(\.finding) + own + relevant[split...].map(\.finding)
+        }
         // With the same code, the others are consequences of the first.
-        var first = Array(own.prefix(comparison.isOfSameCode ? 1 : Self.limit))
+        first = Array(first.prefix(comparison.isOfSameCode ? 1 : Self.limit))
+        let rest = common.filter { !first.contains($0) }.prefix(Self.limit)
         for index in first.indices {
             guard let other = others.firstIndex(where: { $0.isAbout(first[index]) }) else { continue }
             first[index].take(others.remove(at: other))
         }
-        let hasLogs = failure.metadata.stores.allSatisfy { $0.statements?.reason == nil }
-        if own.isEmpty, comparison.isConclusive, hasLogs {
-            first = relevant.isEmpty ? [same] : Array(relevant.prefix(Self.limit))
+        if own.isEmpty, isConclusive {
+            if first.isEmpty { first = [same] }
             for index in others.indices { others[index].confidence = .possible }
         }
-        return first + others + common.filter { !first.contains($0) }.prefix(Self.limit)
+        return first + others + rest
+    }
+
+    /// True if the lack of a difference says something.
+    private var isConclusive: Bool {
+        comparison.isConclusive
+            && failure.metadata.stores.allSatisfy { $0.statements?.reason == nil }
     }
 
     /// The finding that nothing differs.

@@ -46,6 +46,21 @@ struct RunComparison {
             default: false
             }
         }
+        /// True if all of it is among the differences that passing tests have, too.
+        fileprivate func isAmong(_ common: Set<CommonDifference>) -> Bool {
+            func has(_ text: ComparedText, _ parameter: Int? = nil, _ effect: Bool? = nil) -> Bool {
+                common.contains(
+                    CommonDifference(shape: text.shape, parameter: parameter, effect: effect))
+            }
+            return texts.contains { text in
+                switch kind {
+                case .values(let parameters): parameters.allSatisfy { has(text, $0) }
+                case .changes, .scanned, .error: has(text, nil, true)
+                case .text, .missing, .extra, .count, .moved: has(text)
+                }
+            }
+        }
+
         /// The texts of both runs' statements.
         fileprivate var texts: [ComparedText] { [failing, passing].compactMap { $0?.text } }
         /// The index in both runs up to which all is the same if no other difference has a smaller one.
@@ -354,11 +369,11 @@ extension RunComparison {
     /// Returns the differences of a failing run from a passing one, those that passing tests have, too, at the end.
     ///
     /// - `noise`: what differs between passing runs.
-    /// - `common`: the shapes of the statements in which passing tests differ from their passing runs; nil if the code of
-    ///   both runs is the same, so that the order of the differences tells what led to what.
+    /// - `common`: the differences that passing tests have from their passing runs, too; nil if the code of both runs is the
+    ///   same, so that the order of the differences tells what led to what.
     static func differences(
         from passing: ComparedRun, to failing: ComparedRun, without noise: Set<Noise>,
-        common: Set<String>?
+        common: Set<CommonDifference>?
     ) -> [Difference] {
         var found = differences(from: passing, to: failing, without: noise)
         let start = found.map(\.start).min()
@@ -369,8 +384,7 @@ extension RunComparison {
             found[index].isFirst = index == first
             // What has no effect in other tests may have one in this test.
             found[index].isCommon =
-                !found[index].hasOtherEffect
-                && found[index].texts.contains { common?.contains($0.shape) ?? false }
+                !found[index].hasOtherEffect && common.map(found[index].isAmong) ?? false
         }
         if common == nil { return found.filter(\.isFirst) + found.filter { !$0.isFirst } }
         // Another text is never a consequence.

@@ -10,6 +10,8 @@ struct Experiment {
     private(set) var variants: [(variant: QueryVariants.Variant, result: QueryResult)] = []
     /// The results in all states, oldest first; they take time only once.
     private(set) lazy var periods = question.periods()
+    /// True if the result was the expected one in an earlier state, which an outdated expectation may be about.
+    private(set) var wasExpected = true
     private var rowsLeft: Int
 
     private var store: Timeline { question.store }
@@ -111,6 +113,7 @@ struct Experiment {
             trials.append(trial)
         }
         if canAsk {
+            wasExpected = periods.isEmpty || periods.contains { $0.isExpected == true }
             findEnd()
             vary(in: scratch, budget)
         }

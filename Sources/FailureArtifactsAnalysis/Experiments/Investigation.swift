@@ -48,6 +48,7 @@ struct Investigation {
             question.store.asked.tables.formUnion(question.reads.keys)
             question.store.asked.optionalTables.formUnion(question.optionalTables)
             if question.isExpected(question.result) { question.store.asked.isAnswered = true }
+            if question.isFailing { question.store.asked.failingQueries.append(question.record.order) }
         }
     }
 }

@@ -48,10 +48,25 @@ package struct Explanation: JSONDocument {
         }
     }
 
+    /// The answer in one or two sentences if no finding is more than possible; nil otherwise.
+    package var verdict: String? {
+        guard let first = findings.first, first.confidence == .possible, first.code != .noDifference
+        else { return nil }
+        if findings.contains(where: { $0.evidence == .rightData }) {
+            return
+                "No cause in the database: it has the expected value. Look at the code after the query."
+        }
+        if question == nil, first.evidence == .last {
+            return "No cause in the database is known: the test ran no query near the assertion. "
+                + "Its last changes are below."
+        }
+        return "No cause is sure: the expectation, or code outside of the database, may be wrong."
+    }
+
     package var json: JSONObject {
         [
             "formatVersion": "1.0", "bundle": bundle, "test": test, "failure": failure,
-            "findings": findings, "question": question, "notes": notes.nonEmpty,
+            "verdict": verdict, "findings": findings, "question": question, "notes": notes.nonEmpty,
         ]
     }
 

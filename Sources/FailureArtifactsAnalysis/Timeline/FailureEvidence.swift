@@ -17,8 +17,8 @@ package final class FailureEvidence {
     }
     /// The last passing runs of the same test, the newest one first.
     var baselines: [Baseline]
-    /// The shapes of the statements in which tests that pass differ from their last passing runs.
-    var commonShapes: Set<String> { Set(baselines.first?.common ?? []) }
+    /// The differences that tests that pass have from their last passing runs, too.
+    var commonDifferences: Set<CommonDifference> { Set(baselines.first?.common ?? []) }
     /// The statements of the failing run.
     private(set) lazy var own = Baseline(of: bundle)
     private let bundle: BundleReader

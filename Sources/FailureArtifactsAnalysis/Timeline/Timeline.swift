@@ -76,6 +76,8 @@ package final class Timeline {
         /// The folded names of those of which they need no row, because they read them with `LEFT JOIN`.
         var optionalTables: Set<String> = []
         var isAnswered = false
+        /// The orders of the queries whose results the assertion has compared.
+        var failingQueries: [UInt64] = []
     }
 
     package let store: BundleMetadata.Store

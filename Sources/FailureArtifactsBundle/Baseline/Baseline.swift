@@ -11,7 +11,7 @@ package struct Baseline: Equatable, Sendable {
         struct Run: Codable {
             var at: String
             var commit: String?
-            var common: [String]?
+            var common: [CommonDifference]?
             var sameBuild: Bool?
         }
         var baseline: Run
@@ -28,11 +28,10 @@ package struct Baseline: Equatable, Sendable {
     package var commit: String?
     /// The statements of all connections, by their order.
     package var statements: [StatementRecord]
-    /// The shapes of the statements that passing tests of the failing run ran and did not run before, or the other way
-    /// round.
+    /// The differences that passing tests of the failing run have from their own baselines.
     ///
     /// Only the newest version has them.
-    package var common: [String] = []
+    package var common: [CommonDifference] = []
     /// True if it is known that the failing run is of the same build.
     package var isOfSameBuild = false
 

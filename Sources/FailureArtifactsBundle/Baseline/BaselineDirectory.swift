@@ -177,13 +177,14 @@ extension BaselineDirectory {
         cleanUp()
     }
 
-    /// Counts, for each statement, the tests that passed and ran it only before or only since the program was built.
+    /// Counts, for each part of a statement, the tests that passed and differ in it from their run before the program was
+    /// built.
     ///
     /// - `tests`: tests that passed and are not recorded yet. The others are those whose file has a run with these images.
     /// - `known`: the times of the last changes of the files that were read, by their names, and the largest number for
     ///   those of tests that are counted already. A file is read again only if it has changed.
     package func countDifferences(
-        of tests: [PassedTest], in images: LoadedImages, _ counts: inout [String: Int],
+        of tests: [PassedTest], in images: LoadedImages, _ counts: inout [CommonDifference: Int],
         _ known: inout [String: Int64]
     ) {
         let build = LinesOfStacks(in: images).hashOfImages
@@ -208,18 +209,17 @@ extension BaselineDirectory {
             guard let before = (ofBuild ? runs.dropFirst().first : runs.first)?.content,
                 before.description.images != build
             else { continue }
-            for shape in Self.shapes(before.statements).symmetricDifference(Self.shapes(after)) {
-                counts[shape, default: 0] += 1
-            }
+            let differences = CommonDifference.all(
+                from: Self.records(before.statements), to: Self.records(after))
+            for difference in differences { counts[difference, default: 0] += 1 }
         }
     }
 
     /// The maximum number of tests that are compared at once.
     private static let maximumCompared = 200
 
-    private static func shapes(_ statements: ArraySlice<UInt8>) -> Set<String> {
-        let texts = Baseline.chunks(in: statements).flatMap { $0.statements.map(\.record.sql) }
-        return Set(Set(texts).map { StatementShape($0).shape })
+    private static func records(_ statements: ArraySlice<UInt8>) -> [StatementRecord] {
+        Baseline.chunks(in: statements).flatMap { [$0].statements(before: nil) }.merged().map(\.record)
     }
 
     private func lookUp(

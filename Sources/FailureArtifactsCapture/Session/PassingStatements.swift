@@ -12,8 +12,8 @@ final class PassingStatements: Sendable {
     private struct State {
         var tests: [BaselineDirectory.PassedTest] = []
         var bytes = 0
-        /// The number of passing tests that differ from their baseline in a statement, by its shape.
-        var differences: [String: Int] = [:]
+        /// The numbers of passing tests with a difference from their baselines.
+        var differences: [CommonDifference: Int] = [:]
         /// The files of the tests that were compared, see ``BaselineDirectory/countDifferences(of:in:_:_:)``.
         var compared: [String: Int64] = [:]
     }

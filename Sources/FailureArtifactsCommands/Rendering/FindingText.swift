@@ -32,8 +32,19 @@ struct FindingText {
                 lines += TextWrap.message(hint, indent: 0, for: output).map { output.styled($0, .dim) }
             }
         }
+        if let verdict = explanation.verdict {
+            lines += [""] + TextWrap.message(verdict, indent: 0, for: output)
+        }
         for (index, finding) in explanation.findings.enumerated() {
-            lines += [""] + self.lines(finding, number: index + 1)
+            let isShort = index > 0 && finding.confidence == .possible && !isAll
+            // The short ones are a list.
+            if !isShort || index == 1 || explanation.findings[index - 1].confidence != .possible {
+                lines.append("")
+            }
+            lines +=
+                isShort
+                ? title(finding, finding.line, number: index + 1)
+                : self.lines(finding, number: index + 1)
         }
         if let question = explanation.question { lines += [""] + self.lines(question) }
         let rest = count - explanation.findings.count
@@ -61,13 +72,14 @@ struct FindingText {
             record, after: String(repeating: " ", count: indent) + "\(label): ", isWhole: true)
     }
 
-    /// Returns the title of a finding with its confidence and code, wrapped if it is too long for the terminal.
-    func title(_ finding: Finding, number: Int) -> [String] {
+    /// Returns the title of a finding, or another text, with its confidence and code, wrapped if it is too long for the
+    /// terminal.
+    func title(_ finding: Finding, _ text: String? = nil, number: Int) -> [String] {
         let style: TextOutput.Style = finding.confidence == .possible ? .bold : .red
         let store =
             finding.isOneOfSeveralStores ? finding.store.map { ", store \(SafeText.line($0))" } : nil
         let label = "\(finding.confidence.rawValue), \(finding.code.rawValue)\(store ?? "")"
-        let title = "\(number). \(SafeText.line(finding.title))"
+        let title = "\(number). \(text ?? SafeText.line(finding.title))"
         let width = output.terminal?.width ?? .max
         var lines =
             TextWidth.columns(of: title) <= width

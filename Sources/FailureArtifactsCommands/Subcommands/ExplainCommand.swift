@@ -15,11 +15,12 @@ struct ExplainCommand: Command {
                 "--all",
                 help:
                     "Show all findings with all of their rows, and the whole message. By default, the first "
-                    + "\(Explanation.standardCount) findings, and the start and the end of a long message."
+                    + "\(Explanation.standardCount) findings, of which possible ones after the first have one line each, "
+                    + "and the start and the end of a long message."
             ),
             .json(
-                "Print a JSON object: formatVersion, bundle, test, failure, findings and, if there are any, question "
-                    + "(the failing query, or else the last one, with its results) and notes. A finding has code, title, confidence, explanation and, if they are known, store, rows, transaction, "
+                "Print a JSON object: formatVersion, bundle, test, failure, findings and, if there are any, verdict "
+                    + "(the answer if no finding is more than possible), question (the failing query, or else the last one, with its results) and notes. A finding has code, title, confidence, explanation and, if they are known, store, rows, transaction, "
                     + "statement, source (its line) and caller (the line of its first caller in another file), or "
                     + "statements, if several can have changed the rows. A difference from a passing run has then, now "
                     + "and, from Git, lineCommit."

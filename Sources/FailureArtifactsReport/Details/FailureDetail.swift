@@ -11,6 +11,8 @@ struct FailureDetail: Sendable {
     var excerpt: SourceExcerpt?
     /// The first findings, best first.
     var findings: [Finding] = []
+    /// The answer if no finding is more than possible; nil otherwise.
+    var verdict: String?
     var stores: [StoreDetail] = []
     /// The content of attachments that can be shown, by their entries.
     var attachments: [String: AttachmentPreview] = [:]
@@ -123,7 +125,7 @@ extension FailureDetail {
         var explanation = Explanation(evidence, bundle: location.description)
         explanation.keepFirst(Explanation.standardCount)
         if let commit { explanation.addCommits(commit) }
-        findings = explanation.findings
+        (findings, verdict) = (explanation.findings, explanation.verdict)
     }
 
     private mutating func readAttachments(of bundle: BundleReader, _ limits: ReportLimits) {

@@ -47,6 +47,7 @@ package struct FindingMarkdown {
             let part = Markdown.block(lines.abridged(toBytes: limit / 5))
             if take(part) { text += part }
         }
+        if let verdict = explanation.verdict, take("\n\(verdict)\n") { text += "\n\(verdict)\n" }
         var end = commands
         if !take(end) { end = "" }
         var shown = 0

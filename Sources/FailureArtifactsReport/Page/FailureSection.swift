@@ -32,7 +32,10 @@ struct FailureSection {
         }
         text +=
             "<div class=\"top\">\n" + message(of: detail)
-            + FindingsSection(findings: detail.findings, stores: detail.stores, variables: variables)
+            + FindingsSection(
+                findings: detail.findings, verdict: detail.verdict, stores: detail.stores,
+                variables: variables
+            )
             .html + "</div>\n"
         text += ReportPage.warnings(detail.metadata.warnings.map(\.text) + detail.notes)
         text += story(of: detail) + "<div class=\"more\">\n"
@@ -245,6 +248,8 @@ struct FindingsSection {
     private static let maximumRows = 5
 
     let findings: [Finding]
+    /// The answer if no finding is more than possible; nil otherwise.
+    var verdict: String?
     /// The failure's stores, in the order of the page's data.
     let stores: [StoreDetail]
     /// The environment variables that identify the run.
@@ -253,7 +258,8 @@ struct FindingsSection {
     /// The section; empty without findings.
     var html: String {
         guard !findings.isEmpty else { return "" }
-        return "<section class=\"findings\" aria-label=\"Findings\"><ol>\n"
+        let verdict = verdict.map { "<p>\(HTMLText.line($0))</p>" } ?? ""
+        return "<section class=\"findings\" aria-label=\"Findings\">\(verdict)<ol>\n"
             + findings.enumerated().map { item($1, isFirst: $0 == 0) }.joined() + "</ol></section>\n"
     }
 

@@ -56,7 +56,9 @@ import Testing
             Run(time: times.isEmpty ? "12:00:00" : times[index], statements: statements).baseline
         }
         runs[1].isOfSameBuild = isOfSameBuild
-        let comparison = BaselineComparison(runs[0], Array(runs.dropFirst()), common: common)
+        let comparison = BaselineComparison(
+            runs[0], Array(runs.dropFirst()),
+            common: Set(common.map { CommonDifference(shape: $0) }))
         return (comparison?.differences ?? []).map { difference in
             "\(difference.kind) \((difference.failing ?? difference.passing)?.record.sql ?? "")"
                 + (difference.times > 1 ? " ×\(difference.times)" : "")

@@ -13,11 +13,12 @@ import Testing
     private func explanation(
         _ own: [String], passing: [String], changes: [Int]? = nil, common: Set<String> = [],
         query: String = query, facts: [Int: String] = [:], tests: String? = nil,
-        isOfSameBuild: Bool = false
+        isOfSameBuild: Bool = false, passingQuery: String? = nil
     ) throws -> Explanation {
         func evidence(
             _ fixture: borrowing Fixture, _ transactions: [String], _ changes: [Int]?, passed: Bool
         ) throws -> FailureEvidence {
+            let query = passed ? passingQuery ?? query : query
             let path = try fixture.walBundle(
                 transactions,
                 log: transactions.enumerated().map { ($1, changes?[$0] ?? 1) } + [(query, nil)],
@@ -30,7 +31,7 @@ import Testing
         let other = try Fixture()
         let failure = try evidence(fixture, own, nil, passed: false)
         failure.passing = try evidence(other, passing, changes, passed: true)
-        failure.baselines[0].common = Array(common)
+        failure.baselines[0].common = common.map { CommonDifference(shape: $0) }
         failure.baselines[0].isOfSameBuild = isOfSameBuild
         return Explanation(failure, bundle: "b.zip")
     }
@@ -81,6 +82,36 @@ import Testing
         let first = try #require(found.findings.first)
         #expect(first.code == .differenceFromPass && first.confidence == .possible)
         #expect(first.explanation.contains("Passing tests have this difference, too."))
+    }
+
+    /// After several edits, a difference that only this test has need not be the cause, unless an experiment confirms it.
+    @Test func afterSeveralEditsADifferenceIsPossible() throws {
+        func found(_ common: Int) throws -> Finding {
+            let other = "UPDATE account SET balance = 16 WHERE name = 'a'"
+            return try explanation(
+                [Self.insert, other], passing: [Self.insert, Self.wrong],
+                common: Set((0..<common).map { "SELECT \($0)" }), query: "SELECT count(*) FROM account"
+            ).findings[0]
+        }
+        #expect(try found(8).confidence == .likely)
+        let possible = try found(9)
+        #expect(possible.code == .differenceFromPass && possible.confidence == .possible)
+        #expect(possible.explanation.contains("it may be one of several edits"))
+    }
+
+    /// Another number of rows is a consequence, so an edit that other tests have, too, comes first.
+    @Test func theFailingQueryComesFirstOfTheCommonDifferences() throws {
+        let narrow = Self.query + " AND name <> 'z'"
+        let found = try explanation(
+            ["CREATE TABLE note(id, text)", Self.wrong], passing: ["CREATE TABLE note(id)", Self.wrong],
+            common: [
+                StatementShape("CREATE TABLE note(id)").shape, StatementShape(narrow).shape,
+            ], query: narrow, passingQuery: Self.query)
+        let first = found.findings[0]
+        #expect(first.code == .differenceFromPass && first.statement?.sql == narrow)
+        #expect(first.confidence == .possible)
+        // Each difference is listed once.
+        #expect(Set(found.findings.map(\.title)).count == found.findings.count)
     }
 
     @Test func aDifferenceOfPassingTestsThatTheTestDoesNotReadComesLast() throws {

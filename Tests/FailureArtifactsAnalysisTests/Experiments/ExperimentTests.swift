@@ -122,6 +122,14 @@ import Testing
 
     // MARK: - Undoing
 
+    @Test func anExpectationMayBeOutdated() throws {
+        let update = "UPDATE task SET minutes = 5 WHERE title = 'Pay rent'"
+        let found = try findings([Step(sql: update), query(Self.sum)], equal("145", "160"))
+        let first = try #require(found.first)
+        #expect(first.title == "Without transaction 3, the query returns the expected 160")
+        #expect(first.confidence == .possible)
+    }
+
     @Test func undoingATransactionGivesTheExpectedResult() throws {
         let update = "UPDATE task SET minutes = 5 WHERE title = 'Pay rent'"
         let found = try findings(
@@ -139,8 +147,8 @@ import Testing
         #expect(
             first.undone
                 == .init(transactions: [3], rows: [], result: "190", isExpected: true))
-        // It may be the expectation that is out of date.
-        #expect(first.confidence == .possible)
+        // The query has never returned 190, so it is no outdated expectation.
+        #expect(first.confidence == .likely)
         // Without the new row, the sum is even smaller.
         #expect(found.map(\.evidence) == [.fix, .query, .recession, .recession])
         #expect(found[2].title == "Without transaction 4, the query returns 145")

@@ -102,7 +102,7 @@ import Testing
                 3: "\"source\":{\"file\":\"Sources/Bank.swift\",\"line\":15}",
             ],
             message: "XCTAssertEqual failed: (\"43\") is not equal to (\"46\")")
-        let text = run("explain", bundle).output
+        let text = run("explain", bundle, "--all").output
         #expect(
             text.contains(
                 """
@@ -153,13 +153,15 @@ import Testing
                 6: "\"source\":{\"file\":\"Sources/Bank.swift\",\"line\":20}",
             ], copies: copies)
         let store = copies.isEmpty ? "" : ", store ledger"
-        let output = run("explain", bundle).output
+        let output = run("explain", bundle, "--all").output
         let results = "It returned 20 before transaction 1, 21 after transaction 1."
         #expect(
             output.hasPrefix(
                 """
                 PlainTests.testStore failed
                 m
+
+                No cause is sure: the expectation, or code outside of the database, may be wrong.
 
                 1. Without transaction 1, the query returns 20  possible, result-changed\(store)
                    A query of this test at Sources/Bank.swift:20 returned 21 at the failure.
@@ -187,7 +189,15 @@ import Testing
                   \(results)
 
                 """), "\(output)")
+        // Without --all, possible findings after the first are short.
+        let short = run("explain", bundle).output
+        #expect(
+            short.contains(
+                "The query returned 21, \(copies.isEmpty ? "" : "store ledger, ")Sources/Bank.swift:20  possible, failing-query\(store)\n"
+            ), "\(short)")
+        #expect(!short.contains("may have the result that the assertion compared"))
         let markdown = run("explain", bundle, "--markdown").output
+        #expect(markdown.contains("\nNo cause is sure: the expectation,"))
         #expect(
             markdown.contains(
                 """
@@ -369,10 +379,11 @@ import Testing
             log: [(insert, 1), ("SELECT balance FROM account WHERE name = '\(name)'", 0)],
             facts: [0: source(156), 1: source(157)],
             message: "XCTAssertEqual failed: (\"45\") is not equal to (\"46\") - \(name)")
-        for command in ["explain", "show"] {
-            let output = run(command, bundle, width: width).output
+        for command in [["explain"], ["explain", "--all"], ["show"]] {
+            let output = run(command + [bundle], width: width).output
             #expect(output.contains("a long name a long name"))
-            #expect(output.contains("Sources/Bank.swift:156\n"), "\(output)")
+            #expect(
+                output.contains(/Sources\/Bank.swift:156(  possible, result-changed)?\n/), "\(output)")
             // Of the failing query, below the findings of `explain` and in the log.
             #expect(output.contains("Sources/Bank.swift:157\n"), "\(output)")
             for line in output.split(separator: "\n") where !line.contains(fixture.directory) {
