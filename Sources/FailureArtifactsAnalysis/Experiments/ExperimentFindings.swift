@@ -28,8 +28,8 @@ struct ExperimentFindings {
         var finding = Finding(
             code: kinds == [.deleted] && trial.step.changes.schema.isEmpty
                 ? .unexpectedDelete : .resultChanged, title: title,
-            confidence: evidence == .fix && isSignificant
-                && (trial.partCount != nil && kinds != [.inserted] || !experiment.wasExpected)
+            confidence: evidence == .fix && isSignificant && kinds != [.inserted]
+                && (trial.partCount != nil || !experiment.wasExpected)
                 ? .likely : .possible, store: store.name, rows: trial.rows,
             transaction: trial.step.number, explanation: explanation)
         finding.evidence = question.isSource ? max(evidence, .source) : evidence

@@ -66,7 +66,7 @@ package struct Explanation: JSONDocument {
     package var json: JSONObject {
         [
             "formatVersion": "1.0", "bundle": bundle, "test": test, "failure": failure,
-            "verdict": verdict, "findings": findings, "question": question, "notes": notes.nonEmpty,
+            "findings": findings, "verdict": verdict, "question": question, "notes": notes.nonEmpty,
         ]
     }
 
