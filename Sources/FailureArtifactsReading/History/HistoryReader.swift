@@ -242,8 +242,8 @@ extension HistoryReader {
         guard size > copied else { return }
         // SQLite never writes the lock-byte page
         // (https://www.sqlite.org/fileformat2.html#the_lock_byte_page).
-        let lockBytePage = UInt32((1 << 30) / pageSize) + 1
-        let hasLockBytes = (copied + 1...size).contains(lockBytePage) && images[lockBytePage] == nil
+        let unused = lockBytePage(ofPageSize: pageSize)
+        let hasLockBytes = (copied + 1...size).contains(unused) && images[unused] == nil
         let present = images.keys.count { $0 > copied } + (hasLockBytes ? 1 : 0)
         guard present == Int(size - copied) else {
             throw source.damaged("pages after \(copied) have no image for state \(state)")

@@ -133,6 +133,29 @@ import Testing
         #expect(!run("explain", bundle, "--json").output.contains("\"question\""))
     }
 
+    @Test(
+        arguments: [
+            (
+                "SELECT balance FROM account WHERE id = 2", "balance(of: 2) == 8121",
+                "it has the expected value"
+            ),
+            ("PRAGMA user_version", "balance(of: 2) == 7", "the test ran no query near the assertion"),
+            ("SELECT balance FROM account WHERE id = 2", "balance(of: 2) == 20", "No cause is sure"),
+        ]) func anAnswerSaysThatNothingIsSure(query: String, expression: String, verdict: String) throws
+    {
+        let fixture = try Fixture()
+        let update = "UPDATE account SET balance = 8121 WHERE id = 2"
+        let bundle = try fixture.walBundle(
+            [update], log: [(update, 1), (query, 0)],
+            facts: [1: "\"source\":{\"file\":\"Tests/BankTests.swift\",\"line\":8}"],
+            message: "Expectation failed: try \(expression)",
+            file: "/home/ci/bank/Tests/BankTests.swift",
+            root: "/home/ci/bank")
+        for output in [run("explain", bundle).output, run("explain", bundle, "--json").output] {
+            #expect(output.contains(verdict), "\(output)")
+        }
+    }
+
     /// If the message has no value, the last query is the question.
     @Test(arguments: [[], ["mirror"]]) func theLastQueryIsAskedOfAnUnknownMessage(copies: [String])
         throws
