@@ -27,7 +27,8 @@ struct LinesOfStacks {
     func hash(of stack: [UInt64]) -> UInt64 {
         var hash = FNV1a()
         for address in stack {
-            let relative = images.image(ofCallBefore: address).map { address &- $0.base } ?? 0
+            let index = images.indexOfImage(ofCallBefore: address)
+            let relative = index.map { address &- images.images[$0].base } ?? 0
             withUnsafeBytes(of: relative) { hash.add($0) }
         }
         return hash.value

@@ -57,9 +57,13 @@ package struct LoadedImages: Codable, Equatable, Sendable {
         (try? JSONEncoder().encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
     }
 
-    /// Returns the image with the call that returns to an address.
-    func image(ofCallBefore address: UInt64) -> LoadedImage? {
-        images.first { $0.start < address && address <= $0.end }
+    /// Returns the index of the image with the call that returns to an address.
+    func indexOfImage(ofCallBefore address: UInt64) -> Int? {
+        // Copies of images would cost most of the time.
+        for index in images.indices where images[index].start < address && address <= images[index].end {
+            return index
+        }
+        return nil
     }
 }
 

@@ -4,6 +4,8 @@ internal import FailureArtifactsSystem
 /// Finds the lines of the package's own sources that ran statements.
 struct StatementSources {
     private let images: LoadedImages
+    /// True for each image that is one of the toolchain.
+    private let ofToolchain: [Bool]
     private let frames: [UInt64: [StatementRecord.Source]]
     private var sources: PackageSources?
 
@@ -14,11 +16,13 @@ struct StatementSources {
         of stacks: [[UInt64]], in images: LoadedImages, failureFile: String?, by symbolizer: Symbolizer,
         scratch directory: String
     ) {
-        self.images = images
+        let ofToolchain = images.images.map(\.isOfToolchain)
+        (self.images, self.ofToolchain) = (images, ofToolchain)
         sources = PackageSources(ofFailureIn: failureFile, workingDirectory: images.workingDirectory)
         // Without a package, no line counts.
         let addresses =
-            sources == nil ? [] : Set(stacks.flatMap { Self.reliablePart(of: $0, in: images) })
+            sources == nil
+            ? [] : Set(stacks.flatMap { Self.reliablePart(of: $0, in: images, ofToolchain) })
         frames =
             addresses.isEmpty ? [:] : symbolizer.frames(at: addresses, in: images, scratch: directory)
     }
@@ -28,7 +32,7 @@ struct StatementSources {
     /// If the package's C code ran it, the lines begin with the line of Swift that called the C code, if there is one.
     mutating func lines(of stack: [UInt64]) -> [StatementRecord.Source] {
         var lines: [StatementRecord.Source] = []
-        for address in Self.reliablePart(of: stack, in: images) {
+        for address in Self.reliablePart(of: stack, in: images, ofToolchain) {
             for frame in frames[address] ?? [] {
                 guard let file = sources?.relativePath(of: frame.file) else { continue }
                 let line = StatementRecord.Source(file: file, function: frame.function, line: frame.line)
@@ -43,11 +47,13 @@ struct StatementSources {
     ///
     /// Functions of other libraries may use the frame pointer's register for something else, so the addresses beyond
     /// them may be wrong.
-    private static func reliablePart(of stack: [UInt64], in images: LoadedImages) -> [UInt64] {
+    private static func reliablePart(
+        of stack: [UInt64], in images: LoadedImages, _ ofToolchain: [Bool]
+    ) -> [UInt64] {
         var result: [UInt64] = []
         for address in stack {
-            guard let image = images.image(ofCallBefore: address) else { break }
-            if !image.isOfToolchain { result.append(address) }
+            guard let index = images.indexOfImage(ofCallBefore: address) else { break }
+            if !ofToolchain[index] { result.append(address) }
         }
         return result
     }

@@ -59,7 +59,8 @@ package final class Symbolizer: Sendable {
     ) -> [UInt64: [StatementRecord.Source]] {
         var places: [UInt64: Place] = [:]
         for address in addresses {
-            guard let image = images.image(ofCallBefore: address) else { continue }
+            guard let index = images.indexOfImage(ofCallBefore: address) else { continue }
+            let image = images.images[index]
             places[address] = Place(
                 path: image.path, modified: image.modified, offset: address &- image.base)
         }
