@@ -82,8 +82,15 @@ package struct ArtifactsDirectory: Sendable {
         -> StagingDirectory
     {
         let lock = DirectoryLock(of: self)
-        // A capture that has begun keeps its place, unless the oldest bundle makes room for it.
-        let begun = limits.removesOldest ? 0 : stagingDirectories.count
+        // A capture that has begun keeps its place, unless the oldest bundle makes room for it. One whose bundle exists
+        // is counted with the bundles.
+        let begun =
+            limits.removesOldest
+            ? 0
+            : stagingDirectories.count { staging in
+                let bundle = staging.bundleName.map { Path.join(path, $0) }
+                return bundle.map { FileSystem.regularFile($0) == nil } ?? true
+            }
         // No bundle is smaller than one byte.
         try lock.checkRoom(forBundleOf: 1, upTo: limits.totalBytes, besides: begun, limits)
         return try inHiddenDirectory { () throws(SystemError) in

@@ -115,6 +115,18 @@ import Testing
         #expect(try place.bundles.count == 2)
     }
 
+    /// The staging directory is removed after the bundle has its name.
+    @Test func aCaptureWhoseBundleExistsIsCountedOnce() throws {
+        let place = try Place()
+        let limits = limits(bundles: 2)
+        let first = try StagingRoom(in: place.directory, within: limits)
+        _ = try place.directory.publish(place.metadata([]), from: first.staging, within: limits)
+        let second = try StagingRoom(in: place.directory, within: limits)
+        place.directory.discard(first.staging)
+        _ = try place.directory.publish(place.metadata([]), from: second.staging, within: limits)
+        #expect(try place.bundles.count == 2)
+    }
+
     /// Sets the time of a file's last change, in seconds since 1970.
     private func date(_ name: String, _ seconds: Int, in place: borrowing Place) {
         var times = [timespec(tv_sec: seconds, tv_nsec: 0), timespec(tv_sec: seconds, tv_nsec: 0)]
