@@ -26,7 +26,7 @@ struct BaselineFindings {
     private let asked: Set<String>
     private let failingQueries: Set<UInt64>
     /// True if one of ``own`` is about what the test reads.
-    private var isRelevant = false
+    private var hasRelevant = false
 
     /// Returns nil without a baseline, or if nothing can be compared.
     init?(_ failure: FailureEvidence) {
@@ -54,7 +54,7 @@ struct BaselineFindings {
         // What the test reads comes first, and other numbers of rows, which are consequences, last.
         if !comparison.isOfSameCode { own.sort { $0.confidence > $1.confidence } }
         relevant.sort { $0.closeness < $1.closeness }
-        isRelevant = own.contains { $0.confidence == .likely }
+        hasRelevant = own.contains { $0.confidence == .likely }
         if failure.commonDifferences.count > Self.maximumCommon {
             for index in own.indices where own[index].confidence == .likely {
                 own[index].confidence = .possible
@@ -78,7 +78,7 @@ struct BaselineFindings {
     func added(to findings: [Finding]) -> [Finding] {
         var others = findings
         var first = own
-        if !comparison.isOfSameCode, !isRelevant, isConclusive {
+        if !comparison.isOfSameCode, !hasRelevant, isConclusive {
             // What the test doesn't read, and other numbers of rows, say less than an edit that other tests have, too.
             let split = relevant.firstIndex { $0.closeness == 2 } ?? relevant.endIndex
             first = relevant[..<split].map(\.finding) + own + relevant[split...].map(\.finding)

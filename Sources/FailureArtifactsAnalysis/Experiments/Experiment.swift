@@ -113,7 +113,10 @@ struct Experiment {
             trials.append(trial)
         }
         if canAsk {
-            wasExpected = periods.isEmpty || periods.contains { $0.isExpected == true }
+            // Only the undoing of a whole transaction asks for all states.
+            if trials.contains(where: { $0.effect == .fixes && $0.partCount == nil }) {
+                wasExpected = periods.isEmpty || periods.contains { $0.isExpected == true }
+            }
             findEnd()
             vary(in: scratch, budget)
         }

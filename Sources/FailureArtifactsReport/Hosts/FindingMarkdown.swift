@@ -47,7 +47,7 @@ package struct FindingMarkdown {
             let part = Markdown.block(lines.abridged(toBytes: limit / 5))
             if take(part) { text += part }
         }
-        if let verdict = explanation.verdict, take("\n\(verdict)\n") { text += "\n\(verdict)\n" }
+        if let part = explanation.verdict.map({ "\n\($0)\n" }), take(part) { text += part }
         var end = commands
         if !take(end) { end = "" }
         var shown = 0
