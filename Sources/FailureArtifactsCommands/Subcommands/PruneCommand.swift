@@ -162,7 +162,7 @@ struct PruneCommand: Command {
         // The same depth as for other commands.
         guard depth < 8 else { return [] }
         var files: [String] = []
-        for name in try FileSystem.contents(ofDirectory: directory) where !name.hasPrefix(".") {
+        for name in try contents(of: directory) where !name.hasPrefix(".") {
             let path = Path.join(directory, name)
             switch try FileSystem.statusWithoutFollowing(path)?.kind {
             case .directory: files += try Self.files(in: path, depth: depth + 1)
@@ -171,6 +171,16 @@ struct PruneCommand: Command {
             }
         }
         return files
+    }
+
+    /// Returns the names in a directory; none if another process has removed it meanwhile.
+    private static func contents(of directory: String) throws(SystemError) -> [String] {
+        do throws(SystemError) {
+            return try FileSystem.contents(ofDirectory: directory)
+        } catch {
+            guard error.isNotFound else { throw error }
+            return []
+        }
     }
 
     // MARK: - Report

@@ -106,7 +106,12 @@ class Meanwhile(PruneCase):
                 if not crowd.artifacts.is_dir():
                     continue
                 for count in (3, 0):
-                    removed += self.prune(crowd, "--max-bundles", count)["removed"]["bundles"]
+                    result = crowd.tool("prune", crowd.artifacts, "--json", "--max-bundles", count)
+                    if result.returncode == 66:
+                        # A process whose bundle was the last one has removed the empty directory with its capture.
+                        continue
+                    self.assertEqual(result.returncode, 0, result.stderr)
+                    removed += json.loads(result.stdout)["removed"]["bundles"]
         finally:
             for process in processes:
                 process.wait(timeout=300)
