@@ -89,6 +89,11 @@ package struct FailureMessage: Sendable {
 
     // MARK: - Parsing
 
+    /// Returns the words and numbers of at least two characters in a text.
+    static func words(of text: String) -> [Substring] {
+        text.split { !$0.isLetter && !$0.isNumber }.filter { $0.count > 1 }
+    }
+
     /// Returns the operands' texts; the right one is nil if there is only one.
     package static func operands(of text: String) -> (left: String, right: String?)? {
         let connectors =

@@ -14,7 +14,7 @@ struct ExperimentFindings {
         findings += experiment.variants.map { variant, result in finding(variant, result) }
         if !question.isSource { findings += withoutEffect }
         if experiment.trials.isEmpty, store.steps.isEmpty { findings += lastWrites }
-        if !question.isSource { findings.append(query) }
+        if !question.isSource || question.isWritten { findings.append(query) }
         return findings
     }
 
@@ -224,7 +224,10 @@ struct ExperimentFindings {
         let isRight = question.known.map(question.isExpected) ?? false
         let title: String
         var explanation: String
-        if isRight {
+        if question.isWritten {
+            title = "A query returned \(question.text(of: question.result)), of which values were written"
+            explanation = "\(question.title) has them\(question.parameters)."
+        } else if isRight {
             title = "The query returns \(question.expectedText(of: question.result))"
             explanation =
                 "The store has the expected value, so the code that reads it, "
@@ -249,7 +252,7 @@ struct ExperimentFindings {
         return Finding(
             code: .failingQuery, title: title, confidence: .possible, store: store.name,
             rows: namedRows, statement: question.record, explanation: explanation,
-            evidence: isRight ? .rightData : .query)
+            evidence: question.isWritten ? .source : isRight ? .rightData : .query)
     }
 
     /// The rows that the query names by their key, and those with a value that only one of the operands has.

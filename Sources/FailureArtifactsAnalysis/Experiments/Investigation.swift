@@ -6,7 +6,7 @@ internal import FailureArtifactsSystem
 /// The experiments about a failure: its questions, asked while one transaction after the other is undone, and asked in
 /// other words.
 struct Investigation {
-    let questions: [Question]
+    private(set) var questions: [Question]
     /// The first question with its results; nil without one.
     private(set) var document: QuestionDocument?
     private(set) var findings: [Finding] = []
@@ -17,7 +17,9 @@ struct Investigation {
         questions = Question.all(of: failure, budget: StepBudget(steps: effort.steps))
         // Most questions are about the same state.
         var copies: [String: ScratchStore] = [:]
-        for (index, question) in questions.enumerated() {
+        var index = 0
+        while index < questions.count {
+            let question = questions[index]
             var experiment = Experiment(question, effort)
             let copy = Path.join(failure.scratch, "experiment-\(index).sqlite")
             if let store = try? copies[question.path]
@@ -31,9 +33,14 @@ struct Investigation {
             if index == 0 { document = QuestionDocument(question, experiment.periods) }
             // Another question's view of a transaction says nothing new.
             let known = Set(findings.filter { $0.evidence < .query }.compactMap(\.transaction))
-            findings += ExperimentFindings(experiment: experiment).all.filter { finding in
+            var found = ExperimentFindings(experiment: experiment).all.filter { finding in
                 !question.isSource || !(finding.transaction.map(known.contains) ?? false)
             }
+            if questions.count < Self.maximumQuestions {
+                addSources(of: &found, StepBudget(steps: effort.steps), in: question.store)
+            }
+            findings += found
+            index += 1
         }
         for index in questions.indices {
             try? FileSystem.remove(Path.join(failure.scratch, "experiment-\(index).sqlite"))
@@ -49,6 +56,30 @@ struct Investigation {
             question.store.asked.optionalTables.formUnion(question.optionalTables)
             if question.isExpected(question.result) { question.store.asked.isAnswered = true }
             if question.isFailing { question.store.asked.failingQueries.append(question.record.order) }
+        }
+    }
+}
+
+extension Investigation {
+    private static let maximumQuestions = 6
+
+    /// Adds the questions from whose results the strongest findings' statements have their values, and says so.
+    private mutating func addSources(
+        of findings: inout [Finding], _ budget: StepBudget, in store: Timeline
+    ) {
+        let strongest = findings.indices.filter {
+            findings[$0].transaction != nil && findings[$0].evidence <= .source
+        }.sorted { findings[$0].evidence < findings[$1].evidence }
+        for index in strongest.prefix(3) {
+            let writes = findings[index].statement.map { [$0] } ?? findings[index].statements
+            let known = Set(questions.map(\.record.order))
+            for question in Question.sources(of: writes, in: store, budget)
+            where !known.contains(question.record.order) {
+                questions.append(question)
+                guard let source = question.record.source else { continue }
+                findings[index].explanation +=
+                    " The statement has values that the query at \(SafeText.line(source.place)) returned before it."
+            }
         }
     }
 }

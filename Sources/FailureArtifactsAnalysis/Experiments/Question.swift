@@ -18,6 +18,8 @@ struct Question {
     let isFailing: Bool
     /// True if the query found a value of another question's parameters.
     let isSource: Bool
+    /// True if a statement wrote values of its result.
+    private(set) var isWritten = false
     /// The result at the failure; nil if the query can't run outside of the test, for example because it needs a
     /// function of the application.
     let known: QueryResult?
@@ -144,21 +146,17 @@ struct Question {
         let reads: [String: Set<String>]
         let result: QueryResult?
         /// The number of lines from the call to the assertion in the test's file; nil if unknown.
-        let distance: Int?
+        var distance: Int?
         /// True if the assertion's line is among the callers, or its expression calls one of them.
-        let isOnLine: Bool
+        var isOnLine = false
 
-        /// Returns the number of values in an operand that the result has as parts of texts that code has made.
-        func likeness(to operand: FailureMessage.Operand?) -> Int {
-            guard let operand, let result else { return 0 }
-            func words(of text: String) -> [Substring] {
-                text.split { !$0.isLetter && !$0.isNumber }.filter { $0.count > 1 }
-            }
+        /// Returns the number of words in an operand that the result has, from which code may have made its texts.
+        func likeness(to words: Set<Substring>) -> Int {
             var found: Set<Substring> = []
-            for cell in result.rows.joined() {
-                found.formUnion(words(of: StoredText.text(of: cell, width: 200)))
+            for cell in (result?.rows ?? []).joined() {
+                found.formUnion(FailureMessage.words(of: StoredText.text(of: cell, width: 200)))
             }
-            return found.intersection(words(of: operand.text)).count
+            return found.intersection(words).count
         }
     }
 
@@ -214,14 +212,18 @@ struct Question {
             found.removeLast()
         }
         if found.isEmpty {
+            let words = Set(claims[0].tested.map { FailureMessage.words(of: $0.text) } ?? [])
             // Swift's sort is stable.
-            let alike = (ofLine.isEmpty ? nearest : ofLine)
-                .map { (candidate: $0, likeness: $0.likeness(to: claims[0].tested)) }
+            let alike = (ofLine.isEmpty ? candidates : ofLine)
+                .map { (candidate: $0, likeness: $0.likeness(to: words)) }
                 .sorted { $0.likeness > $1.likeness }
-            found = alike.prefix(3).map { candidate, _ in
+            let made = alike.filter { words.count > 2 && $0.likeness * 5 >= words.count * 4 }
+            let near = alike.filter { !ofLine.isEmpty || least == nil || $0.candidate.distance == least }
+            found = (made.isEmpty ? near : made).prefix(3).map { candidate, _ in
                 let parts = candidate.result.map { ResultPart.compared(by: claims[0], in: $0) } ?? []
                 return Question(
-                    candidate, claims[0], parts.isEmpty ? [.all] : parts, isOnlyOne: ofLine.count == 1)
+                    candidate, claims[0], parts.isEmpty ? [.all] : parts,
+                    isOnlyOne: ofLine.count == 1 || made.count == 1)
             }
         }
         var seen = Set(found.map(\.record.order))
@@ -267,6 +269,40 @@ struct Question {
             return nil
         }
         return Array(others.prefix(2))
+    }
+
+    /// Returns the queries whose results have values that statements wrote, the last ones first.
+    ///
+    /// They ran before the statements in the same call.
+    static func sources(
+        of writes: [StatementRecord], in store: Timeline, _ budget: StepBudget
+    ) -> [Question] {
+        guard let first = writes.first else { return [] }
+        let values = writes.flatMap { $0.knownValues ?? [] }.map(\.value).filter { value in
+            switch value {
+            case .integer(let number): abs(number) >= 10
+            case .real(let number): abs(number) >= 10 || number != number.rounded()
+            case .text(let text): text.count > 1
+            case .null, .blob: false
+            }
+        }
+        let earlier = store.testStatements.filter { $0.order < first.order }.suffix(candidateLimit)
+            .reversed().prefix { $0.record.isInCall(of: first) }
+        var seen: Set<String> = []
+        var found: [Question] = []
+        for statement in earlier where found.count < 2 {
+            guard statement.outline.isSelect, statement.record.error == nil,
+                statement.record.cut != true, seen.insert(statement.record.textAndPlace).inserted,
+                let query = candidate(statement, in: store, budget), let result = query.result,
+                result.rows.joined().contains(where: { cell in
+                    cell.bindable.map { values.contains($0) && !query.values.contains($0) } ?? false
+                })
+            else { continue }
+            var question = Question(sourceOf: query)
+            question.isWritten = true
+            found.append(question)
+        }
+        return found
     }
 
     private init(
@@ -320,42 +356,46 @@ struct Question {
             let record = statement.record
             let key = Key(store: store.name, sql: record.sql, values: record.values)
             guard !record.isQuiet, seen.insert(key).inserted else { continue }
-            let values = boundValues(of: record)
-            let path = store.path(at: statement)
-            guard let connection = try? Connection.untrusted(path, limits: store.limits) else {
-                continue
-            }
-            budget.limit(connection)
-            let sql = statement.localSQL
-            let access = sql.flatMap { try? StatementAccess(of: $0, on: connection) }
-            let named = SQLText(record.sql).sources.filter { !statement.outline.isElsewhere($0) }
-                .map { ($0.table, Set<String>()) }
-            let reads = access?.reads ?? Dictionary(named, uniquingKeysWith: { first, _ in first })
-            guard
-                reads.keys.contains(where: {
-                    store.schema.tables[$0] != nil && !LibraryTables.contains($0)
-                })
-            else { continue }
-            var result: QueryResult?
-            if let sql, let values, access?.functions.isDisjoint(with: unsteady) == true {
-                result = (try? QueryResult.of(sql, values, on: connection)) ?? nil
-            }
             let frames = record.frames.filter(\.isInTests)
             var distance = frames.filter { $0.file == file }.map { abs((line ?? $0.line) - $0.line) }
                 .min()
-            if !frames.isEmpty { mayBeInAssertion = false }
-            if frames.isEmpty, mayBeInAssertion, !record.frames.isEmpty { distance = 0 }
-            found.append(
-                Candidate(
-                    store: store, statement: statement, path: path, sql: sql ?? record.sql,
-                    values: values ?? [], reads: reads, result: result, distance: distance,
-                    isOnLine: frames.contains { $0.file == file && $0.line == line }
-                        || frames.isEmpty
-                            && record.frames.contains { failure.message.calls($0.function) }
-                )
-            )
+            if distance != nil { mayBeInAssertion = false }
+            if mayBeInAssertion, !record.frames.isEmpty { distance = 0 }
+            guard var candidate = candidate(statement, in: store, budget) else { continue }
+            candidate.distance = distance
+            candidate.isOnLine =
+                frames.contains { $0.file == file && $0.line == line }
+                || frames.isEmpty && record.frames.contains { failure.message.calls($0.function) }
+            found.append(candidate)
         }
         return found
+    }
+
+    /// Asks a query of the test; nil if it reads no table of the store.
+    private static func candidate(
+        _ statement: Timeline.Statement, in store: Timeline, _ budget: StepBudget
+    ) -> Candidate? {
+        let record = statement.record
+        let values = boundValues(of: record)
+        let path = store.path(at: statement)
+        guard let connection = try? Connection.untrusted(path, limits: store.limits) else { return nil }
+        budget.limit(connection)
+        let sql = statement.localSQL
+        let access = sql.flatMap { try? StatementAccess(of: $0, on: connection) }
+        let named = SQLText(record.sql).sources.filter { !statement.outline.isElsewhere($0) }
+            .map { ($0.table, Set<String>()) }
+        let reads = access?.reads ?? Dictionary(named, uniquingKeysWith: { first, _ in first })
+        let isOfTable = reads.keys.contains {
+            store.schema.tables[$0] != nil && !LibraryTables.contains($0)
+        }
+        guard isOfTable else { return nil }
+        var result: QueryResult?
+        if let sql, let values, access?.functions.isDisjoint(with: unsteady) == true {
+            result = (try? QueryResult.of(sql, values, on: connection)) ?? nil
+        }
+        return Candidate(
+            store: store, statement: statement, path: path, sql: sql ?? record.sql,
+            values: values ?? [], reads: reads, result: result)
     }
 
     private static func boundValues(of record: StatementRecord) -> [Value]? {

@@ -196,7 +196,7 @@ package struct Explanation: JSONDocument {
 
 extension Finding {
     /// True for the finding that names the failing query.
-    fileprivate var isAboutQuery: Bool { code == .failingQuery }
+    fileprivate var isAboutQuery: Bool { code == .failingQuery && evidence != .source }
 
     /// True if the test itself ran the statement, which then does what its author wanted.
     fileprivate var isOfTestCode: Bool { source?.isInTests == true && code != .failingQuery }

@@ -137,4 +137,21 @@ extension StatementRecord {
     var frames: [Source] {
         (source.map { [$0] } ?? []) + (callers ?? []).prefix(StatementLines.mostFrames)
     }
+
+    /// True if both statements ran in one call of a function, which isn't the test's, as far as their callers tell.
+    func isInCall(of other: StatementRecord) -> Bool {
+        let (own, others) = (frames, other.frames)
+        return own.indices.contains { index in
+            let line = own[index]
+            return !line.isInTests && line.function != nil
+                && others.indices.contains { other in
+                    let callers = zip(own[(index + 1)...], others[(other + 1)...])
+                    let isSame =
+                        callers.underestimatedCount > 0
+                        ? callers.allSatisfy(==) : line.line != others[other].line
+                    return isSame && line.function == others[other].function
+                        && line.file == others[other].file
+                }
+        }
+    }
 }
