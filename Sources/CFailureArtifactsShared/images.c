@@ -85,3 +85,9 @@ char *failure_artifacts_demangled(const char *name) {
 }
 
 #endif
+
+size_t failure_artifacts_range_of(uint64_t address, const uint64_t *bounds, size_t count) {
+    size_t index = 0;
+    while (index < count && !(bounds[2 * index] < address && address <= bounds[2 * index + 1])) index++;
+    return index;
+}

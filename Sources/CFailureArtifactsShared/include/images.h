@@ -19,6 +19,11 @@ typedef struct failure_artifacts_image_in_memory {
 void failure_artifacts_each_image(
     void *context, void (*body)(void *context, const failure_artifacts_image_in_memory *image));
 
+// Returns the index of the first of `count` ranges that has the call that returns to an address; `count` without one.
+//
+// `bounds` has the start and the end of each range. In C, because a debug build has millions of these comparisons.
+size_t failure_artifacts_range_of(uint64_t address, const uint64_t *bounds, size_t count);
+
 // Returns the number of libraries that were ever loaded. If it is the same as before, so are the images, except for
 // libraries that were unloaded.
 uint64_t failure_artifacts_loaded_images(void);

@@ -27,9 +27,7 @@ struct LinesOfStacks {
     func hash(of stack: [UInt64]) -> UInt64 {
         var hash = FNV1a()
         for address in stack {
-            let index = images.indexOfImage(ofCallBefore: address)
-            let relative = index.map { address &- images.images[$0].base } ?? 0
-            withUnsafeBytes(of: relative) { hash.add($0) }
+            withUnsafeBytes(of: images.fileAddress(ofCallBefore: address) ?? 0) { hash.add($0) }
         }
         return hash.value
     }
@@ -45,12 +43,12 @@ struct LinesOfStacks {
     mutating func lookUp(_ stacks: [UInt64: [UInt64]], by symbolizer: Symbolizer, scratch: String) {
         let unknown = stacks.filter { texts[$0.key] == nil }
         if unknown.isEmpty { return }
-        var sources = StatementSources(
+        let sources = StatementSources(
             of: Array(unknown.values), in: images, failureFile: nil, by: symbolizer, scratch: scratch)
         for (hash, stack) in unknown {
             texts[hash] = sources.lines(of: stack).reduce(into: String(hash, radix: 16)) { text, line in
                 let fields = [line.file, "\(line.line)", line.function ?? ""]
-                if fields.allSatisfy({ !$0.contains { $0.isNewline || $0 == "\t" } }) {
+                if fields.allSatisfy({ !$0.utf8.contains { $0 < 0x20 } }) {
                     for field in fields { text += "\t" + field }
                 }
             }

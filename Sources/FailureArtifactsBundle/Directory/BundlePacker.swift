@@ -70,7 +70,7 @@ package enum BundlePacker {
         }
         let stacks = logs.values.flatMap { $0.compactMap(\.stack) }
         guard !stacks.isEmpty else { return [:] }
-        var sources = StatementSources(
+        let sources = StatementSources(
             of: stacks, in: staging.images ?? LoadedImages(images: [], workingDirectory: ""),
             failureFile: metadata.failures.first?.file, by: symbolizer, scratch: staging.path)
         return logs.mapValues { records in

@@ -13,8 +13,26 @@ internal import Foundation
 /// wrong. The images listed here keep them; other libraries are left out.
 package struct LoadedImages: Codable, Equatable, Sendable {
     /// The executable, the libraries beside it, and those of the toolchain.
-    package var images: [LoadedImage]
-    package var workingDirectory: String
+    package let images: [LoadedImage]
+    package let workingDirectory: String
+    /// The starts and ends of the images, in their order, and their bases.
+    private let (bounds, bases): ([UInt64], [UInt64])
+
+    private enum CodingKeys: CodingKey {
+        case images, workingDirectory
+    }
+
+    package init(images: [LoadedImage], workingDirectory: String) {
+        (self.images, self.workingDirectory) = (images, workingDirectory)
+        (bounds, bases) = (images.flatMap { [$0.start, $0.end] }, images.map(\.base))
+    }
+
+    package init(from decoder: any Decoder) throws {
+        let values = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            images: try values.decode([LoadedImage].self, forKey: .images),
+            workingDirectory: try values.decode(String.self, forKey: .workingDirectory))
+    }
 
     /// The images of this process.
     ///
@@ -59,11 +77,13 @@ package struct LoadedImages: Codable, Equatable, Sendable {
 
     /// Returns the index of the image with the call that returns to an address.
     func indexOfImage(ofCallBefore address: UInt64) -> Int? {
-        // Copies of images would cost most of the time.
-        for index in images.indices where images[index].start < address && address <= images[index].end {
-            return index
-        }
-        return nil
+        let index = failure_artifacts_range_of(address, bounds, bases.count)
+        return index < bases.count ? index : nil
+    }
+
+    /// Returns the address in the file of the image with the call that returns to an address; nil outside of all images.
+    func fileAddress(ofCallBefore address: UInt64) -> UInt64? {
+        indexOfImage(ofCallBefore: address).map { address &- bases[$0] }
     }
 }
 

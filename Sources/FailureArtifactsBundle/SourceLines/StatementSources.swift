@@ -6,8 +6,8 @@ struct StatementSources {
     private let images: LoadedImages
     /// True for each image that is one of the toolchain.
     private let ofToolchain: [Bool]
-    private let frames: [UInt64: [StatementRecord.Source]]
-    private var sources: PackageSources?
+    /// The lines of the package's own sources, by the addresses after the calls.
+    private let known: [UInt64: [StatementRecord.Source]]
 
     /// Finds the source lines of all stacks by one call of the symbolizer.
     ///
@@ -18,26 +18,30 @@ struct StatementSources {
     ) {
         let ofToolchain = images.images.map(\.isOfToolchain)
         (self.images, self.ofToolchain) = (images, ofToolchain)
-        sources = PackageSources(ofFailureIn: failureFile, workingDirectory: images.workingDirectory)
+        let package = PackageSources(
+            ofFailureIn: failureFile, workingDirectory: images.workingDirectory)
+        let addresses = Set(stacks.flatMap { Self.reliablePart(of: $0, in: images, ofToolchain) })
         // Without a package, no line counts.
-        let addresses =
-            sources == nil
-            ? [] : Set(stacks.flatMap { Self.reliablePart(of: $0, in: images, ofToolchain) })
-        frames =
-            addresses.isEmpty ? [:] : symbolizer.frames(at: addresses, in: images, scratch: directory)
+        guard var package, !addresses.isEmpty else {
+            known = [:]
+            return
+        }
+        known = symbolizer.frames(at: addresses, in: images, scratch: directory).mapValues { frames in
+            frames.compactMap { frame in
+                package.relativePath(of: frame.file).map {
+                    StatementRecord.Source(file: $0, function: frame.function, line: frame.line)
+                }
+            }
+        }
     }
 
     /// Returns the lines that were running when a statement ran, the innermost first; empty if they are unknown.
     ///
     /// If the package's C code ran it, the lines begin with the line of Swift that called the C code, if there is one.
-    mutating func lines(of stack: [UInt64]) -> [StatementRecord.Source] {
+    func lines(of stack: [UInt64]) -> [StatementRecord.Source] {
         var lines: [StatementRecord.Source] = []
         for address in Self.reliablePart(of: stack, in: images, ofToolchain) {
-            for frame in frames[address] ?? [] {
-                guard let file = sources?.relativePath(of: frame.file) else { continue }
-                let line = StatementRecord.Source(file: file, function: frame.function, line: frame.line)
-                if lines.last != line { lines.append(line) }
-            }
+            for line in known[address] ?? [] where lines.last != line { lines.append(line) }
         }
         let swift = lines.firstIndex { $0.file.hasSuffix(".swift") } ?? 0
         return Array(lines[swift...].prefix(StatementRecord.maximumCallers + 1))

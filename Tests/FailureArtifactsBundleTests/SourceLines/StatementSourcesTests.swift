@@ -16,7 +16,7 @@ import Testing
         by symbolizer: Symbolizer = .shared
     ) throws -> StatementRecord.Source? {
         let scratch = try Scratch()
-        var sources = StatementSources(
+        let sources = StatementSources(
             of: [stack], in: images, failureFile: failureFile, by: symbolizer, scratch: scratch.path)
         let source = sources.lines(of: stack).first
         #expect(try FileSystem.contents(ofDirectory: scratch.path) == [])
@@ -89,7 +89,7 @@ import Testing
     @Test func callersFollow() throws {
         let stack = try stackOfClosure()  // calls the closure's method
         let scratch = try Scratch()
-        var sources = StatementSources(
+        let sources = StatementSources(
             of: [stack], in: .current, failureFile: nil, by: .shared, scratch: scratch.path)
         let lines = sources.lines(of: stack)
         #expect(lines.count <= StatementRecord.maximumCallers + 1)
@@ -122,11 +122,13 @@ import Testing
     }
 
     @Test func aRebuiltFileHasNoLines() throws {
-        var images = LoadedImages.current
-        images.images[0].modified = 0
-        #expect(try source(of: stackOfMethod(), in: images) == nil)
-        images.images[0].modified = nil
-        #expect(try source(of: stackOfMethod(), in: images) == nil)
+        let current = LoadedImages.current
+        for modified: Int64? in [0, nil] {
+            var images = current.images
+            images[0].modified = modified
+            let changed = LoadedImages(images: images, workingDirectory: current.workingDirectory)
+            #expect(try source(of: stackOfMethod(), in: changed) == nil)
+        }
     }
 
     @Test func anEmptyStackHasNoLine() throws {
@@ -137,8 +139,7 @@ import Testing
     // MARK: Packages
 
     @Test func theFailureTellsThePackageIfTheWorkingDirectoryDoesNot() throws {
-        var images = LoadedImages.current
-        images.workingDirectory = "/"
+        let images = LoadedImages(images: LoadedImages.current.images, workingDirectory: "/")
         #expect(try source(of: stackOfMethod(), in: images) == nil)
         let found = try source(of: stackOfMethod(), in: images, failureFile: #filePath)
         #expect(found?.file == Self.thisFile)
