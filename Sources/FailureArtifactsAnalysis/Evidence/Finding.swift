@@ -183,6 +183,8 @@ package struct Finding: Equatable, Sendable {
     var isArranged = false
     /// True for the effect of a transaction of another test.
     var isOfOtherTest = false
+    /// The number of the transaction that wrote values of the query's result; nil for other findings.
+    var writer: Int?
     package var undone: Undone?
     /// The difference from the last passing run; nil for another finding.
     package var comparison: Comparison?

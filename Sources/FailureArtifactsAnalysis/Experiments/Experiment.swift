@@ -24,6 +24,8 @@ struct Experiment {
         var result: QueryResult?
         /// The reason why it can't be undone alone, as a clause; nil without one.
         var obstacle: String?
+        /// True if all later transactions ran again for the result.
+        var isReplayed = false
         /// The rows that matter, with the columns that matter; the first ones are the most important.
         var rows: [Finding.Row]
         var changes: [ScratchStore.Change]
@@ -113,6 +115,7 @@ struct Experiment {
             trials.append(trial)
         }
         if canAsk {
+            replay(budget)
             // Only the undoing of a whole transaction asks for all states.
             if trials.contains(where: { $0.effect == .fixes && $0.partCount == nil }) {
                 wasExpected = periods.isEmpty || periods.contains { $0.isExpected == true }
@@ -134,6 +137,22 @@ struct Experiment {
         else { return }
         trials[index].effect = .leaves
     }
+
+    /// Runs the later transactions again without one that can't be undone alone, or whose rows they read.
+    private mutating func replay(_ budget: StepBudget) {
+        guard !question.isSource, !trials.contains(where: { $0.effect == .fixes }) else { return }
+        let replay = Replay(for: question, budget)
+        for index in trials.indices.filter({ trials[$0].obstacle != nil }).prefix(Self.maximumReplays) {
+            guard !budget.isUsedUp, let result = replay.result(without: trials[index].step),
+                question.isExpected(result)
+            else { continue }
+            (trials[index].effect, trials[index].result) = (.fixes, result)
+            (trials[index].obstacle, trials[index].partCount) = (nil, nil)
+            trials[index].isReplayed = true
+        }
+    }
+
+    private static let maximumReplays = 12
 
     // MARK: - Undoing
 

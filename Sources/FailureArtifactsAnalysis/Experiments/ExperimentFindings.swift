@@ -14,7 +14,7 @@ struct ExperimentFindings {
         findings += experiment.variants.map { variant, result in finding(variant, result) }
         if !question.isSource { findings += withoutEffect }
         if experiment.trials.isEmpty, store.steps.isEmpty { findings += lastWrites }
-        if !question.isSource || question.isWritten { findings.append(query) }
+        if !question.isSource || question.writer != nil { findings.append(query) }
         return findings
     }
 
@@ -32,7 +32,8 @@ struct ExperimentFindings {
                 && (trial.partCount != nil || !experiment.wasExpected)
                 ? .likely : .possible, store: store.name, rows: trial.rows,
             transaction: trial.step.number, explanation: explanation)
-        finding.evidence = question.isSource ? max(evidence, .source) : evidence
+        finding.evidence =
+            question.isSource ? max(evidence, question.writer?.evidence ?? .source, .source) : evidence
         if let result = trial.result, result != question.result || trial.effect == .fixes {
             finding.undone = Finding.Undone(
                 transactions: trial.step.number.map { [$0] } ?? [],
@@ -110,7 +111,8 @@ struct ExperimentFindings {
         let part =
             trial.partCount.map { $0 == 1 ? "one change of " : "\($0) changes of " }
             ?? (trial.obstacle == nil ? "" : "a part of ")
-        return "Without \(part)\(store.subject(of: trial.step)), the query returns \(result)"
+        let again = trial.isReplayed ? ", and with everything after it run again" : ""
+        return "Without \(part)\(store.subject(of: trial.step))\(again), the query returns \(result)"
     }
 
     /// A sentence about undoing a transaction without an effect on the result, or about the reason why it wasn't undone.
@@ -224,8 +226,9 @@ struct ExperimentFindings {
         let isRight = question.known.map(question.isExpected) ?? false
         let title: String
         var explanation: String
-        if question.isWritten {
-            title = "A query returned \(question.text(of: question.result)), of which values were written"
+        if question.writer != nil {
+            let result = question.text(of: question.result)
+            title = "Values that were written come from a query that returned \(result)"
             explanation = "\(question.title) has them\(question.parameters)."
         } else if isRight {
             title = "The query returns \(question.expectedText(of: question.result))"
@@ -249,10 +252,15 @@ struct ExperimentFindings {
             explanation = "\(question.title) \(relation)."
             if question.known == nil { explanation += " It \(question.obstacle)." }
         }
-        return Finding(
+        var finding = Finding(
             code: .failingQuery, title: title, confidence: .possible, store: store.name,
             rows: namedRows, statement: question.record, explanation: explanation,
-            evidence: question.isWritten ? .source : isRight ? .rightData : .query)
+            evidence: isRight ? .rightData : .query)
+        if let writer = question.writer {
+            finding.evidence = max(writer.evidence, .source)
+            finding.writer = writer.transaction
+        }
+        return finding
     }
 
     /// The rows that the query names by their key, and those with a value that only one of the operands has.

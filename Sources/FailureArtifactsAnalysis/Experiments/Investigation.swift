@@ -37,7 +37,7 @@ struct Investigation {
                 !question.isSource || !(finding.transaction.map(known.contains) ?? false)
             }
             if questions.count < Self.maximumQuestions {
-                addSources(of: &found, StepBudget(steps: effort.steps), in: question.store)
+                addSource(of: &found, StepBudget(steps: effort.steps), in: question.store)
             }
             findings += found
             index += 1
@@ -63,23 +63,26 @@ struct Investigation {
 extension Investigation {
     private static let maximumQuestions = 6
 
-    /// Adds the questions from whose results the strongest findings' statements have their values, and says so.
-    private mutating func addSources(
+    /// Adds the question from whose result the strongest finding has its values, and says so.
+    private mutating func addSource(
         of findings: inout [Finding], _ budget: StepBudget, in store: Timeline
     ) {
         let strongest = findings.indices.filter {
-            findings[$0].transaction != nil && findings[$0].evidence <= .source
+            findings[$0].transaction != nil && findings[$0].evidence < .touched
         }.sorted { findings[$0].evidence < findings[$1].evidence }
         for index in strongest.prefix(3) {
-            let writes = findings[index].statement.map { [$0] } ?? findings[index].statements
-            let known = Set(questions.map(\.record.order))
-            for question in Question.sources(of: writes, in: store, budget)
-            where !known.contains(question.record.order) {
-                questions.append(question)
-                guard let source = question.record.source else { continue }
+            let finding = findings[index]
+            guard let write = finding.statement ?? finding.statements.first,
+                var source = Question.source(of: finding.rows, writtenBy: write, in: store, budget),
+                !questions.contains(where: { $0.record.order == source.record.order })
+            else { continue }
+            source.writer = finding
+            questions.append(source)
+            if let line = source.record.source {
                 findings[index].explanation +=
-                    " The statement has values that the query at \(SafeText.line(source.place)) returned before it."
+                    " The query at \(SafeText.line(line.place)) had returned what was written."
             }
+            return
         }
     }
 }

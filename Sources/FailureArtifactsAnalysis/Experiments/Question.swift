@@ -18,8 +18,8 @@ struct Question {
     let isFailing: Bool
     /// True if the query found a value of another question's parameters.
     let isSource: Bool
-    /// True if a statement wrote values of its result.
-    private(set) var isWritten = false
+    /// The finding whose transaction wrote values of its result; nil without one.
+    var writer: Finding?
     /// The result at the failure; nil if the query can't run outside of the test, for example because it needs a
     /// function of the application.
     let known: QueryResult?
@@ -271,14 +271,14 @@ struct Question {
         return Array(others.prefix(2))
     }
 
-    /// Returns the queries whose results have values that statements wrote, the last ones first.
+    /// Returns the last query with one of the new values of changed rows in its result; nil without one.
     ///
-    /// They ran before the statements in the same call.
-    static func sources(
-        of writes: [StatementRecord], in store: Timeline, _ budget: StepBudget
-    ) -> [Question] {
-        guard let first = writes.first else { return [] }
-        let values = writes.flatMap { $0.knownValues ?? [] }.map(\.value).filter { value in
+    /// It ran before the statement that wrote them, in the same call.
+    static func source(
+        of rows: [Finding.Row], writtenBy write: StatementRecord, in store: Timeline,
+        _ budget: StepBudget
+    ) -> Question? {
+        let values = rows.flatMap(\.columns).compactMap(\.new?.bindable).filter { value in
             switch value {
             case .integer(let number): abs(number) >= 10
             case .real(let number): abs(number) >= 10 || number != number.rounded()
@@ -286,23 +286,18 @@ struct Question {
             case .null, .blob: false
             }
         }
-        let earlier = store.testStatements.filter { $0.order < first.order }.suffix(candidateLimit)
-            .reversed().prefix { $0.record.isInCall(of: first) }
-        var seen: Set<String> = []
-        var found: [Question] = []
-        for statement in earlier where found.count < 2 {
+        let earlier = store.testStatements.filter { $0.order < write.order }.suffix(candidateLimit)
+            .reversed().prefix { $0.record.isInCall(of: write) }
+        for statement in earlier {
             guard statement.outline.isSelect, statement.record.error == nil,
-                statement.record.cut != true, seen.insert(statement.record.textAndPlace).inserted,
-                let query = candidate(statement, in: store, budget), let result = query.result,
-                result.rows.joined().contains(where: { cell in
-                    cell.bindable.map { values.contains($0) && !query.values.contains($0) } ?? false
-                })
+                statement.record.cut != true, let query = candidate(statement, in: store, budget)
             else { continue }
-            var question = Question(sourceOf: query)
-            question.isWritten = true
-            found.append(question)
+            let isSource = (query.result?.rows ?? []).joined().contains { cell in
+                cell.bindable.map { values.contains($0) && !query.values.contains($0) } ?? false
+            }
+            if isSource { return Question(sourceOf: query) }
         }
-        return found
+        return nil
     }
 
     private init(

@@ -180,7 +180,9 @@ package struct Explanation: JSONDocument {
             if a.isArranged != b.isArranged, !a.isAboutQuery, !b.isAboutQuery { return b.isArranged }
             if a.rank != b.rank { return a.rank < b.rank }
             if a.evidence != b.evidence { return a.evidence < b.evidence }
-            let (x, y) = (a.transaction ?? .max, b.transaction ?? .max)
+            let (x, y) = (
+                a.transaction ?? a.writer ?? .max, b.transaction ?? b.writer ?? .max
+            )
             return x > y
         }
         var kept: [Finding] = []
@@ -196,7 +198,7 @@ package struct Explanation: JSONDocument {
 
 extension Finding {
     /// True for the finding that names the failing query.
-    fileprivate var isAboutQuery: Bool { code == .failingQuery && evidence != .source }
+    fileprivate var isAboutQuery: Bool { code == .failingQuery && writer == nil }
 
     /// True if the test itself ran the statement, which then does what its author wanted.
     fileprivate var isOfTestCode: Bool { source?.isInTests == true && code != .failingQuery }

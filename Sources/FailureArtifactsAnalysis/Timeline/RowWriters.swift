@@ -106,7 +106,7 @@ final class Rerun {
         var unknown: [Int] = []
         for (index, statement) in statements.enumerated() {
             do throws(SQLiteError) {
-                try run(statement)
+                try statement.run(on: connection)
             } catch {
                 if statement.hasChangedRows { unknown.append(index) }
             }
@@ -149,7 +149,7 @@ final class Rerun {
     /// Runs the statements, and returns true if a query returns a row then; throws if a statement can't run.
     func givesRow(to query: String) throws(SQLiteError) -> Bool {
         try connection.execute("BEGIN; PRAGMA defer_foreign_keys = ON")
-        for statement in statements where statement.record.error == nil { try run(statement) }
+        for statement in statements where statement.record.error == nil { try statement.run(on: connection) }
         let found = try connection.prepare(query)
         return found.isReadOnly ? try found.step() : false
     }
@@ -161,7 +161,7 @@ final class Rerun {
         let text = SQLText(statement.record.sql)
         guard let verb = text.tokens.first, verb.isWord(in: ["insert", "update"]) else { return nil }
         let hasClause = text.tokens.count > 3 && text.tokens[1].isWord("or")
-        for earlier in statements { try run(earlier) }
+        for earlier in statements { try earlier.run(on: connection) }
         let columns = key.map(quotedIdentifier)
         // Triggers see the rows that REPLACE deletes only if they are recursive.
         try connection.execute(
@@ -171,23 +171,11 @@ final class Rerun {
         )
         var replacing = statement
         replacing.record.sql = text.replacing(0..<(hasClause ? 3 : 1), with: "\(verb.text) OR REPLACE")
-        try run(replacing)
+        try replacing.run(on: connection)
         let query = try connection.prepare("SELECT * FROM temp.replaced")
         guard try query.step() else { return nil }
         let values = key.indices.map { query.storedValue(at: $0, limit: 256) }
         return try query.step() ? nil : values
-    }
-
-    private func run(_ statement: Timeline.Statement) throws(SQLiteError) {
-        let record = statement.record
-        let isWith = statement.outline.words.first == "with"
-        guard statement.writes || statement.outline.kind == .definition || isWith else { return }
-        guard record.cut != true, let values = record.knownValues else {
-            throw SQLiteError("bind", code: 1)
-        }
-        let prepared = try connection.prepare(record.sql)
-        try prepared.bind(values.map(\.value))
-        while try prepared.step() {}
     }
 
     private func cells(of row: Finding.Row) -> [String: StoredValue]? {
@@ -206,6 +194,21 @@ final class Rerun {
             // The table doesn't exist yet.
             return nil
         }
+    }
+}
+
+extension Timeline.Statement {
+    /// Runs a writing statement with the values of the log; others do nothing.
+    ///
+    /// Throws if its values aren't known.
+    func run(on connection: borrowing Connection) throws(SQLiteError) {
+        guard writes || outline.kind == .definition || outline.words.first == "with" else { return }
+        guard record.cut != true, let values = record.knownValues else {
+            throw SQLiteError("bind", code: 1)
+        }
+        let prepared = try connection.prepare(record.sql)
+        try prepared.bind(values.map(\.value))
+        while try prepared.step() {}
     }
 }
 

@@ -68,6 +68,49 @@ extension ExperimentTests {
         return ["Sources/Tasks.swift:90:\(name)"]
     }
 
+    /// A later transaction computed with the value that an earlier one wrote.
+    @Test(arguments: [(title: "title", isLogged: true), ("hex(randomblob(8))", true), ("title", false)])
+    func laterTransactionsRunAgain(title: String, isLogged: Bool) throws {
+        let found = try findings(
+            [
+                Step(sql: "UPDATE task SET minutes = minutes + 100 WHERE id = 1"),
+                Step(
+                    sql: "UPDATE task SET minutes = minutes * 2, title = \(title) WHERE id = 1",
+                    isLogged: isLogged),
+                query("SELECT minutes FROM task WHERE id = 1"),
+            ], equal("270", "70"))
+        let replayed =
+            "Without transaction 3, and with everything after it run again, the query returns the expected 70"
+        // Only if the recorded content is the result of the same statements.
+        let isTrusted = title == "title" && isLogged
+        #expect(found.contains { $0.title == replayed } == isTrusted, "\(found.map(\.title))")
+        if isTrusted { #expect(found[0].title == replayed) }
+    }
+
+    /// A statement wrote what a query of the same call returned.
+    @Test(arguments: [8, 7]) func theQueryOfAWrittenValue(line: Int) throws {
+        let found = try findings(
+            [
+                Step(
+                    sql: "SELECT sum(minutes) FROM task WHERE owner = 'ben'", changes: 0,
+                    lines: ["Sources/Tasks.swift:30:plan", "Tests/ATests.swift:\(line)"],
+                    isTransaction: false),
+                Step(
+                    // The fixture binds nothing.
+                    sql: "INSERT INTO task VALUES (9, 'ben', 'Total', coalesce(?, 65), 0)",
+                    values: "[65]",
+                    lines: ["Sources/Tasks.swift:31:plan", "Tests/ATests.swift:8"]),
+                query("SELECT title || ':' || minutes FROM task WHERE id = 9"),
+            ], equal("Total:65", "Total:45"))
+        let sentence = "The query at Sources/Tasks.swift:30 had returned what was written."
+        let write = found.firstIndex { $0.explanation.contains(sentence) }
+        let source = found.firstIndex { $0.source?.line == 30 }
+        #expect((write != nil) == (line == 8), "\(found.map(\.explanation))")
+        #expect((source != nil) == (line == 8), "\(found.map(\.title))")
+        #expect(write.map { found[$0].source?.line } == (line == 8 ? 31 : nil))
+        if let write, let source { #expect(write < source) }
+    }
+
     /// Code has made texts of the rows, so no part of a result is the list; but only one result has all of its words.
     @Test func theQueryWithTheValuesOfAComposedText() throws {
         let fixture = try Fixture()
