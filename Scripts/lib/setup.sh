@@ -141,6 +141,11 @@ set_up_tests() {
         quietly "$build/logs/axe.log" "$build/venv/bin/python3" -m pip install --disable-pip-version-check \
             --no-deps --target "$build/axe" 'axe-playwright-python==0.1.8'
     fi
+    if [ ! -x "$build/venv/bin/zizmor" ]; then
+        set_up_venv
+        quietly "$build/logs/workflows.log" "$build/venv/bin/python3" -m pip install --disable-pip-version-check \
+            'check-jsonschema==0.39.0' 'zizmor==1.32.0'
+    fi
     set_up_fleet
     if emulates_arm64; then set_up_arm64; fi
 }

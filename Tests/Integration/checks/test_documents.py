@@ -6,6 +6,8 @@ import re
 import subprocess
 import unittest
 
+import yaml
+
 import names
 from harness import ROOT, TOOL, clean_environment
 
@@ -19,15 +21,26 @@ class Documents(unittest.TestCase):
     def test_the_readme_is_short(self):
         self.assertLessEqual(len(README.read_text().splitlines()), 180)
 
-    def test_links_of_the_readme_lead_somewhere(self):
-        links = re.findall(r"\]\((?!https?:)([^)#]*)(#[^)]*)?\)", README.read_text())
-        self.assertTrue(links)
-        for path, anchor in links:
-            target = ROOT / path if path else README
-            self.assertTrue(target.is_file(), path)
-            if anchor:
-                headings = re.findall(r"^#+ (.+)$", target.read_text(), re.MULTILINE)
-                self.assertIn(anchor[1:], {heading.lower().replace(" ", "-") for heading in headings}, path)
+    def test_links_lead_somewhere(self):
+        for document in (README, *ROOT.glob(".github/*.md")):
+            links = re.findall(r"\]\((?!https?:)([^)#]*)(#[^)]*)?\)", document.read_text())
+            self.assertTrue(links, document)
+            for path, anchor in links:
+                # On GitHub, a slash is the root of the repository.
+                target = ROOT / path.removeprefix("/") if path.startswith("/") else document.parent / path if path else document
+                self.assertTrue(target.is_file(), path)
+                if anchor:
+                    headings = re.findall(r"^#+ (.+)$", target.read_text(), re.MULTILINE)
+                    self.assertIn(anchor[1:], {heading.lower().replace(" ", "-") for heading in headings}, path)
+
+    def test_the_package_index_shows_the_articles(self):
+        """https://github.com/SwiftPackageIndex/SPIManifest describes the file. It ignores a larger one."""
+        self.assertLessEqual((ROOT / ".spi.yml").stat().st_size, 1000)
+        manifest = yaml.safe_load((ROOT / ".spi.yml").read_text())
+        (config,) = manifest["builder"]["configs"]
+        self.assertEqual(config["documentation_targets"][0], ARTICLES.parent.name)
+        for target in config["documentation_targets"]:
+            self.assertTrue((ROOT / "Sources" / target).is_dir(), target)
 
     def test_every_article_is_linked(self):
         articles = {path.stem: path.read_text() for path in ARTICLES.glob("*.md")}
