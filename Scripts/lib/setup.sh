@@ -128,6 +128,9 @@ set_up_tests() {
     # A release is packed with it.
     need_command zip zip
     need_command strip binutils
+    # The tool completes arguments in these shells.
+    need_command zsh zsh
+    need_command fish fish
     # The benchmarks compare with it.
     need_command pigz pigz
     # The tests run C code for arm64.

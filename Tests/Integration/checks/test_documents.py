@@ -9,7 +9,7 @@ import unittest
 import yaml
 
 import names
-from harness import ROOT, TOOL, clean_environment
+from harness import BUILT_TOOL, ROOT, TOOL, clean_environment, fresh_directory
 
 README = ROOT / "README.md"
 ARTICLES = ROOT / "Sources/FailureArtifacts/Documentation.docc"
@@ -59,6 +59,27 @@ class Documents(unittest.TestCase):
                 self.assertIn(anchor, {re.sub(r"[^\w-]+", "-", heading) for heading in headings}, name)
                 found += 1
         self.assertGreater(found, 10)
+
+    @unittest.skipUnless((BUILT_TOOL.parent / "Modules").is_dir(), "Another build system has other places for modules.")
+    def test_docc_resolves_every_link(self):
+        """Also links to symbols, which are those of the modules that are documented together."""
+        directory = fresh_directory(self)
+        maps = [*ROOT.glob("Sources/*/module.modulemap"), *BUILT_TOOL.parent.glob("C*.build/module.modulemap")]
+        options = [word for path in maps for word in ("-Xcc", f"-fmodule-map-file={path}")]
+        options += [word for path in ROOT.glob("Sources/*/include") for word in ("-I", path)]
+        target = json.loads(subprocess.run(
+            ["swift", "-print-target-info"], check=True, capture_output=True).stdout)["target"]["triple"]
+        for module in ("FailureArtifacts", "FailureArtifactsTestKit"):
+            subprocess.run([
+                "swift-symbolgraph-extract", "-module-name", module, "-target", target, "-output-dir", directory,
+                "-experimental-allowed-reexported-modules=FailureArtifactsCapture", "-I", BUILT_TOOL.parent / "Modules",
+                *options], check=True, capture_output=True)
+        said = subprocess.run([
+            "docc", "convert", ARTICLES, "--additional-symbol-graph-dir", directory, "--output-path", directory / "out",
+            "--fallback-display-name", "FailureArtifacts", "--fallback-bundle-identifier", "FailureArtifacts"],
+            capture_output=True, text=True)
+        self.assertEqual((said.returncode, re.findall(r"^(?:warning|error): .*", said.stdout + said.stderr, re.MULTILINE)), (0, []))
+        self.assertGreater(len(list((directory / "out/data/documentation").rglob("*.json"))), 100)
 
     def test_every_variable_is_in_the_article(self):
         row = re.compile(r"^\| `(FAILURE_ARTIFACTS\w*)` \|.*\| ([^|]+) \|$", re.MULTILINE)

@@ -85,7 +85,7 @@ class Release(unittest.TestCase):
         self.assertEqual(len({member.mtime for member in members}), 1)
         self.assertEqual([member.name for member in members], sorted(member.name for member in members))
         files = {member.name.removeprefix(self.name + "/"): member.mode for member in members if member.isfile()}
-        self.assertEqual(files, {"bin/failure-artifacts": 0o755})
+        self.assertEqual(files, {name: 0o644 if name.startswith("share/") else 0o755 for name in Installation.FILES})
 
     def test_swiftpm_takes_the_program_from_the_artifact_bundle(self):
         place = fresh_directory(self)
@@ -314,7 +314,9 @@ class Commit(unittest.TestCase):
 
 
 class Installation(unittest.TestCase):
-    FILES = ["bin/failure-artifacts"]
+    FILES = [
+        "bin/failure-artifacts", "share/bash-completion/completions/failure-artifacts",
+        "share/fish/vendor_completions.d/failure-artifacts.fish", "share/zsh/site-functions/_failure-artifacts"]
 
     def install(self, *arguments, cwd=None, **variables):
         return subprocess.run(
@@ -330,10 +332,12 @@ class Installation(unittest.TestCase):
             for _ in range(2):  # The second one replaces the first.
                 found = self.install(place)
                 self.assertEqual(found.returncode, 0, found.stderr)
-                self.assertEqual(found.stdout.splitlines(), [str(place / file) for file in self.FILES])
+                self.assertEqual(sorted(found.stdout.splitlines()), [str(place / file) for file in self.FILES])
                 self.assertIn(f"PATH has no {place}/bin", found.stderr)
                 self.assertEqual(self.files(place), self.FILES)
-            self.assertEqual((place / self.FILES[0]).stat().st_mode & 0o777, 0o755)
+            self.assertEqual([(place / file).stat().st_mode & 0o777 for file in self.FILES], [0o755] + [0o644] * 3)
+            self.assertEqual((place / self.FILES[2]).read_text(), subprocess.run(
+                [TOOL, "completions", "fish"], capture_output=True, text=True).stdout)
             version = subprocess.run([place / self.FILES[0], "--version"], capture_output=True, text=True, check=True)
             self.assertEqual(version.stdout, subprocess.run([TOOL, "--version"], capture_output=True, text=True).stdout)
             self.assertEqual(self.install("--uninstall", place).returncode, 0)
