@@ -296,7 +296,7 @@ class Workflows(unittest.TestCase):
         for job in WORKFLOWS["release.yml"]["jobs"].values():
             for step in job.get("steps", []):
                 if "upload-artifact@" in step.get("uses", ""):
-                    self.assertEqual(step["with"]["path"], ".build/release-files/*.tar.gz")
+                    self.assertEqual(step["with"]["path"], f"{FILES.relative_to(ROOT)}/*.tar.gz")
                     self.assertTrue(step["with"]["include-hidden-files"])
                     names += [step["with"]["name"].replace("${{ matrix.runner }}", runner)
                               for runner in job.get("strategy", {}).get("matrix", {}).get("runner", [""])]
