@@ -128,6 +128,9 @@ set_up_tests() {
     # A release is packed with it.
     need_command zip zip
     need_command strip binutils
+    # The tool completes arguments in these shells.
+    need_command zsh zsh
+    need_command fish fish
     # The benchmarks compare with it.
     need_command pigz pigz
     # The tests run C code for arm64.
@@ -140,6 +143,11 @@ set_up_tests() {
         set_up_venv
         quietly "$build/logs/axe.log" "$build/venv/bin/python3" -m pip install --disable-pip-version-check \
             --no-deps --target "$build/axe" 'axe-playwright-python==0.1.8'
+    fi
+    if [ ! -x "$build/venv/bin/zizmor" ]; then
+        set_up_venv
+        quietly "$build/logs/workflows.log" "$build/venv/bin/python3" -m pip install --disable-pip-version-check \
+            'check-jsonschema==0.39.0' 'zizmor==1.32.0'
     fi
     set_up_fleet
     if emulates_arm64; then set_up_arm64; fi

@@ -90,6 +90,12 @@ package struct Syntax: Sendable {
         options.first { $0.name == name || $0.short == name }
     }
 
+    /// Returns the declaration of an argument at an index, which may be a repetition of the last one.
+    func positional(at index: Int) -> Positional? {
+        index < positionals.count
+            ? positionals[index] : positionals.last.flatMap { $0.isRepeated ? $0 : nil }
+    }
+
     // MARK: Usage lines
 
     /// The options that replace the arguments after `--`.

@@ -170,7 +170,7 @@ extension Syntax {
     }
 
     @Test func theToolHasHelpAndAVersion() {
-        #expect(run("--help").output.contains("\n  verify   Check archives"))
+        #expect(run("--help").output.contains("\n  verify       Check archives"))
         #expect(run("--help") == run("help"))
         #expect(run("--version").output == "failure-artifacts \(ToolVersion.number)\n")
     }

@@ -428,25 +428,30 @@ class GitHub(CICase):
     def test_the_tool_is_cached(self):
         builds = []
         cache = {}
-        for manifest in ("one", "one", "another"):
+        for manifest, image in ("one", "noble"), ("one", "noble"), ("another", "noble"), ("one", "bookworm"):
             place = self.place()
             words = self.words_of_swift(place)
             (place.directory / "Package.swift").write_text(manifest)
+            (place.bin / "os-release").write_text(image)
             place.cache = cache
             action = self.action(place, command="true")
+            action.before["release"] = lambda script: script.replace("/etc/os-release", f"'{place.bin}/os-release'")
             action.run()
             self.assertEqual(action.outcomes["tests"], "success", action.log)
             builds.append("build --product failure-artifacts" in words.read_text().splitlines())
             self.assertEqual(action.outcomes["kept"], "success" if builds[-1] else "skipped")
             cache = place.cache
-        self.assertEqual(builds, [True, False, True])
-        self.assertEqual(len(cache), 2)
+        self.assertEqual(builds, [True, False, True, True])
+        self.assertEqual(len(cache), 3)
 
-    def released(self, change=lambda directory, name: None):
-        """Runs the action with the version v1.2.3, of which a server has a release, and returns it with its place."""
+    def released(self, change=lambda directory, name: None, ref="v1.2.3", tags=""):
+        """Runs a version of the action. A server has the release v1.2.3. Returns the action, and whether it was taken."""
         place = self.place()
         words = self.words_of_swift(place)
-        place.action_ref = "v1.2.3"
+        place.action_ref = ref
+        references = place.bin / "web/octo/failure-artifacts/info/refs"
+        references.parent.mkdir(parents=True)
+        references.write_text(tags)
         system = subprocess.run(
             "uname -s | tr '[:upper:]' '[:lower:]'; uname -m", shell=True, check=True, capture_output=True, text=True)
         name = "failure-artifacts-1.2.3-" + "-".join(system.stdout.split())
@@ -458,7 +463,8 @@ class GitHub(CICase):
         program.chmod(0o755)
         subprocess.run(["tar", "-czf", directory / f"{name}.tar.gz", "-C", place.bin, name], check=True)
         checksum = hashlib.sha256((directory / f"{name}.tar.gz").read_bytes()).hexdigest()
-        (directory / f"{name}.sha256").write_text(f"{'0' * 64}  {name}.artifactbundle.zip\n{checksum}  {name}.tar.gz\n")
+        (directory / "failure-artifacts-1.2.3.sha256").write_text(
+            f"{'0' * 64}  failure-artifacts-1.2.3.artifactbundle.zip\n{checksum}  {name}.tar.gz\n")
         change(directory, name)
         handler = functools.partial(Silent, directory=place.bin / "web")
         with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
@@ -477,13 +483,23 @@ class GitHub(CICase):
         self.assertTrue(is_released, action.log)
         self.assertEqual((action.outcomes["cached"], action.outcomes["kept"]), ("skipped", "skipped"))
 
+    def test_the_commit_of_a_release(self):
+        """A lightweight tag, and an annotated one, whose own object isn't the commit."""
+        commit, other, tag = "ab" * 20, "cd" * 20, "ef" * 20
+        lightweight = f"{other}\trefs/tags/v1.2.2\n{commit}\trefs/tags/v1.2.3\n"
+        annotated = f"{commit}\trefs/tags/other\n{tag}\trefs/tags/v1.2.3\n{commit}\trefs/tags/v1.2.3^{{}}\n"
+        for tags, is_expected in (lightweight, True), (annotated, True), (lightweight.replace(commit, tag), False), ("", False):
+            with self.subTest(tags):
+                action, is_released = self.released(ref=commit, tags=tags)
+                self.assertEqual(is_released, is_expected, action.log)
+
     def test_a_release_that_is_not_what_it_should_be(self):
         def damaged(directory, name):
             with open(directory / f"{name}.tar.gz", "ab") as archive:
                 archive.write(b"more")
 
         def unnamed(directory, name):
-            (directory / f"{name}.sha256").write_text("")
+            (directory / "failure-artifacts-1.2.3.sha256").write_text("")
 
         def missing(directory, name):
             (directory / f"{name}.tar.gz").unlink()
@@ -541,7 +557,8 @@ class GitHub(CICase):
         place = self.place()
         for script in (step["run"] for step in steps if "run" in step):
             self.assertEqual(place.script(script, "bash", "-e").returncode, 0)
-        self.assertEqual(place.installed, PREPARATION)
+        # The action downloads a release.
+        self.assertEqual(place.installed, [PREPARATION[0], PREPARATION[1] + " curl"])
         (step,) = [step for step in steps if "failure-artifacts" in step.get("uses", "")]
         self.assertTrue(step["uses"].split("@")[0].endswith("failure-artifacts/Scripts/github-action"))
         self.assertLessEqual(set(step["with"]), set(yaml.safe_load(ACTION.read_text())["inputs"]))

@@ -6,8 +6,10 @@ import re
 import subprocess
 import unittest
 
+import yaml
+
 import names
-from harness import ROOT, TOOL, clean_environment
+from harness import BUILT_TOOL, ROOT, TOOL, clean_environment, fresh_directory
 
 README = ROOT / "README.md"
 ARTICLES = ROOT / "Sources/FailureArtifacts/Documentation.docc"
@@ -19,15 +21,26 @@ class Documents(unittest.TestCase):
     def test_the_readme_is_short(self):
         self.assertLessEqual(len(README.read_text().splitlines()), 180)
 
-    def test_links_of_the_readme_lead_somewhere(self):
-        links = re.findall(r"\]\((?!https?:)([^)#]*)(#[^)]*)?\)", README.read_text())
-        self.assertTrue(links)
-        for path, anchor in links:
-            target = ROOT / path if path else README
-            self.assertTrue(target.is_file(), path)
-            if anchor:
-                headings = re.findall(r"^#+ (.+)$", target.read_text(), re.MULTILINE)
-                self.assertIn(anchor[1:], {heading.lower().replace(" ", "-") for heading in headings}, path)
+    def test_links_lead_somewhere(self):
+        for document in (README, *ROOT.glob(".github/*.md")):
+            links = re.findall(r"\]\((?!https?:)([^)#]*)(#[^)]*)?\)", document.read_text())
+            self.assertTrue(links, document)
+            for path, anchor in links:
+                # On GitHub, a slash is the root of the repository.
+                target = ROOT / path.removeprefix("/") if path.startswith("/") else document.parent / path if path else document
+                self.assertTrue(target.is_file(), path)
+                if anchor:
+                    headings = re.findall(r"^#+ (.+)$", target.read_text(), re.MULTILINE)
+                    self.assertIn(anchor[1:], {heading.lower().replace(" ", "-") for heading in headings}, path)
+
+    def test_the_package_index_shows_the_articles(self):
+        """https://github.com/SwiftPackageIndex/SPIManifest describes the file. It ignores a larger one."""
+        self.assertLessEqual((ROOT / ".spi.yml").stat().st_size, 1000)
+        manifest = yaml.safe_load((ROOT / ".spi.yml").read_text())
+        (config,) = manifest["builder"]["configs"]
+        self.assertEqual(config["documentation_targets"][0], ARTICLES.parent.name)
+        for target in config["documentation_targets"]:
+            self.assertTrue((ROOT / "Sources" / target).is_dir(), target)
 
     def test_every_article_is_linked(self):
         articles = {path.stem: path.read_text() for path in ARTICLES.glob("*.md")}
@@ -46,6 +59,27 @@ class Documents(unittest.TestCase):
                 self.assertIn(anchor, {re.sub(r"[^\w-]+", "-", heading) for heading in headings}, name)
                 found += 1
         self.assertGreater(found, 10)
+
+    @unittest.skipUnless((BUILT_TOOL.parent / "Modules").is_dir(), "Another build system has other places for modules.")
+    def test_docc_resolves_every_link(self):
+        """Also links to symbols, which are those of the modules that are documented together."""
+        directory = fresh_directory(self)
+        maps = [*ROOT.glob("Sources/*/module.modulemap"), *BUILT_TOOL.parent.glob("C*.build/module.modulemap")]
+        options = [word for path in maps for word in ("-Xcc", f"-fmodule-map-file={path}")]
+        options += [word for path in ROOT.glob("Sources/*/include") for word in ("-I", path)]
+        target = json.loads(subprocess.run(
+            ["swift", "-print-target-info"], check=True, capture_output=True).stdout)["target"]["triple"]
+        for module in ("FailureArtifacts", "FailureArtifactsTestKit"):
+            subprocess.run([
+                "swift-symbolgraph-extract", "-module-name", module, "-target", target, "-output-dir", directory,
+                "-experimental-allowed-reexported-modules=FailureArtifactsCapture", "-I", BUILT_TOOL.parent / "Modules",
+                *options], check=True, capture_output=True)
+        said = subprocess.run([
+            "docc", "convert", ARTICLES, "--additional-symbol-graph-dir", directory, "--output-path", directory / "out",
+            "--fallback-display-name", "FailureArtifacts", "--fallback-bundle-identifier", "FailureArtifacts"],
+            capture_output=True, text=True)
+        self.assertEqual((said.returncode, re.findall(r"^(?:warning|error): .*", said.stdout + said.stderr, re.MULTILINE)), (0, []))
+        self.assertGreater(len(list((directory / "out/data/documentation").rglob("*.json"))), 100)
 
     def test_every_variable_is_in_the_article(self):
         row = re.compile(r"^\| `(FAILURE_ARTIFACTS\w*)` \|.*\| ([^|]+) \|$", re.MULTILINE)

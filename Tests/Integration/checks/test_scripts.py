@@ -1,4 +1,5 @@
-"""The scripts: the files of `Scripts/release`, installing the tool, and how `Scripts/soak` judges what it finds.
+"""The scripts: the files of `Scripts/release` and the workflow that publishes them, installing the tool, and how
+`Scripts/soak` judges what it finds.
 
 A released program needs no Swift. The sanitizer reports that are taken for the product's, and the test of significance
 come from `Scripts/lib`.
@@ -19,6 +20,9 @@ import tempfile
 import unittest
 import zipfile
 
+import yaml
+
+import workflow
 from harness import BUILD, BUILT_TOOL, NEEDS, ROOT, TOOL, fresh_directory
 
 sys.path.append(str(ROOT / "Scripts/lib"))
@@ -31,6 +35,9 @@ SYSTEM = f"{platform.system().lower()}-{platform.machine()}"
 # The only libraries that the program may need: libc with its parts, libsqlite3 and zlib.
 ALLOWED = r"libc\.so\.6|libm\.so\.6|ld-linux-[\w-]+\.so\.\d|libsqlite3\.so\.0|libz\.so\.1"
 MAXIMUM = 12 << 20
+VERSION_FILE = "Sources/FailureArtifactsBundle/Format/ToolVersion.swift"
+VERSION = re.search(r'number = "(.*)"', (ROOT / VERSION_FILE).read_text())[1]
+WORKFLOWS = {path.name: yaml.safe_load(path.read_text()) for path in (ROOT / ".github/workflows").iterdir()}
 THREAD = f"""\
 ==================
 WARNING: ThreadSanitizer: data race (pid=17)
@@ -61,9 +68,6 @@ class Release(unittest.TestCase):
             raise unittest.SkipTest(NEEDS + "the files of Scripts/release")
         cls.tarball = found[-1]
         cls.name = cls.tarball.name.removesuffix(".tar.gz")
-        cls.bundle = FILES / f"{cls.name}.artifactbundle.zip"
-        cls.version = re.search(r'number = "(.*)"', (
-            ROOT / "Sources/FailureArtifactsBundle/Format/ToolVersion.swift").read_text())[1]
 
     def unpacked(self):
         directory = fresh_directory(self)
@@ -71,14 +75,8 @@ class Release(unittest.TestCase):
         return directory / self.name
 
     def test_names_and_sizes(self):
-        self.assertEqual(self.name, f"failure-artifacts-{self.version}-{SYSTEM}")
-        for file in (self.tarball, self.bundle):
-            self.assertLessEqual(file.stat().st_size, MAXIMUM)
-
-    def test_checksums(self):
-        lines = (FILES / f"{self.name}.sha256").read_text().splitlines()
-        self.assertEqual(
-            lines, [f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}" for file in (self.bundle, self.tarball)])
+        self.assertEqual(self.name, f"failure-artifacts-{VERSION}-{SYSTEM}")
+        self.assertLessEqual(self.tarball.stat().st_size, MAXIMUM)
 
     def test_the_tarball(self):
         with tarfile.open(self.tarball) as archive:
@@ -87,21 +85,38 @@ class Release(unittest.TestCase):
         self.assertEqual(len({member.mtime for member in members}), 1)
         self.assertEqual([member.name for member in members], sorted(member.name for member in members))
         files = {member.name.removeprefix(self.name + "/"): member.mode for member in members if member.isfile()}
-        self.assertEqual(files, {"bin/failure-artifacts": 0o755})
+        self.assertEqual(files, {name: 0o644 if name.startswith("share/") else 0o755 for name in Installation.FILES})
 
-    def test_the_artifact_bundle(self):
-        with zipfile.ZipFile(self.bundle) as archive:
-            description = json.loads(archive.read("failure-artifacts.artifactbundle/info.json"))
-            artifact = description["artifacts"]["failure-artifacts"]
-            (variant,) = artifact["variants"]
-            program = archive.getinfo(f"failure-artifacts.artifactbundle/{variant['path']}")
-            self.assertEqual(archive.read(program), (self.unpacked() / "bin/failure-artifacts").read_bytes())
-        self.assertEqual(program.external_attr >> 16 & 0o777, 0o755)
-        self.assertEqual((description["schemaVersion"], artifact["type"]), ("1.0", "executable"))
-        self.assertEqual(artifact["version"], self.version)
-        triple = json.loads(subprocess.run(
-            ["swift", "-print-target-info"], check=True, capture_output=True).stdout)["target"]["unversionedTriple"]
-        self.assertEqual(variant["supportedTriples"], [triple])
+    def test_swiftpm_takes_the_program_from_the_artifact_bundle(self):
+        place = fresh_directory(self)
+        shutil.copy(self.tarball, place)
+        subprocess.run([ROOT / "Scripts/release", "--collect", place], check=True, capture_output=True)
+        # A plugin asks SwiftPM for the program of this system.
+        (place / "Plugins/Ask").mkdir(parents=True)
+        (place / "Package.swift").write_text(f"""\
+            // swift-tools-version: 6.3
+            import PackageDescription
+            let package = Package(name: "asking", targets: [
+                .binaryTarget(name: "failure-artifacts", path: "failure-artifacts-{VERSION}.artifactbundle.zip"),
+                .plugin(
+                    name: "Ask", capability: .command(intent: .custom(verb: "ask", description: "Asks")),
+                    dependencies: ["failure-artifacts"]),
+            ])
+            """)
+        (place / "Plugins/Ask/Ask.swift").write_text("""\
+            import PackagePlugin
+            @main struct Ask: CommandPlugin {
+                func performCommand(context: PluginContext, arguments: [String]) throws {
+                    print(try context.tool(named: "failure-artifacts").url.path)
+                }
+            }
+            """)
+        said = subprocess.run(
+            ["swift", "package", "--package-path", place, "--disable-sandbox", "ask"], capture_output=True, text=True)
+        self.assertEqual(said.returncode, 0, said.stderr)
+        program = pathlib.Path(said.stdout.splitlines()[-1])
+        self.assertEqual(program.read_bytes(), (self.unpacked() / "bin/failure-artifacts").read_bytes())
+        self.assertTrue(os.access(program, os.X_OK))
 
     @unittest.skipIf(platform.system() == "Darwin", "macOS has the Swift runtime")
     def test_the_libraries_that_it_needs(self):
@@ -125,13 +140,171 @@ class Release(unittest.TestCase):
                     text=True).stdout
 
             self.assertRegex(
-                run("--version"), rf"^failure-artifacts {re.escape(self.version)} \([0-9a-f]{{12}}(-modified)?\)\n$")
+                run("--version"), rf"^failure-artifacts {re.escape(VERSION)} \([0-9a-f]{{12}}(-modified)?\)\n$")
             bundle = next((ROOT / "Tests/Integration/Fixtures/1.0").glob("*.zip"))
             for command in ("show", "list", "explain", "verify"):
                 self.assertNotEqual(run(command, bundle), "", command)
             self.assertEqual(run("query", bundle, "SELECT 1 + 1 AS two").splitlines(), ["two", "2"])
             run("report", bundle, "-o", pathlib.Path(home) / "page.html")
             self.assertIn("<!DOCTYPE html>", (pathlib.Path(home) / "page.html").read_text()[:200])
+
+
+class Publication(unittest.TestCase):
+    """The part of a release that needs no build, in a repository of its own with archives of several systems."""
+
+    SYSTEMS = {
+        "darwin-arm64": "arm64-apple-macosx", "linux-aarch64": "aarch64-unknown-linux-gnu",
+        "linux-x86_64": "x86_64-unknown-linux-gnu"}
+
+    def setUp(self):
+        self.place = fresh_directory(self)
+        for name in ("Scripts/release", "Scripts/lib/setup.sh", VERSION_FILE):
+            (self.place / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, self.place / name)
+        self.environment = {
+            **os.environ, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_COMMITTER_DATE": "2026-01-02T04:04:06+0100"}
+        for name in ("AUTHOR", "COMMITTER"):
+            self.environment.update({f"GIT_{name}_NAME": "A", f"GIT_{name}_EMAIL": "a@b.example"})
+        self.git("init", "-q")
+        self.git("add", ".")
+        self.commit("The first commit")
+        self.files = self.place / "release-files"
+
+    def run_here(self, *command, **variables):
+        return subprocess.run(
+            command, cwd=self.place, env={**self.environment, **variables}, capture_output=True, text=True)
+
+    def git(self, *arguments):
+        found = self.run_here("git", *arguments)
+        self.assertEqual(found.returncode, 0, found.stderr)
+
+    def commit(self, subject):
+        self.git("commit", "-q", "--allow-empty", "-m", subject)
+
+    def release(self, *arguments):
+        return self.run_here("Scripts/release", *arguments)
+
+    def add_archives(self, *systems):
+        self.files.mkdir()
+        for system in systems:
+            name = f"failure-artifacts-{VERSION}-{system}"
+            program = self.place / ".build" / name / "bin/failure-artifacts"
+            program.parent.mkdir(parents=True)
+            program.write_text(f"#!/bin/sh\n# {system}\n")
+            program.chmod(0o755)
+            subprocess.run(["tar", "-czf", self.files / f"{name}.tar.gz", "-C", self.place / ".build", name], check=True)
+
+    def check_collection(self):
+        bundle = self.files / f"failure-artifacts-{VERSION}.artifactbundle.zip"
+        with zipfile.ZipFile(bundle) as archive:
+            description = json.loads(archive.read("failure-artifacts.artifactbundle/info.json"))
+            artifact = description["artifacts"]["failure-artifacts"]
+            self.assertEqual({entry.date_time for entry in archive.infolist()}, {(2026, 1, 2, 3, 4, 6)})
+            found = {}
+            for variant in artifact["variants"]:
+                entry = archive.getinfo(f"failure-artifacts.artifactbundle/{variant['path']}")
+                self.assertEqual(entry.external_attr >> 16 & 0o777, 0o755)
+                found[archive.read(entry).decode().split()[-1]], = variant["supportedTriples"]
+        self.assertEqual(found, self.SYSTEMS)
+        self.assertEqual((description["schemaVersion"], artifact["type"]), ("1.0", "executable"))
+        self.assertEqual(artifact["version"], VERSION)
+        sums = (self.files / f"failure-artifacts-{VERSION}.sha256").read_text().splitlines()
+        files = [bundle, *sorted(self.files.glob("*.tar.gz"))]
+        self.assertEqual(len(files), 1 + len(self.SYSTEMS))
+        self.assertEqual(sums, [f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}" for file in files])
+        return {file.name: file.read_bytes() for file in self.files.iterdir()}
+
+    def test_all_systems_are_collected(self):
+        self.add_archives(*self.SYSTEMS)
+        self.assertEqual(self.release("--collect", "release-files").returncode, 0)
+        first = self.check_collection()
+        # The same archives give the same files.
+        self.assertEqual(self.release("--collect", str(self.files)).returncode, 0)
+        self.assertEqual(self.check_collection(), first)
+
+    def test_what_cannot_be_collected(self):
+        self.add_archives("plan9-mips")
+        self.assertIn("is not known", self.release("--collect", "release-files").stderr)
+        self.assertIn("has no archive", self.release("--collect", "Scripts").stderr)
+
+    def test_notes(self):
+        self.assertEqual(self.release("--notes").stdout, "The first release.\n")
+        self.git("tag", f"v{VERSION}")
+        self.assertEqual(self.release("--notes").stdout, "The first release.\n")
+        self.commit("A fix")
+        self.git("tag", "not-a-version")
+        self.commit("A feature with `code`")
+        self.assertEqual(
+            self.release("--notes").stdout, f"Changes since v{VERSION}:\n\n- A feature with `code`\n- A fix\n")
+
+    def test_the_tag_is_the_version(self):
+        self.git("tag", "v99.0.0")
+        found = self.release("--notes")
+        self.assertEqual((found.returncode, found.stderr), (
+            1, f"The commit has the tag v99.0.0, but ToolVersion.swift has the version {VERSION}.\n"))
+        self.git("tag", f"v{VERSION}")
+        self.assertEqual(self.release("--notes").returncode, 0)
+
+    def test_the_workflow_publishes(self):
+        """Its last job, with the files that the other jobs upload and a stand-in for GitHub's client."""
+        self.git("tag", f"v{VERSION}")
+        steps = WORKFLOWS["release.yml"]["jobs"]["publish"]["steps"]
+        (download,) = [step["with"] for step in steps if "download-artifact@" in step.get("uses", "")]
+        self.assertEqual((download["path"], download["merge-multiple"]), (self.files.name, True))
+        self.add_archives(*self.SYSTEMS)
+        (self.place / "gh").write_text(
+            "#!/bin/sh\nprintf '%s\\n' \"$@\" >words\nwhile [ \"$1\" != --notes-file ]; do shift; done\ncp \"$2\" notes\n")
+        (self.place / "gh").chmod(0o755)
+        for script in [step["run"] for step in steps if "run" in step]:
+            found = self.run_here(
+                "bash", "-e", "-c", script, GITHUB_REF_NAME=f"v{VERSION}", RUNNER_TEMP=tempfile.gettempdir(),
+                PATH=f"{self.place}:{os.environ['PATH']}")
+            self.assertEqual(found.returncode, 0, found.stderr)
+        self.check_collection()
+        words = (self.place / "words").read_text().splitlines()
+        published = [str(path.relative_to(self.place)) for path in sorted(self.files.iterdir())]
+        self.assertEqual(words[:4] + words[-5:], ["release", "create", f"v{VERSION}", "--verify-tag", *published])
+        self.assertEqual((self.place / "notes").read_text(), "The first release.\n")
+        # What is published is attested.
+        (attested,) = [step["with"]["subject-path"] for step in steps if "attest@" in step.get("uses", "")]
+        self.assertEqual(sorted(map(str, self.place.glob(attested))), [str(self.place / name) for name in published])
+
+
+class Workflows(unittest.TestCase):
+    def test_scripts_exist(self):
+        found = set()
+        for job in [job for about in WORKFLOWS.values() for job in about["jobs"].values()]:
+            for step in job.get("steps", []):
+                found |= set(re.findall(r"^Scripts/\S+", step.get("run", ""), re.MULTILINE))
+        self.assertEqual(found, {"Scripts/test", "Scripts/verify-on-mac", "Scripts/release"})
+        for name in found:
+            self.assertTrue(os.access(ROOT / name, os.X_OK), name)
+
+    def test_expressions_are_known(self):
+        """A misspelled property would be an empty text."""
+        for name, about in WORKFLOWS.items():
+            for job in about["jobs"].values():
+                known = {"github.ref", "github.event_name", "github.token"}
+                known |= {f"matrix.{key}" for key in job.get("strategy", {}).get("matrix", {})}
+                # True for `on`, which is a Boolean value in YAML 1.1.
+                text = json.dumps({**{key: value for key, value in about.items() if key not in ("jobs", True)}, "job": job})
+                for expression in re.findall(r"\$\{\{ (.*?) \}\}", text):
+                    self.assertIn(expression.split(" ")[0], known, name)
+
+    def test_archives_of_one_run_have_different_names(self):
+        names = []
+        for job in WORKFLOWS["release.yml"]["jobs"].values():
+            for step in job.get("steps", []):
+                if "upload-artifact@" in step.get("uses", ""):
+                    self.assertEqual(step["with"]["path"], f"{FILES.relative_to(ROOT)}/*.tar.gz")
+                    self.assertTrue(step["with"]["include-hidden-files"])
+                    names += [step["with"]["name"].replace("${{ matrix.runner }}", runner)
+                              for runner in job.get("strategy", {}).get("matrix", {}).get("runner", [""])]
+        self.assertEqual(names, ["release-ubuntu-24.04", "release-ubuntu-24.04-arm", "release-macos"])
+
+    def test_actions_are_pinned(self):
+        for path in (ROOT / ".github/workflows").iterdir():
+            self.assertEqual(workflow.pin_problems(path.read_text()), [], path.name)
 
 
 class Commit(unittest.TestCase):
@@ -141,7 +314,9 @@ class Commit(unittest.TestCase):
 
 
 class Installation(unittest.TestCase):
-    FILES = ["bin/failure-artifacts"]
+    FILES = [
+        "bin/failure-artifacts", "share/bash-completion/completions/failure-artifacts",
+        "share/fish/vendor_completions.d/failure-artifacts.fish", "share/zsh/site-functions/_failure-artifacts"]
 
     def install(self, *arguments, cwd=None, **variables):
         return subprocess.run(
@@ -157,10 +332,12 @@ class Installation(unittest.TestCase):
             for _ in range(2):  # The second one replaces the first.
                 found = self.install(place)
                 self.assertEqual(found.returncode, 0, found.stderr)
-                self.assertEqual(found.stdout.splitlines(), [str(place / file) for file in self.FILES])
+                self.assertEqual(sorted(found.stdout.splitlines()), [str(place / file) for file in self.FILES])
                 self.assertIn(f"PATH has no {place}/bin", found.stderr)
                 self.assertEqual(self.files(place), self.FILES)
-            self.assertEqual((place / self.FILES[0]).stat().st_mode & 0o777, 0o755)
+            self.assertEqual([(place / file).stat().st_mode & 0o777 for file in self.FILES], [0o755] + [0o644] * 3)
+            self.assertEqual((place / self.FILES[2]).read_text(), subprocess.run(
+                [TOOL, "completions", "fish"], capture_output=True, text=True).stdout)
             version = subprocess.run([place / self.FILES[0], "--version"], capture_output=True, text=True, check=True)
             self.assertEqual(version.stdout, subprocess.run([TOOL, "--version"], capture_output=True, text=True).stdout)
             self.assertEqual(self.install("--uninstall", place).returncode, 0)

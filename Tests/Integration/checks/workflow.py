@@ -24,16 +24,18 @@ PINS = {
     "actions/upload-artifact": "043fb46d1a93c77aae656e7c1c64a875d1fc6a0a # v7.0.1",
     "actions/cache/restore": "55cc8345863c7cc4c66a329aec7e433d2d1c52a9 # v6.1.0",
     "actions/cache/save": "55cc8345863c7cc4c66a329aec7e433d2d1c52a9 # v6.1.0",
+    "actions/download-artifact": "3e5f45b2cfb9172054b4087a40e8e0b5a5461e7c # v8.0.1",
+    "actions/attest": "1e69f48acb82d1966a394da916b4c1698aa569d6 # v4.2.2",
 }
 
 
 def pin_problems(text):
     """The actions in a workflow that are not pinned to their current version."""
     actions = re.findall(r"^[ \t-]*uses: *([^@\s]+)@?(.*)$", text, re.MULTILINE)
-    # For this project's own action, users choose the version.
+    # For this project's own action, users choose the version. "$/" is this repository.
     return [
         f"{action}@{version}" for action, version in actions
-        if not action.startswith(("./", "OWNER/failure-artifacts/")) and PINS.get(action) != version]
+        if not action.startswith(("$/", "OWNER/failure-artifacts/")) and PINS.get(action) != version]
 
 
 class Log:
