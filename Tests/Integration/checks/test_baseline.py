@@ -244,6 +244,22 @@ class Places(BaselineCase):
             self.assertEqual(list(package.iterdir()), [])
             self.assertEqual(len(list((place / "failure-artifacts").glob("baseline-*/*.baseline"))), 1)
 
+    def test_shards_are_joined_by_copying(self):
+        """A file has one test, and the newer one stays, as the article on CI says."""
+        shards = [self.directory / name for name in ("first", "second")]
+        for selection, at in ((XCTEST, shards[0]), (XCTEST, shards[1]), (TESTING, shards[0])):
+            self.attempt(selection, ENOUGH, FAILURE_ARTIFACTS_BASELINE=str(at))
+        newest = {path.name: path.stat().st_mtime_ns for shard in shards for path in sorted(
+            shard.iterdir(), key=lambda path: path.stat().st_mtime_ns)}
+        self.baselines.mkdir()
+        files = sorted(shards[1].iterdir()) + sorted(shards[0].iterdir())
+        subprocess.run(["cp", "-pu", *files, self.baselines], check=True)
+        self.assertEqual({path.name: path.stat().st_mtime_ns for path in self.files()}, newest)
+        self.assertEqual(len(newest), 2)
+        for self.framework, selection in (("XCTest", XCTEST), ("Swift Testing", TESTING)):
+            shutil.rmtree(self.directory / "failure-artifacts", ignore_errors=True)
+            self.assertEqual(len(self.entry(self.failed(selection))), 1)
+
     def test_a_passing_run_prints_the_same(self):
         on = self.attempt(XCTEST, ENOUGH)
         off = self.attempt(XCTEST, ENOUGH, FAILURE_ARTIFACTS="off")
