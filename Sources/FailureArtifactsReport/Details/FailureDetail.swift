@@ -9,6 +9,8 @@ struct FailureDetail: Sendable {
     let metadata: BundleMetadata
     /// The lines around the assertion; nil if the source isn't here.
     var excerpt: SourceExcerpt?
+    /// The lines around the first finding's; nil if the source isn't here, or if they are the same.
+    var culprit: SourceExcerpt?
     /// The first findings, best first.
     var findings: [Finding] = []
     /// The answer if no finding is more than possible; nil otherwise.
@@ -37,9 +39,9 @@ enum AttachmentPreview: Sendable {
     case picture(String)
 }
 
-/// The lines of source code around an assertion.
-struct SourceExcerpt: Sendable {
-    /// The number of lines shown before and after the assertion's.
+/// The lines of source code around an assertion, or around a statement.
+struct SourceExcerpt: Equatable, Sendable {
+    /// The number of lines shown before and after the line in question.
     private static let margin = 2
     /// The maximum size of a source file, in bytes, and of a line, in characters.
     private static let limits = (file: UInt64(4 << 20), line: 200)
@@ -48,12 +50,12 @@ struct SourceExcerpt: Sendable {
     let lines: [String]
     let line: Int
 
-    /// Reads the lines around a failure.
+    /// Reads the lines around a line of a file, which is absolute or relative to the working directory.
     ///
     /// A bundle can name any file. Only Swift files below the working directory are read, and only if they are older
     /// than the failure, because the lines of a file that has changed since may be others.
-    init?(_ failure: BundleMetadata.Failure, below directory: String) {
-        guard let file = failure.file, let line = failure.line, line > 0, file.hasSuffix(".swift"),
+    init?(file: String?, line: Int?, before failure: BundleMetadata.Failure, below directory: String) {
+        guard let file, let line, line > 0, file.hasSuffix(".swift"),
             let root = FileSystem.realPath(of: directory),
             let path = FileSystem.realPath(of: Path.absolute(file)), path.hasPrefix(root + "/"),
             path.hasSuffix(".swift"), let status = FileSystem.regularFile(path),
@@ -86,9 +88,7 @@ extension FailureDetail {
         self.init(
             location: location,
             metadata: bundle.inspectedMetadata(below: directory, maximumBytes: limits.storeBytes))
-        excerpt = metadata.failures.first.flatMap {
-            SourceExcerpt($0, below: Path.currentDirectory)
-        }
+        excerpt = metadata.failures.first.flatMap { excerpt(of: $0.file, $0.line) }
         readAttachments(of: bundle, limits)
         var effort = Effort.standard
         (effort.stores, effort.storeBytes) = (limits.stores, limits.storeBytes)
@@ -126,6 +126,17 @@ extension FailureDetail {
         explanation.keepFirst(Explanation.standardCount)
         if let commit { explanation.addCommits(commit) }
         (findings, verdict) = (explanation.findings, explanation.verdict)
+        if let source = findings.first?.source {
+            let found = excerpt(
+                of: metadata.packageRoot.map { Path.join($0, source.file) } ?? source.file, source.line)
+            culprit = found == excerpt ? nil : found
+        }
+    }
+
+    private func excerpt(of file: String?, _ line: Int?) -> SourceExcerpt? {
+        metadata.failures.first.flatMap {
+            SourceExcerpt(file: file, line: line, before: $0, below: Path.currentDirectory)
+        }
     }
 
     private mutating func readAttachments(of bundle: BundleReader, _ limits: ReportLimits) {

@@ -33,8 +33,8 @@ struct FailureSection {
         text +=
             "<div class=\"top\">\n" + message(of: detail)
             + FindingsSection(
-                findings: detail.findings, verdict: detail.verdict, stores: detail.stores,
-                variables: variables
+                findings: detail.findings, verdict: detail.verdict, culprit: detail.culprit,
+                stores: detail.stores, variables: variables
             )
             .html + "</div>\n"
         text += ReportPage.warnings(detail.metadata.warnings.map(\.text) + detail.notes)
@@ -250,6 +250,8 @@ struct FindingsSection {
     let findings: [Finding]
     /// The answer if no finding is more than possible; nil otherwise.
     var verdict: String?
+    /// The lines around the first finding's; nil if they aren't known.
+    var culprit: SourceExcerpt?
     /// The failure's stores, in the order of the page's data.
     let stores: [StoreDetail]
     /// The environment variables that identify the run.
@@ -316,6 +318,7 @@ struct FindingsSection {
             text +=
                 "<p class=\"place\">"
                 + HTMLText.linked("<code>\(HTMLText.line(finding.place))</code>", to: url) + "</p>"
+            if isFirst, let culprit { text += culprit.html }
         }
         if !finding.statements.isEmpty {
             text += "<p>By one or more of these \(finding.statements.count) statements:</p>"

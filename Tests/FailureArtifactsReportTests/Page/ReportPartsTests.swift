@@ -154,7 +154,8 @@ struct ReportPartsTests {
             var failure = BundleMetadata.Failure(
                 message: "m", file: file, line: line, kind: .assertion, at: .now)
             failure.at = at
-            return SourceExcerpt(failure, below: fixture.path("package"))
+            return SourceExcerpt(
+                file: file, line: line, before: failure, below: fixture.path("package"))
         }
         let found = try #require(excerpt(file))
         #expect(found.first == 3)

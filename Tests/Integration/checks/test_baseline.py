@@ -199,7 +199,8 @@ class Page(BaselineCase):
             subprocess.run(
                 [EXECUTABLE, selection], cwd=SUITES, env=self.environment(ENOUGH, COMPARED_RUN=run), capture_output=True)
         artifacts = self.directory / "failure-artifacts"
-        subprocess.run([TOOL, "report", artifacts], check=True, capture_output=True, env=clean_environment("/tmp"))
+        subprocess.run(
+            [TOOL, "report", artifacts], check=True, capture_output=True, env=clean_environment("/tmp"), cwd=SUITES)
         with browser.page() as page:
             for width in (390, 1280):
                 page.show(width, 900, "light")
@@ -215,6 +216,11 @@ class Page(BaselineCase):
                         "now", "UPDATE product SET stock = stock - 5 WHERE id = 2"])
                     marks = page.run(f"[...document.querySelectorAll('#f1 {part} .comparison mark')].map(e => e.innerText)")
                     self.assertEqual(marks, ["2", "5"])
+                # The lines of the assertion are beside those of the statement.
+                lines = page.run("[...document.querySelectorAll('#f1 .excerpt .failing')].map(e => e.innerText)")
+                self.assertEqual(len(lines), 2, lines)
+                self.assertRegex(lines[0], "XCTAssert")
+                self.assertRegex(lines[1], "UPDATE product|execute")
                 # It isn't there at another step.
                 page.run("document.querySelector('#f1 .steps .step:not([aria-current])').click()")
                 page.wait("!document.querySelector('#f1 .panel .comparison')")
