@@ -190,6 +190,13 @@ package struct Finding: Equatable, Sendable {
     package var comparison: Comparison?
     /// A sentence about the last commit of the line; nil if unknown.
     package var lineCommit: String?
+    /// The place of the statement's text, if that isn't where the statement ran; nil if unknown.
+    var textSource: StatementRecord.Source?
+    /// The sentences about the sources in the working directory.
+    package var sourceNotes: [String] {
+        [lineCommit, textSource.map { "The text of the statement is at \(SafeText.line($0.place))." }]
+            .compactMap(\.self)
+    }
 
     package var source: StatementRecord.Source? { statement?.source }
 }
@@ -210,6 +217,7 @@ extension Finding: JSONDocument {
             "statements": statements.map { json($0, $0.source) }.nonEmpty, "source": source,
             "caller": statement?.callerInAnotherFile, "explanation": explanation, "undone": undone,
             "then": comparison?.then.text, "now": comparison?.now.text, "lineCommit": lineCommit,
+            "textSource": textSource,
         ]
     }
 }
@@ -294,6 +302,6 @@ extension Finding {
     /// The lines that stand beside a failure: ``line`` after ``label``, and what a difference consists of.
     package var summary: [String] {
         ["\(label): \(line)"] + (comparison?.lines ?? []).map { "\($0.label): \($0.text.text)" }
-            + [lineCommit].compactMap(\.self)
+            + sourceNotes
     }
 }

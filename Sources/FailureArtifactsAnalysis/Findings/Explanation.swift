@@ -156,17 +156,20 @@ package struct Explanation: JSONDocument {
         notes = []
     }
 
-    /// Adds sentences about the commits of lines to the first differences from the last passing run, as far as a function
-    /// knows one.
-    package mutating func addCommits(_ sentence: (StatementRecord.Source) -> String?) {
+    /// Adds what a checkout tells: the commits of lines of the first differences from the last passing run, and the texts
+    /// of the first statements that aren't where these ran.
+    package mutating func add(_ checkout: Checkout) {
         let differences = findings.indices.filter { findings[$0].code == .differenceFromPass }
         for index in differences.prefix(Self.maximumCommits) {
             guard let source = findings[index].source, source.isInPackage else { continue }
-            findings[index].lineCommit = sentence(source).map { SafeText.line($0) }
+            findings[index].lineCommit = checkout.commit(source).map { SafeText.line($0) }
+        }
+        for index in findings.indices.prefix(Self.maximumTexts) {
+            findings[index].textSource = findings[index].statement.flatMap(checkout.text)
         }
     }
 
-    private static let maximumCommits = 4
+    private static let (maximumCommits, maximumTexts) = (4, 2)
 
     package mutating func keepFirst(_ count: Int) { findings = Array(findings.prefix(count)) }
 

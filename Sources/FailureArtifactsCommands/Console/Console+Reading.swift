@@ -116,7 +116,7 @@ extension Console {
                     problems: problems),
                 limits: ReportLimits(causes: causes.count, maximumBytes: maximumBytes),
                 scratch: scratch, checking: try invariants(in: nil), folder: PageFolder(ofPage: page),
-                archive: limits.archive, commit: commitOfLine,
+                archive: limits.archive, checkout: checkout,
                 start: startReading)
             try body(report, bundles.count)
         }
@@ -173,7 +173,7 @@ extension Console {
             // A change of which nothing is known but its time says too little to stand beside a failure.
             var explanation = Explanation(evidence, bundle: path)
             explanation.keepFirst(1)
-            if let commit = commitOfLine { explanation.addCommits(commit) }
+            if let checkout { explanation.add(checkout) }
             return explanation.findings.first.flatMap {
                 $0.evidence == .last ? nil : $0
             }

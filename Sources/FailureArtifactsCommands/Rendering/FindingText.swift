@@ -98,7 +98,7 @@ struct FindingText {
             let line = label + ":" + (label == "now" ? "  " : " ") + text.text
             lines += TextWrap.message(line, indent: 3, for: output)
         }
-        let sentences = [finding.explanation, finding.lineCommit].compactMap(\.self)
+        let sentences = [finding.explanation] + finding.sourceNotes
         lines += sentences.flatMap { TextWrap.message($0, indent: 3, for: output) }
         let rows = isAll ? finding.rows[...] : finding.rows.prefix(Self.maximumRows)
         lines += rows.flatMap { TextWrap.message($0.text, indent: 3, for: output) }

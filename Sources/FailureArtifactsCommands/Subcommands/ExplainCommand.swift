@@ -23,7 +23,7 @@ struct ExplainCommand: Command {
                     + "(the answer if no finding is more than possible), question (the failing query, or else the last one, with its results) and notes. A finding has code, title, confidence, explanation and, if they are known, store, rows, transaction, "
                     + "statement, source (its line) and caller (the line of its first caller in another file), or "
                     + "statements, if several can have changed the rows. A difference from a passing run has then, now "
-                    + "and, from Git, lineCommit."
+                    + "and, from Git, lineCommit and textSource."
             ),
             Syntax.Option(
                 "--against", value: "BUNDLE",
@@ -66,7 +66,7 @@ struct ExplainCommand: Command {
                     passing, scratch: other, limits: console.limits.store)
             }
             var explanation = Explanation(evidence, bundle: bundle.location.description)
-            if let commit = console.commitOfLine { explanation.addCommits(commit) }
+            if let checkout = console.checkout { explanation.add(checkout) }
             let count = explanation.findings.count
             if isJSON {
                 try console.output.writeLine(JSONText.pretty(explanation))

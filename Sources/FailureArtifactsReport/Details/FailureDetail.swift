@@ -79,7 +79,7 @@ extension FailureDetail {
     init(
         reading location: BundleLocation, passing: BundleLocation? = nil, scratch: String,
         _ limits: ReportLimits, checking invariants: [Invariant] = [], archive: ZipLimits,
-        commit: CommitOfLine? = nil
+        checkout: Checkout? = nil
     ) throws {
         let directory = try FileSystem.createUniqueDirectory(in: scratch, prefix: "report-")
         defer { try? FileSystem.remove(directory) }
@@ -96,7 +96,7 @@ extension FailureDetail {
             bundle, scratch: directory, checking: invariants, effort: effort)
         notes += evidence.notes
         if metadata.outcome != .passed {
-            addFindings(evidence, passing, scratch: directory, archive, commit)
+            addFindings(evidence, passing, scratch: directory, archive, checkout)
         }
         let rows = ReadingBudget(limits, bytes: limits.rowBytes)
         omittedStores = max(0, metadata.stores.count - limits.stores)
@@ -114,7 +114,7 @@ extension FailureDetail {
 
     private mutating func addFindings(
         _ evidence: FailureEvidence, _ passing: BundleLocation?, scratch: String, _ archive: ZipLimits,
-        _ commit: CommitOfLine?
+        _ checkout: Checkout?
     ) {
         let other = Path.join(scratch, "passing")
         if let passing, !evidence.hasBaseline, (try? FileSystem.createDirectory(other)) != nil,
@@ -124,7 +124,7 @@ extension FailureDetail {
         }
         var explanation = Explanation(evidence, bundle: location.description)
         explanation.keepFirst(Explanation.standardCount)
-        if let commit { explanation.addCommits(commit) }
+        if let checkout { explanation.add(checkout) }
         (findings, verdict) = (explanation.findings, explanation.verdict)
         if let source = findings.first?.source {
             let found = excerpt(

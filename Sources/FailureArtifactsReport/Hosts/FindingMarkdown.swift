@@ -73,7 +73,7 @@ package struct FindingMarkdown {
         for (label, text) in finding.comparison?.lines ?? [] {
             lines.insert("\(label): " + text.text.abridged(toBytes: 500), at: lines.count - 1)
         }
-        if let commit = finding.lineCommit { lines.append(commit.abridged(toBytes: 300)) }
+        lines += finding.sourceNotes.map { $0.abridged(toBytes: 300) }
         for row in finding.rows.prefix(Self.maximumRows) {
             lines.append("row: " + row.text.abridged(toBytes: 300))
         }

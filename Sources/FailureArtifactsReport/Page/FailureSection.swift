@@ -299,7 +299,7 @@ struct FindingsSection {
             + "\(finding.code.rawValue)</p> <h3>\(HTMLText.line(finding.title))</h3>"
         let sentences =
             finding.explanation.split(separator: "\n").map(String.init)
-            + [finding.lineCommit].compactMap(\.self)
+            + finding.sourceNotes
         // The best finding is open, so that the page begins with it alone.
         var text =
             "<li class=\"\(finding.confidence.rawValue)\"\(attributes(finding))>"

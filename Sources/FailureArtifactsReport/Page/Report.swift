@@ -1,4 +1,4 @@
-internal import FailureArtifactsAnalysis
+package import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 package import FailureArtifactsReading
 internal import FailureArtifactsSystem
@@ -15,8 +15,8 @@ package struct Report: WrittenText {
     var folder = PageFolder(ofPage: nil)
     /// The limits for unpacking bundles.
     var archive = ZipLimits.standard
-    /// Returns a sentence about the commit of a line; nil without Git.
-    var commit: CommitOfLine?
+    /// The checkout in the working directory; nil without Git.
+    var checkout: Checkout?
     /// Called before the next bundles are read.
     var start: () -> Void = {}
 
@@ -24,7 +24,7 @@ package struct Report: WrittenText {
         page: ReportPage, limits: ReportLimits, scratch: String, checking invariants: [Invariant] = [],
         folder: PageFolder = PageFolder(ofPage: nil),
         archive: ZipLimits = ZipLimits.standard,
-        commit: CommitOfLine? = nil, start: @escaping () -> Void = {}
+        checkout: Checkout? = nil, start: @escaping () -> Void = {}
     ) {
         self.page = page
         self.limits = limits
@@ -32,7 +32,7 @@ package struct Report: WrittenText {
         self.invariants = invariants
         self.folder = folder
         self.archive = archive
-        self.commit = commit
+        self.checkout = checkout
         self.start = start
     }
 
@@ -46,7 +46,7 @@ package struct Report: WrittenText {
             let part = Array(causes[start..<min(start + step, causes.count)])
             let isFull = size > ReportLimits.pageBytes
             let (limits, scratch, archive, invariants) = (limits, scratch, archive, invariants)
-            let (page, folder, commit) = (page, folder, commit)
+            let (page, folder, checkout) = (page, folder, checkout)
             let new = Threads.map(part) { (number, cause) -> DescribedCause in
                 var detail: FailureDetail?
                 var problem: String?
@@ -58,7 +58,7 @@ package struct Report: WrittenText {
                         detail = try FailureDetail(
                             reading: cause.first.location, passing: page.passing(cause.first),
                             scratch: scratch, limits, checking: invariants, archive: archive,
-                            commit: number < ReportLimits.causesWithCommits ? commit : nil)
+                            checkout: number < ReportLimits.causesWithCommits ? checkout : nil)
                     } catch {
                         problem = CommandError(error).description
                     }

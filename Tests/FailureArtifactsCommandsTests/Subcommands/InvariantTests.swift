@@ -287,6 +287,17 @@ import Testing
             try #require(git.status == 0, "\(git.error)")
         }
         #expect(try explained().contains("Say more of b."))
+        // The text of the statement is elsewhere, and at one place.
+        let text = "let update = \"\(failing[1])\"\n"
+        try fixture.write(Array("// Queries.\n\(text)".utf8), to: "Sources/Queries.swift")
+        #expect(try !explained().contains("The text of the statement"))
+        for (name, isFound) in [("Queries", true), ("Copies", false)] {
+            if name == "Copies" { try fixture.write(Array(text.utf8), to: "Sources/Copies.swift") }
+            let git = try Program.run("/usr/bin/git", ["add", "Sources"], directory: fixture.directory)
+            try #require(git.status == 0, "\(git.error)")
+            let sentence = "The text of the statement is at Sources/Queries.swift:2."
+            #expect(try explained().contains(sentence) == isFound)
+        }
         let shallow = try Program.tool("explain", bundle, directory: fixture.path("shallow"))
         #expect(
             shallow.output.contains("another text") && !shallow.output.contains("commit of the line"))

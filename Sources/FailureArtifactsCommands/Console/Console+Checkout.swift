@@ -4,8 +4,8 @@ internal import FailureArtifactsReport
 internal import FailureArtifactsSystem
 internal import FailureArtifactsTestRun
 
-/// The commits that last touched lines, as far as Git knows them in the working directory.
-struct LineCommits: Sendable {
+/// The answers of Git about the sources in the working directory.
+private struct Git: Sendable {
     private let git: String
     private let environment: [String: String]
 
@@ -42,6 +42,20 @@ struct LineCommits: Sendable {
         return "The last commit of the line is \(commit.prefix(10))\(summary)."
     }
 
+    /// Returns the only line of Swift that has a text; nil without one, or with several.
+    func line(with text: String) -> StatementRecord.Source? {
+        let arguments = ["grep", "--no-textconv", "-n", "-z", "-I", "-F", "-e", text]
+        let lines = answer(["-c", "core.fsmonitor=false"] + arguments) ?? []
+        let found = lines.compactMap { line -> StatementRecord.Source? in
+            let fields = line.split(separator: "\0", maxSplits: 2)
+            guard fields.count == 3, fields[0].hasSuffix(".swift"), let number = Int(fields[1]) else {
+                return nil
+            }
+            return StatementRecord.Source(file: String(fields[0]), function: nil, line: number)
+        }
+        return found.count == 1 ? found[0] : nil
+    }
+
     private func answer(_ arguments: [String]) -> [Substring]? {
         ChildProcess.answer(of: git, arguments: arguments, environment: environment)
             .map { String(decoding: $0, as: UTF8.self).split(separator: "\n") }
@@ -49,9 +63,9 @@ struct LineCommits: Sendable {
 }
 
 extension Console {
-    /// A function that asks Git for the commit of a line; nil without Git.
-    var commitOfLine: CommitOfLine? {
-        guard let commits = LineCommits(environment: environment) else { return nil }
-        return { commits.sentence(about: $0) }
+    /// The checkout in the working directory; nil without Git.
+    var checkout: Checkout? {
+        guard let git = Git(environment: environment) else { return nil }
+        return Checkout(commit: { git.sentence(about: $0) }, line: { git.line(with: $0) })
     }
 }
