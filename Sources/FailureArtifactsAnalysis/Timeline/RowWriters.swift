@@ -149,7 +149,9 @@ final class Rerun {
     /// Runs the statements, and returns true if a query returns a row then; throws if a statement can't run.
     func givesRow(to query: String) throws(SQLiteError) -> Bool {
         try connection.execute("BEGIN; PRAGMA defer_foreign_keys = ON")
-        for statement in statements where statement.record.error == nil { try statement.run(on: connection) }
+        for statement in statements where statement.record.error == nil {
+            try statement.run(on: connection)
+        }
         let found = try connection.prepare(query)
         return found.isReadOnly ? try found.step() : false
     }
