@@ -189,8 +189,20 @@ package struct Explanation: JSONDocument {
             return x > y
         }
         var kept: [Finding] = []
-        for finding in sorted where !kept.contains(where: { $0.says(finding) }) {
-            kept.append(finding)
+        var alike: [Int: Int] = [:]
+        for finding in sorted {
+            if let index = kept.firstIndex(where: { $0.says(finding) }) {
+                let isOther = kept[index].transaction != finding.transaction
+                if isOther, kept[index].isAlike(finding) { alike[index, default: 0] += 1 }
+            } else {
+                kept.append(finding)
+            }
+        }
+        for (index, count) in alike {
+            let subject = Counted.items(
+                Int64(count), "more transaction with the same statement has",
+                "more transactions with the same statement have")
+            kept[index].explanation += " \(subject) the same kind of effect."
         }
         if let query = kept.firstIndex(where: \.isAboutQuery), query > placeOfQuery {
             kept.insert(kept.remove(at: query), at: placeOfQuery)
@@ -244,15 +256,18 @@ extension Finding {
         }
         // A broken rule or an error says something else than an experiment.
         guard isExperiment, other.isExperiment || code == other.code else { return false }
-        // The same statement in several transactions with the same effect.
-        if evidence == other.evidence, let statement, let otherStatement = other.statement,
-            statement.sql == otherStatement.sql,
-            statement.source == otherStatement.source
-        {
-            return statement.source != nil || statement.order == otherStatement.order
-        }
+        if isAlike(other) { return true }
         guard transaction != nil, transaction == other.transaction else { return false }
         return statement == nil || other.statement == nil || statement?.order == other.statement?.order
+    }
+
+    /// True for the same statement in another transaction with the same kind of effect.
+    fileprivate func isAlike(_ other: Finding) -> Bool {
+        guard isExperiment, other.isExperiment, store == other.store, evidence == other.evidence,
+            let statement, let otherStatement = other.statement
+        else { return false }
+        return statement.sql == otherStatement.sql && statement.source == otherStatement.source
+            && (statement.source != nil || statement.order == otherStatement.order)
     }
 
     /// Makes a likely cause a possible one if it is the effect of a statement of the test itself.

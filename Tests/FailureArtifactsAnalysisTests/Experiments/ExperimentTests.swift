@@ -122,6 +122,22 @@ import Testing
 
     // MARK: - Undoing
 
+    @Test(arguments: [1, 2, 4]) func findingsOfOneStatementAreCounted(count: Int) throws {
+        let insert = "INSERT INTO task(title, minutes) VALUES ('Stretch', 1)"
+        let found = try findings(
+            Array(repeating: Step(sql: insert), count: count) + [query(Self.sum)],
+            equal("\(160 + count)", "20"))
+        let alike = found.filter { $0.statement?.sql == insert }
+        #expect(alike.count == 1)
+        let explanation = try #require(alike.first?.explanation)
+        let sentence =
+            count == 2
+            ? "1 more transaction with the same statement has the same kind of effect."
+            : "3 more transactions with the same statement have the same kind of effect."
+        #expect(explanation.contains("more transaction") == (count > 1))
+        #expect(explanation.contains(sentence) == (count > 1), "\(explanation)")
+    }
+
     @Test func anExpectationMayBeOutdated() throws {
         let update = "UPDATE task SET minutes = 5 WHERE title = 'Pay rent'"
         let found = try findings([Step(sql: update), query(Self.sum)], equal("145", "160"))
