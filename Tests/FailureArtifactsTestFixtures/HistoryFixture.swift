@@ -12,7 +12,7 @@ extension Fixture {
     /// as JSON, by the statement's index. Without `connection` and `thread`, it ran on the first connection and thread.
     /// The failure is in line 8 of `file`, and `root` is the package root. `copies` names further stores with the same content. The history of
     /// a store that `isClosed` lacks the oldest transaction, as after a checkpoint. The copy was made by `method`. `historyFacts` has more keys
-    /// of the history's description. `tests` is the list of the process's tests, as JSON.
+    /// of the history's description, and `statementFacts` of the log's. `tests` is the list of the process's tests, as JSON.
     @discardableResult
     package func walBundle(
         _ transactions: [String] = Self.transactions, base: String = Self.base,
@@ -21,7 +21,7 @@ extension Fixture {
         missing: Bool = false, passed: Bool = false, message: String? = nil, file: String? = nil,
         root: String? = nil,
         copies: [String] = [], isClosed: Bool = false, method: String = "serialize",
-        historyFacts: String = "", tests: String? = nil
+        historyFacts: String = "", statementFacts: String = "", tests: String? = nil
     ) throws -> String {
         let live = path("live-\(UInt32.random(in: 0 ... .max)).sqlite")
         let connection = try Connection(path: live, mode: .create)
@@ -76,7 +76,7 @@ extension Fixture {
         var metadata = Metadata.store("ledger").replacing(
             "\"bytes\": {}",
             with: """
-                "bytes": {}, \(log == nil ? "" : "\"statements\": {\"entry\": \"statements/ledger.jsonl\", \"count\": 1\(missing ? ", \"reason\": \"Some are missing.\"" : "")},")
+                "bytes": {}, \(log == nil ? "" : "\"statements\": {\"entry\": \"statements/ledger.jsonl\", \"count\": 1\(statementFacts)\(missing ? ", \"reason\": \"Some are missing.\"" : "")},")
                 \(uncommitted == nil ? "" : "\"committedEntry\": \"stores/ledger.committed.sqlite\",")
                 "history": {"entry": "history/ledger.wal-history", "transactions": \(summary.transactions),
                 "bytes": \(summary.bytes)\(historyFacts)\(summary.reason.map { ", \"reason\": \"\($0)\"" } ?? "")}

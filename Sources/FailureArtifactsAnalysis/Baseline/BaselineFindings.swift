@@ -254,6 +254,7 @@ extension Finding {
     fileprivate mutating func take(_ other: Finding) {
         rows = other.rows.isEmpty ? rows : other.rows
         (rowsOfTransaction, undone, query) = (other.rowsOfTransaction, other.undone, other.query)
+        (means, otherTests) = (other.means, other.otherTests)
         explanation += "\n" + SafeText.line(other.title) + ": " + other.explanation
         if other.evidence == .fix || other.confidence == .certain {
             confidence = max(confidence, .likely)

@@ -70,7 +70,7 @@ extension Blame {
         }
         let found = store.writers(of: changes, StepBudget(steps: Self.steps))
         var transactions = zip(changes, found).map {
-            Transaction(number: $0.step.number, rows: $0.rows, statements: $1)
+            Transaction(number: $0.step.number, rows: $0.rows, statements: $1.statements)
         }
         let name = folded(table)
         // A log without some statements may lack the COMMIT.

@@ -109,6 +109,26 @@ package struct Finding: Equatable, Sendable {
         }
     }
 
+    /// A means by which a statement changed a row that it doesn't name itself.
+    package struct Means: Equatable, Sendable {
+        package enum Kind: String, Encodable, Sendable {
+            case trigger
+            case foreignKey = "foreign-key"
+            case replace
+        }
+
+        package let kind: Kind
+        /// The trigger's name, the columns of the foreign key such as `tag.noteID`, or the table with the replaced row.
+        package let name: String
+        let sentence: String
+
+        init(_ kind: Kind, _ name: String, _ sentence: String) {
+            self.kind = kind
+            self.name = name
+            self.sentence = sentence
+        }
+    }
+
     /// A statement or its result in the last passing run, and in the failing one.
     package struct Comparison: Equatable, Sendable {
         package var then: MarkedText
@@ -174,6 +194,8 @@ package struct Finding: Equatable, Sendable {
     package var statement: StatementRecord?
     /// The statements of the transaction that can have changed the rows, if there are several; otherwise empty.
     package var statements: [StatementRecord] = []
+    /// The means by which the statement changed the first row; empty if it names the row itself, or if it is unknown.
+    package internal(set) var means: [Means] = []
     /// One or two sentences with the evidence.
     package var explanation: String
     /// A query that returns rows as long as the store is broken; nil if the rule knows none.
@@ -181,10 +203,15 @@ package struct Finding: Equatable, Sendable {
     package var evidence = Evidence.other
     /// True for the effect of the test's preparation.
     var isArranged = false
-    /// True for the effect of a transaction of another test.
-    var isOfOtherTest = false
     /// The number of the transaction that wrote values of the query's result; nil for other findings.
     var writer: Int?
+    /// The other tests that ran the transaction or the statement.
+    package internal(set) var otherTests: [OtherTest] = []
+    /// True if undoing all that other tests wrote gives the expected result.
+    var isFixOfOthers = false
+    /// True for a transaction of another test without which, and without all others of other tests, the test would fail,
+    /// too.
+    var isIncidental = false
     package var undone: Undone?
     /// The difference from the last passing run; nil for another finding.
     package var comparison: Comparison?
@@ -215,11 +242,23 @@ extension Finding: JSONDocument {
             "rows": rows.nonEmpty, "rowsOfTransaction": rowsOfTransaction, "transaction": transaction,
             "statement": statement.map { json($0) },
             "statements": statements.map { json($0, $0.source) }.nonEmpty, "source": source,
-            "caller": statement?.callerInAnotherFile, "explanation": explanation, "undone": undone,
+            "caller": statement?.callerInAnotherFile, "means": means.nonEmpty,
+            "otherTests": otherTests.nonEmpty, "explanation": explanation, "undone": undone,
             "then": comparison?.then.text, "now": comparison?.now.text, "lineCommit": lineCommit,
             "textSource": textSource,
         ]
     }
+}
+
+extension Finding {
+    mutating func add(_ means: [Means]) {
+        self.means += means
+        explanation = ([explanation] + means.map(\.sentence)).joined(separator: " ")
+    }
+}
+
+extension Finding.Means: JSONDocument {
+    package var json: JSONObject { ["kind": kind, "name": name] }
 }
 
 extension Finding.Undone: JSONDocument {

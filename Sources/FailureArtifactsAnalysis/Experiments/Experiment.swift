@@ -10,6 +10,10 @@ struct Experiment {
     private(set) var variants: [(variant: QueryVariants.Variant, result: QueryResult)] = []
     /// The results in all states, oldest first; they take time only once.
     private(set) lazy var periods = question.periods()
+    /// The transactions of other tests, newest first, if the result is the expected one without all of them.
+    private(set) var others: OtherTests?
+    /// The result with the standard settings of a connection, if it is the expected one, and is another one with its own.
+    private(set) var withoutSettings: QueryResult?
     /// True if the result was the expected one in an earlier state, which an outdated expectation may be about.
     private(set) var wasExpected = true
     private var rowsLeft: Int
@@ -35,6 +39,15 @@ struct Experiment {
         var term: String?
         /// True if the query returns the expected result without that term.
         var isExpectedWithoutTerm = false
+    }
+
+    /// All that other tests wrote to what the query reads.
+    struct OtherTests {
+        let steps: [Timeline.Step]
+        /// The result without it.
+        let result: QueryResult
+        /// True if rows that the test inserted get other numbers, which are the keys of their tables.
+        let isRenumbered: Bool
     }
 
     /// The query without one of its terms.
@@ -121,6 +134,12 @@ struct Experiment {
                 wasExpected = periods.isEmpty || periods.contains { $0.isExpected == true }
             }
             findEnd()
+            undoOtherTests(in: scratch)
+            if let result = question.ask(scratch.connection, hasSettings: false),
+                question.isExpected(result), result != question.result
+            {
+                withoutSettings = result
+            }
             vary(in: scratch, budget)
         }
     }
@@ -156,13 +175,75 @@ struct Experiment {
 
     // MARK: - Undoing
 
+    /// Undoes all that other tests wrote to the tables that the query reads.
+    private mutating func undoOtherTests(in scratch: ScratchStore) {
+        guard !question.isExpected(question.result) else { return }
+        var later = LaterChanges(of: store, reading: Set(question.reads.keys))
+        var steps: [Timeline.Step] = []
+        var changes: [[ScratchStore.Change]] = []
+        // The keys of inserted rows.
+        var (own, used): ([String: [Int64]], [String: [Int64]]) = ([:], [:])
+        for step in store.steps(before: question.statement).reversed() {
+            let read = Self.changes(of: step).filter {
+                question.reads[folded($0.table.table.name)] != nil
+            }
+            for change in read where change.row.kind == .inserted {
+                guard case .integer(let number)? = change.row.key.first?.content else { continue }
+                let table = folded(change.table.table.name)
+                if step.isOfOtherTest {
+                    used[table, default: []].append(number)
+                } else {
+                    own[table, default: []].append(number)
+                }
+            }
+            guard step.isOfOtherTest else {
+                later.add(step)
+                continue
+            }
+            guard !read.isEmpty else { continue }
+            guard step.isComplete else { return }
+            steps.append(step)
+            changes.append(read.compactMap { later.rest(of: $0).change })
+        }
+        guard !steps.isEmpty else { return }
+        try? scratch.undoing(transactions: changes) {
+            for isRenumbered in [false, true] where others == nil {
+                if isRenumbered { renumber(own, without: used, in: scratch) }
+                guard let result = question.ask(scratch.connection), question.isExpected(result) else {
+                    continue
+                }
+                others = OtherTests(steps: steps, result: result, isRenumbered: isRenumbered)
+            }
+        }
+    }
+
+    /// Gives rows the numbers that they would have got if those of other tests had never been used.
+    private func renumber(
+        _ own: [String: [Int64]], without used: [String: [Int64]], in scratch: ScratchStore
+    ) {
+        for (table, numbers) in used {
+            guard let least = numbers.min(), let first = own[table]?.filter({ $0 > least }).min(),
+                let key = store.schema.tables[table]?.integerKey.map(quotedIdentifier)
+            else { continue }
+            let table = quotedIdentifier(table)
+            try? scratch.connection.execute(
+                "UPDATE \(table) SET \(key) = \(key) - \(first) + 1 + "
+                    + "(SELECT coalesce(max(\(key)), 0) FROM \(table) WHERE \(key) < \(first)) "
+                    + "WHERE \(key) >= \(first)")
+        }
+    }
+
+    private static func changes(of step: Timeline.Step) -> [ScratchStore.Change] {
+        step.tables.filter { !$0.table.isShadow }.flatMap { table in
+            table.rows.map { ScratchStore.Change(table: table, row: $0) }
+        }
+    }
+
     private mutating func trial(
         of step: Timeline.Step, _ relaxed: [Relaxed]?, _ later: LaterChanges,
         in scratch: ScratchStore
     ) -> Trial {
-        let all = step.tables.filter { !$0.table.isShadow }.flatMap { table in
-            table.rows.map { ScratchStore.Change(table: table, row: $0) }
-        }
+        let all = Self.changes(of: step)
         let read = all.filter { question.reads[folded($0.table.table.name)] != nil }
         var trial = Trial(step: step, effect: .touches, rows: read.prefix(5).map(row), changes: read)
         guard let relaxed, step.isComplete else {

@@ -10,7 +10,7 @@ struct ExperimentFindings {
     private var store: Timeline { question.store }
 
     var all: [Finding] {
-        var findings = experiment.trials.map(finding)
+        var findings = experiment.trials.map(finding) + [otherTests, setting].compactMap(\.self)
         findings += experiment.variants.map { variant, result in finding(variant, result) }
         if !question.isSource { findings += withoutEffect }
         if experiment.trials.isEmpty, store.steps.isEmpty { findings += lastWrites }
@@ -24,16 +24,20 @@ struct ExperimentFindings {
         if isOtherResult(of: trial), trial.partCount == nil, let obstacle = trial.obstacle {
             explanation += " The rest of it can't be undone alone: \(obstacle)."
         }
+        let isFixOfOthers =
+            experiment.others != nil && trial.effect == .fixes && trial.step.isOfOtherTest
         let kinds = Set(trial.rows.map(\.change))
         var finding = Finding(
             code: kinds == [.deleted] && trial.step.changes.schema.isEmpty
                 ? .unexpectedDelete : .resultChanged, title: title,
-            confidence: evidence == .fix && isSignificant && kinds != [.inserted]
-                && (trial.partCount != nil || !experiment.wasExpected)
+            confidence: isFixOfOthers && isSignificant && question.isFailing
+                || evidence == .fix && isSignificant && kinds != [.inserted]
+                    && (trial.partCount != nil || !experiment.wasExpected)
                 ? .likely : .possible, store: store.name, rows: trial.rows,
             transaction: trial.step.number, explanation: explanation)
         finding.evidence =
             question.isSource ? max(evidence, question.writer?.evidence ?? .source, .source) : evidence
+        finding.isFixOfOthers = isFixOfOthers
         if let result = trial.result, result != question.result || trial.effect == .fixes {
             finding.undone = Finding.Undone(
                 transactions: trial.step.number.map { [$0] } ?? [],
@@ -46,6 +50,42 @@ struct ExperimentFindings {
                 ? experiment.migrated(in: trial.step).suffix(Timeline.maximumCandidates)
                 : writers(in: trial.step)[...])
         return finding
+    }
+
+    /// The finding that the result is the expected one without all that other tests wrote; nil if it isn't, or if undoing
+    /// one of their transactions is enough.
+    private var otherTests: Finding? {
+        guard let others = experiment.others,
+            !experiment.trials.contains(where: { $0.effect == .fixes && $0.step.isOfOtherTest })
+        else { return nil }
+        let (steps, result) = (others.steps, others.result)
+        let rows = steps.flatMap { $0.rows.filter { question.reads[folded($0.table)] != nil } }
+        let object = steps.count == 1 ? "the transaction" : "the \(steps.count) transactions"
+        var finding = Finding(
+            code: .resultChanged,
+            title:
+                "Without \(object) of other tests\(others.isRenumbered ? " and their numbers" : ""), the query returns \(question.expectedText(of: result))",
+            confidence: isSignificant && question.isFailing ? .likely : .possible, store: store.name,
+            rows: Array(rows.prefix(5)), explanation: question.statedResult, evidence: .fix)
+        finding.undone = Finding.Undone(
+            transactions: steps.compactMap(\.number).reversed(), rows: [],
+            result: question.text(of: result), isExpected: true)
+        finding.isFixOfOthers = true
+        finding.add(steps.compactMap(store.otherTest), "They are")
+        finding.take(Timeline.distinct(steps.reversed().flatMap(\.statements).filter(\.hasChangedRows)))
+        return finding
+    }
+
+    /// The finding that the result is the expected one without settings of the query's connection; nil if it isn't.
+    private var setting: Finding? {
+        guard let result = experiment.withoutSettings,
+            let (name, statement) = question.settings.max(by: { $0.value.order < $1.value.order })
+        else { return nil }
+        return Finding(
+            code: .resultChanged,
+            title: "Without PRAGMA \(name), the query returns \(question.expectedText(of: result))",
+            confidence: isSignificant && question.isFailing ? .likely : .possible, store: store.name,
+            statement: statement.record, explanation: question.statedResult, evidence: .fix)
     }
 
     /// Returns the title and the evidence of an effect, and a sentence to add to the query's result.

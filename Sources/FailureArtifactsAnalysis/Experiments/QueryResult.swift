@@ -11,10 +11,14 @@ struct QueryResult: Equatable {
 
     static let rowLimit = 1000
 
-    /// Runs a query; nil if the statement writes, has other parameters, or returns too many rows.
+    /// Runs a query with some settings switched on; nil if the statement writes, has other parameters, or returns too
+    /// many rows.
     static func of(
-        _ sql: String, _ values: [Value], on connection: borrowing Connection
+        _ sql: String, _ values: [Value], with settings: [String] = [],
+        on connection: borrowing Connection
     ) throws(SQLiteError) -> QueryResult? {
+        for setting in settings { try connection.execute("PRAGMA \(setting) = ON") }
+        defer { for setting in settings { try? connection.execute("PRAGMA \(setting) = OFF") } }
         let statement = try connection.prepare(sql)
         guard statement.isReadOnly, statement.parameterCount == values.count else { return nil }
         try statement.bind(values)

@@ -11,6 +11,8 @@ struct Question {
     let values: [Value]
     /// The columns that the query reads, by the folded name of their table.
     let reads: [String: Set<String>]
+    /// The statements that had switched on settings of the query's connection, by the settings' names.
+    let settings: [String: Timeline.Statement]
     /// The ways to get the assertion's value from the result; ``ResultPart/all`` alone if that is unknown.
     let parts: [ResultPart]
     let claim: Claim
@@ -125,8 +127,22 @@ struct Question {
     }
 
     /// Asks the question, or a variant with the same parameters; nil if the query fails or is too expensive.
-    func ask(_ connection: borrowing Connection, _ sql: String? = nil) -> QueryResult? {
-        (try? QueryResult.of(sql ?? self.sql, values, on: connection)) ?? nil
+    func ask(
+        _ connection: borrowing Connection, _ sql: String? = nil, hasSettings: Bool = true
+    ) -> QueryResult? {
+        (try? QueryResult.of(
+            sql ?? self.sql, values, with: hasSettings ? settings.keys.sorted() : [], on: connection))
+            ?? nil
+    }
+
+    /// Returns the statements that had switched on settings of a query's connection on which its result can depend.
+    private static func settings(
+        of statement: Timeline.Statement, in store: Timeline
+    ) -> [String: Timeline.Statement] {
+        ["case_sensitive_like", "reverse_unordered_selects"].reduce(into: [:]) { settings, name in
+            let setting = store.setting(name, of: statement)
+            if setting?.outline.isOn(name) == true { settings[name] = setting }
+        }
     }
 
     // MARK: - Finding
@@ -144,6 +160,7 @@ struct Question {
         let sql: String
         let values: [Value]
         let reads: [String: Set<String>]
+        let settings: [String: Timeline.Statement]
         let result: QueryResult?
         /// The number of lines from the call to the assertion in the test's file; nil if unknown.
         var distance: Int?
@@ -311,6 +328,7 @@ struct Question {
         sql = candidate.sql
         values = candidate.values
         reads = candidate.reads
+        settings = candidate.settings
         known = candidate.result
         self.parts = parts
         self.claim = claim
@@ -384,13 +402,15 @@ struct Question {
             store.schema.tables[$0] != nil && !LibraryTables.contains($0)
         }
         guard isOfTable else { return nil }
+        let settings = settings(of: statement, in: store)
         var result: QueryResult?
         if let sql, let values, access?.functions.isDisjoint(with: unsteady) == true {
-            result = (try? QueryResult.of(sql, values, on: connection)) ?? nil
+            let names = settings.keys.sorted()
+            result = (try? QueryResult.of(sql, values, with: names, on: connection)) ?? nil
         }
         return Candidate(
             store: store, statement: statement, path: path, sql: sql ?? record.sql,
-            values: values ?? [], reads: reads, result: result)
+            values: values ?? [], reads: reads, settings: settings, result: result)
     }
 
     private static func boundValues(of record: StatementRecord) -> [Value]? {

@@ -68,7 +68,7 @@ struct Replay {
         _ body: (borrowing Connection) -> Result
     ) throws -> Result {
         let connection = try Connection.untrustedForWriting(path, limits: store.limits)
-        try connection.enableTriggers(foreignKeys: store.hasForeignKeys)
+        connection.enforce(foreignKeys: store.hasForeignKeys(at: steps.first?.statements.first))
         budget.limit(connection)
         try connection.execute("BEGIN")
         defer { try? connection.execute("ROLLBACK") }

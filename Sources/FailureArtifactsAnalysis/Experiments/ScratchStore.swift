@@ -38,12 +38,21 @@ final class ScratchStore {
     func undoing<Result>(
         _ changes: [Change], _ body: () throws -> Result
     ) throws -> Result {
+        try undoing(transactions: [changes], body)
+    }
+
+    /// Runs `body` while the changes of transactions are undone, the newest one of which comes first.
+    func undoing<Result>(
+        transactions: [[Change]], _ body: () throws -> Result
+    ) throws -> Result {
         try connection.execute("SAVEPOINT undoing")
         defer { try? connection.execute("ROLLBACK TO undoing; RELEASE undoing") }
-        // Rows that a transaction inserted make room for those that it deleted.
         hasUndoneAll = true
-        for kind in [RowChange.Kind.inserted, .updated, .deleted] {
-            for change in changes where change.row.kind == kind { try undo(change) }
+        for changes in transactions {
+            // Rows that a transaction inserted make room for those that it deleted.
+            for kind in [RowChange.Kind.inserted, .updated, .deleted] {
+                for change in changes where change.row.kind == kind { try undo(change) }
+            }
         }
         return try body()
     }

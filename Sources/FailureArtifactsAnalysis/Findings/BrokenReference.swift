@@ -1,3 +1,4 @@
+internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 
@@ -22,6 +23,14 @@ enum BrokenReference: FindingRule {
         guard matching < total else { return [] }
         return try breaks(of: reference, in: store).compactMap { broken in
             var finding = broken.finding(in: store)
+            if let removal = broken.step.flatMap({ store.steps[$0].statements.last }),
+                let setting = store.setting("foreign_keys", of: removal),
+                setting.outline.isOn("foreign_keys") == false
+            {
+                let place = setting.record.source.map { " at \(SafeText.line($0.place))" } ?? ""
+                finding.explanation += " A PRAGMA\(place) had switched foreign keys off."
+                finding.add([store.otherTest(of: [setting])].compactMap(\.self))
+            }
             let isOfTest = broken.step.map { !store.steps[$0].isOfOtherTest } ?? false
             let reads = [reference.table, reference.parent].map {
                 store.asked.tables.contains(folded($0))
@@ -35,7 +44,7 @@ enum BrokenReference: FindingRule {
                     finding.confidence = .certain
                 } else if isOfTest || store.steps.isEmpty, !isUnrelated {
                     finding.confidence =
-                        store.hasForeignKeys
+                        store.hasForeignKeys()
                         ? .certain : reads == [true, true] ? .likely : .possible
                 }
                 return finding

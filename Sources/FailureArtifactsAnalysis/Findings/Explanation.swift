@@ -108,13 +108,13 @@ package struct Explanation: JSONDocument {
             store.addStatements(to: &found, StepBudget(steps: evidence.effort.steps))
         }
         for index in found.indices {
-            found[index].findArrangement(of: function)
             guard let store = evidence.stores.first(where: { $0.name == found[index].store }) else {
                 continue
             }
             found[index].isOneOfSeveralStores = metadata.stores.count > 1
             found[index].countRows(in: store)
             found[index].findOtherTest(in: store)
+            found[index].findArrangement(of: function)
             found[index].weaken()
         }
         findings = Self.ordered(found)
@@ -223,6 +223,7 @@ extension Finding {
     fileprivate mutating func findArrangement(of test: String) {
         let frames = (statement ?? statements.last)?.frames.filter(\.isInTests) ?? []
         let isOfTest = frames.contains { $0.isIn(test) }
+        guard otherTests.isEmpty || isIncidental else { return }
         isArranged = isOfTestCode || !frames.isEmpty && !isOfTest && evidence >= .approach
     }
 
@@ -230,16 +231,23 @@ extension Finding {
     var isExperiment: Bool { [.resultChanged, .unexpectedDelete].contains(code) }
 
     /// The evidence; the effects of other tests come after those of the test itself.
-    fileprivate var rank: Evidence { isOfOtherTest ? max(evidence, .otherTest) : evidence }
+    fileprivate var rank: Evidence { isIncidental ? max(evidence, .otherTest) : evidence }
 
-    /// Notes whether the finding is about a transaction of another test, which it names then.
+    /// Notes whether another test ran the transaction or the statement, which the finding names then.
     fileprivate mutating func findOtherTest(in store: Timeline) {
-        guard isExperiment, let transaction,
-            let other = store.step(ofTransaction: transaction).flatMap(store.otherTest)
-        else { return }
-        isOfOtherTest = true
-        if confidence == .likely { confidence = .possible }
-        explanation += " " + other
+        guard otherTests.isEmpty else { return }
+        if let transaction {
+            guard let other = store.step(ofTransaction: transaction).flatMap(store.otherTest) else {
+                return
+            }
+            add([other], "The transaction is")
+            isIncidental = isExperiment && !isFixOfOthers
+        } else if let order = statement?.order,
+            let shown = store.statements.first(where: { $0.order == order })
+        {
+            add([store.otherTest(of: [shown])].compactMap(\.self), "The statement is")
+        }
+        if isIncidental, confidence == .likely { confidence = .possible }
     }
 
     /// True if another finding would say the same again.
@@ -272,7 +280,7 @@ extension Finding {
 
     /// Makes a likely cause a possible one if it is the effect of a statement of the test itself.
     fileprivate mutating func weaken() {
-        guard confidence == .likely, isOfTestCode else { return }
+        guard confidence == .likely, isOfTestCode, otherTests.isEmpty else { return }
         switch evidence {
         case .fix, .approach, .change, .loss: confidence = .possible
         default: break

@@ -117,13 +117,16 @@ enum StatementFailed: FindingRule {
             store.lastStep(
                 where: { _, change in change.key == row.key.map(\.value) && change.kind == .inserted },
                 of: row.table)
-        }.map { " \(store.title(of: store.steps[$0.index])) inserted the row in its way." }
-        return Finding(
+        }.map { store.steps[$0.index] }
+        let origin = writer.map { " \(store.title(of: $0)) inserted the row in its way." }
+        var finding = Finding(
             code: isConstraint ? .constraintFailed : code,
             title: table.map { "\(text) in a statement on \($0)" } ?? "A statement failed: \(text)",
             confidence: evidence.confidence, store: store.name,
-            rows: existing, statement: statement.record, explanation: explanation + (writer ?? ""),
+            rows: existing, statement: statement.record, explanation: explanation + (origin ?? ""),
             evidence: evidence != .none ? .error : isHandled || !isRead ? .other : .loss)
+        finding.add([writer.flatMap(store.otherTest)].compactMap(\.self), "The transaction is")
+        return finding
     }
 
     // MARK: - Constraints
@@ -186,7 +189,7 @@ enum StatementFailed: FindingRule {
         }
         guard !names.contains(where: { folded($0) == folded(missing.name) }) else { return nil }
         let nearest = Spelling.nearest(to: missing.name, among: names)
-        return Finding(
+        var finding = Finding(
             code: .schemaError,
             title: "The store has no \(missing.kind.rawValue) \(SafeText.line(missing.name))",
             confidence: evidence.confidence, store: store.name, statement: statement?.record,
@@ -195,6 +198,29 @@ enum StatementFailed: FindingRule {
                 + (try appliedMigrations(in: store)),
             // Code that looks whether a table exists asks the schema, as a rule.
             evidence: evidence == .none ? .loss : .error)
+        if let (step, change) = schemaChange(of: missing, in: store) {
+            finding.explanation += " \(store.title(of: step)) \(change)."
+            finding.add([store.otherTest(of: step)].compactMap(\.self), "The transaction is")
+        }
+        return finding
+    }
+
+    /// Returns the last transaction that changed or dropped what is missing, or by which another test created its table
+    /// or set the schema's version, with its effect as a clause.
+    private static func schemaChange(
+        of missing: MissingName, in store: Timeline
+    ) -> (Timeline.Step, String)? {
+        let name = folded(missing.kind == .table ? missing.name : missing.table ?? "")
+        for step in store.steps.reversed() {
+            let change = step.changes.schema.last { folded($0.name) == name }
+            if let change, change.change != .created || step.isOfOtherTest {
+                return (step, "\(change.change.rawValue) \(change.type) \(SafeText.line(change.name))")
+            }
+            if step.isOfOtherTest, let version = step.changes.userVersion {
+                return (step, "set the user_version to \(version)")
+            }
+        }
+        return nil
     }
 
     private static func appliedMigrations(in store: Timeline) throws -> String {

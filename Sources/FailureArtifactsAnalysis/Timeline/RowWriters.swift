@@ -15,20 +15,37 @@ extension Timeline {
     static let maximumCandidates = 5
     private static let watchedRows = 20
 
-    /// Returns the statements that wrote rows, or that can have done so.
-    func writers(of changes: [RowsOfStep], _ budget: StepBudget) -> [[StatementRecord]] {
+    /// The statements that wrote rows, or that can have done so.
+    struct Writing {
+        var statements: [StatementRecord]
+        /// The means by which the only statement changed the first row.
+        var means: [Finding.Means] = []
+    }
+
+    func writers(of changes: [RowsOfStep], _ budget: StepBudget) -> [Writing] {
         var found = changes.map { Self.candidates(for: $0.rows, in: $0.step) }
-        let doubtful = changes.indices.filter { found[$0].count > 1 }
+        var means = changes.map { _ in [Finding.Means]() }
+        let linked = linkedTables
+        let doubtful = changes.indices.filter { index in
+            found[index].count > 1 || changes[index].step.statements.contains { $0.changesMore(linked) }
+        }
         forEachState(before: doubtful.map { changes[$0].step }) { index, path in
             let index = doubtful[index]
             let rows = Array(changes[index].rows.prefix(Self.watchedRows))
-            let writers = try? Rerun(
-                changes[index].step.statements, hasForeignKeys, on: path, limits, budget
-            ).writers(of: rows)
-            guard let writers, !writers.isEmpty else { return }
+            let statements = changes[index].step.statements
+            guard
+                let rerun = try? Rerun(
+                    statements, hasForeignKeys(at: statements.first), on: path, limits, budget),
+                let writers = try? rerun.writers(of: rows), !writers.isEmpty
+            else { return }
             found[index] = writers
+            if writers.count == 1, writers[0].changesMore(linked) {
+                means[index] = (try? rerun.means(of: rows[0], by: writers[0], references)) ?? []
+            }
         }
-        return found.map { Self.distinct($0.map(copying)) }
+        return zip(found, means).map {
+            Writing(statements: Self.distinct($0.map(copying)), means: $1)
+        }
     }
 
     /// Returns the statement that copied the rows of a table before a migration dropped it, and so lost those that it
@@ -40,11 +57,19 @@ extension Timeline {
         } ?? statement
     }
 
-    var hasForeignKeys: Bool {
-        let last = statements.last {
-            $0.outline.words.starts(with: ["pragma", "foreign_keys"]) && $0.outline.words.count > 3
+    /// True if foreign keys were enforced when a statement ran, or at the failure, as far as known.
+    func hasForeignKeys(at statement: Statement? = nil) -> Bool {
+        let last = statements.last { $0.outline.isOn("foreign_keys") != nil }
+        return (statement.flatMap { setting("foreign_keys", of: $0) } ?? last)?
+            .outline.isOn("foreign_keys") ?? false
+    }
+
+    /// Returns the statement by which the connection of another one had switched a setting before; nil without one.
+    func setting(_ name: String, of statement: Statement) -> Statement? {
+        statements.last {
+            $0.order < statement.order && $0.record.connection == statement.record.connection
+                && $0.outline.isOn(name) != nil
         }
-        return last.map { ["on", "1", "true", "yes"].contains($0.outline.words[3]) } ?? false
     }
 
     private static func candidates(for rows: [Finding.Row], in step: Step) -> [Statement] {
@@ -56,6 +81,13 @@ extension Timeline {
         var seen: Set<String> = []
         return statements.map(\.record).reversed().filter { seen.insert($0.textAndPlace).inserted }
             .reversed()
+    }
+}
+
+extension Timeline.Statement {
+    /// True if it can change other rows than it says: by a trigger, a foreign key or a replacement.
+    fileprivate func changesMore(_ linked: Set<String>) -> Bool {
+        outline.table.map(linked.contains) ?? false || outline.words.contains("replace")
     }
 }
 
@@ -76,144 +108,6 @@ extension Timeline.Step {
     }
 }
 
-final class Rerun {
-    private let statements: [Timeline.Statement]
-    private let connection: Connection
-    /// The connection refers to it.
-    private let budget: StepBudget
-
-    /// Opens a copy of the state before the transaction.
-    init(
-        _ statements: [Timeline.Statement], _ hasForeignKeys: Bool, on path: String,
-        _ limits: UntrustedLimits, _ budget: StepBudget
-    ) throws {
-        self.statements = statements
-        self.budget = budget
-        connection = try Connection.untrustedForWriting(path, limits: limits)
-        try connection.enableTriggers(foreignKeys: hasForeignKeys)
-        budget.limit(connection)
-    }
-
-    /// The indices of the last statements that changed columns.
-    private typealias Writers = [String: Int]
-
-    /// Returns the last statements after which the rows differ; empty if a row isn't changed.
-    func writers(of rows: [Finding.Row]) throws -> [Timeline.Statement] {
-        try connection.execute("BEGIN")
-        defer { try? connection.execute("ROLLBACK") }
-        var cells = rows.map { self.cells(of: $0) }
-        var last = rows.map { _ in Writers() }
-        var unknown: [Int] = []
-        for (index, statement) in statements.enumerated() {
-            do throws(SQLiteError) {
-                try statement.run(on: connection)
-            } catch {
-                if statement.hasChangedRows { unknown.append(index) }
-            }
-            for (row, watched) in rows.enumerated() {
-                let new = self.cells(of: watched)
-                guard new != cells[row] else { continue }
-                last[row] = Self.writers(index, of: new, cells[row], last[row])
-                cells[row] = new
-            }
-        }
-        var found: Set<Int> = []
-        for (row, last) in zip(rows, last) {
-            let named = Set(row.columns.map { folded($0.column) })
-            let relevant = last.filter { named.isEmpty || named.contains($0.key) }
-            guard let newest = (relevant.isEmpty ? last : relevant).values.max() else { return [] }
-            found.formUnion(row.change == .deleted || relevant.isEmpty ? [newest] : Set(relevant.values))
-        }
-        let tables = Set(rows.map { folded($0.table) })
-        found.formUnion(
-            unknown.filter { statements[$0].outline.table.map(tables.contains) ?? true })
-        return found.sorted().map { index in
-            let statement = statements[index]
-            // A table that gets the name of another one has had its rows before.
-            let earlier = statements[..<index].last {
-                $0.hasChangedRows && $0.outline.table == statement.outline.table
-            }
-            return statement.outline.alters ? earlier ?? statement : statement
-        }
-    }
-
-    private static func writers(
-        _ index: Int, of new: [String: StoredValue]?, _ old: [String: StoredValue]?, _ last: Writers
-    ) -> Writers {
-        guard let new, let old else {
-            return Writers((new ?? old ?? [:]).keys.map { ($0, index) }, uniquingKeysWith: { $1 })
-        }
-        return new.reduce(into: last) { if old[$1.key] != $1.value { $0[$1.key] = index } }
-    }
-
-    /// Runs the statements, and returns true if a query returns a row then; throws if a statement can't run.
-    func givesRow(to query: String) throws(SQLiteError) -> Bool {
-        try connection.execute("BEGIN; PRAGMA defer_foreign_keys = ON")
-        for statement in statements where statement.record.error == nil {
-            try statement.run(on: connection)
-        }
-        let found = try connection.prepare(query)
-        return found.isReadOnly ? try found.step() : false
-    }
-
-    /// Returns the key of the only row that a statement replaces if it may, which breaks a constraint otherwise.
-    func rowInTheWay(
-        of statement: Timeline.Statement, table: TableShape, key: [String]
-    ) throws -> [StoredValue]? {
-        let text = SQLText(statement.record.sql)
-        guard let verb = text.tokens.first, verb.isWord(in: ["insert", "update"]) else { return nil }
-        let hasClause = text.tokens.count > 3 && text.tokens[1].isWord("or")
-        for earlier in statements { try earlier.run(on: connection) }
-        let columns = key.map(quotedIdentifier)
-        // Triggers see the rows that REPLACE deletes only if they are recursive.
-        try connection.execute(
-            "PRAGMA recursive_triggers = ON; CREATE TEMP TABLE replaced(\(columns.joined(separator: ", "))); "
-                + "CREATE TEMP TRIGGER note_replaced BEFORE DELETE ON main.\(quotedIdentifier(table.name)) "
-                + "BEGIN INSERT INTO replaced VALUES (\(columns.map { "OLD." + $0 }.joined(separator: ", "))); END"
-        )
-        var replacing = statement
-        replacing.record.sql = text.replacing(0..<(hasClause ? 3 : 1), with: "\(verb.text) OR REPLACE")
-        try replacing.run(on: connection)
-        let query = try connection.prepare("SELECT * FROM temp.replaced")
-        guard try query.step() else { return nil }
-        let values = key.indices.map { query.storedValue(at: $0, limit: 256) }
-        return try query.step() ? nil : values
-    }
-
-    private func cells(of row: Finding.Row) -> [String: StoredValue]? {
-        do throws(SQLiteError) {
-            let query = try connection.prepare(
-                "SELECT * FROM \(quotedIdentifier(row.table)) WHERE "
-                    + rowCondition(row.key.map(\.column)))
-            try query.bind(row.key.compactMap(\.value.bindable))
-            guard try query.step() else { return nil }
-            return Dictionary(
-                query.columnNames.enumerated().map {
-                    (folded($1), query.storedValue(at: $0, limit: 4096))
-                },
-                uniquingKeysWith: { first, _ in first })
-        } catch {
-            // The table doesn't exist yet.
-            return nil
-        }
-    }
-}
-
-extension Timeline.Statement {
-    /// Runs a writing statement with the values of the log; others do nothing.
-    ///
-    /// Throws if its values aren't known.
-    func run(on connection: borrowing Connection) throws(SQLiteError) {
-        guard writes || outline.kind == .definition || outline.words.first == "with" else { return }
-        guard record.cut != true, let values = record.knownValues else {
-            throw SQLiteError("bind", code: 1)
-        }
-        let prepared = try connection.prepare(record.sql)
-        try prepared.bind(values.map(\.value))
-        while try prepared.step() {}
-    }
-}
-
 extension Timeline {
     /// Returns the row because of which a statement broke a `UNIQUE` constraint; nil if it is unknown.
     func rowInTheWay(
@@ -229,7 +123,7 @@ extension Timeline {
         guard (try? FileSystem.copy(path(at: first), toNewFile: copy)) != nil else { return nil }
         defer { try? FileSystem.remove(copy) }
         let key = keyColumns(of: shape.name)
-        let found = try? Rerun(earlier ?? [], hasForeignKeys, on: copy, limits, budget)
+        let found = try? Rerun(earlier ?? [], hasForeignKeys(at: statement), on: copy, limits, budget)
             .rowInTheWay(of: statement, table: shape, key: key)
         guard let found = found ?? nil else { return nil }
         let shown = columns.map(quotedIdentifier).joined(separator: ", ")
@@ -269,10 +163,18 @@ extension Timeline {
             indices.append(index)
             changes.append(RowsOfStep(step: step, rows: rows))
         }
-        for (index, statements) in zip(indices, writers(of: changes, budget)) where !statements.isEmpty {
+        for (index, writing) in zip(indices, writers(of: changes, budget))
+        where !writing.statements.isEmpty {
             findings[index].statement = nil
             findings[index].statements = []
-            findings[index].take(statements)
+            findings[index].take(writing.statements)
+            findings[index].add(writing.means)
+            for trigger in writing.means where trigger.kind == .trigger {
+                let step = steps.last { step in
+                    step.changes.schema.contains { $0.type == "trigger" && $0.name == trigger.name }
+                }
+                findings[index].add([step.flatMap(otherTest)].compactMap(\.self), "The trigger is")
+            }
         }
     }
 

@@ -53,6 +53,11 @@ struct StatementOutline: Equatable {
         word(0) == "select"
             || word(0) == "with" && Set(words).isDisjoint(with: ["insert", "update", "delete"])
     }
+    /// Returns the new value of a setting that the statement, a `PRAGMA`, switches on or off; nil for others.
+    func isOn(_ setting: String) -> Bool? {
+        guard word(0) == "pragma", word(1) == setting, words.count > 3 else { return nil }
+        return ["on", "1", "true", "yes"].contains(word(3))
+    }
     /// True if the statement inserts the rows of a query.
     var isCopy: Bool { kind == .insert && words.contains("select") }
     var isWrite: Bool { [.insert, .update, .delete].contains(kind) }

@@ -18,14 +18,18 @@ package final class Timeline {
         package let tables: [ChangedTable]
         /// The statements that changed something or may have; empty if they are unknown.
         package fileprivate(set) var statements: [Statement] = []
+        /// True if it ended before the log began, which has all statements of the test.
+        package fileprivate(set) var precedesLog = false
 
         /// True if it ended before the test began.
         package var isEarlier: Bool {
-            !statements.isEmpty && statements.allSatisfy { $0.record.phase == .earlier }
+            statements.isEmpty ? precedesLog : statements.allSatisfy { $0.record.phase == .earlier }
         }
 
         /// True if it is a transaction of another test.
-        var isOfOtherTest: Bool { !statements.isEmpty && !statements.contains(where: \.isOfTest) }
+        var isOfOtherTest: Bool {
+            statements.isEmpty ? precedesLog : !statements.contains(where: \.isOfTest)
+        }
 
         /// True if ``tables`` has all rows that it changed.
         var isComplete: Bool {
@@ -205,6 +209,13 @@ package final class Timeline {
             for (index, own) in found.enumerated() {
                 steps[index].statements = own.map { statements[$0] }
             }
+            // Connections that were closed before the test have left no statements.
+            if store.history?.source == .pages, store.olderStatements == nil, hasLog {
+                let first = transactions.compactMap(\.number).min() ?? .max
+                for index in steps.indices where steps[index].number.map({ $0 < first }) ?? false {
+                    steps[index].precedesLog = true
+                }
+            }
         }
         if let committedPath, var open = try step(from: committedPath) {
             open.statements = uncommittedStatements
@@ -215,7 +226,7 @@ package final class Timeline {
 
     /// The folded names of the tables whose statements can change other rows than they name: those with a trigger or a
     /// conflict clause, and those that a foreign key refers to.
-    private var linkedTables: Set<String> {
+    var linkedTables: Set<String> {
         let objects = schema.objects.filter {
             $0.type == "trigger" || folded($0.sql).contains("conflict")
         }
@@ -300,18 +311,6 @@ package final class Timeline {
         let count = try? connection.integer(
             of: "SELECT EXISTS (SELECT 1 FROM \(quotedIdentifier(table)))")
         return count != 0
-    }
-
-    /// Returns a sentence about the other test that ran a transaction; nil if the failing test ran it.
-    func otherTest(of step: Step) -> String? {
-        guard step.isOfOtherTest else { return nil }
-        let test = bundle.metadata.tests?.first { test in
-            step.statements.contains { $0.record.test == test.id }
-        }
-        let name = test.map { SafeText.line("\($0.suite).\($0.name)") }
-        return name.map { "It is a transaction of another test, \($0)." }
-            ?? (step.isEarlier
-                ? "It ended before the test began." : "It is a transaction of another test.")
     }
 
     func isRolledBack(_ statement: Statement) -> Bool {

@@ -133,14 +133,16 @@ extension Connection {
         return connection
     }
 
-    /// Enables triggers and foreign keys, which ``untrusted(_:isPrivate:limits:)`` switches off.
+    /// Switches triggers and foreign keys on, which ``untrusted(_:isPrivate:limits:)`` switches off, or off again; also
+    /// inside a transaction.
     ///
-    /// `prepare` then fails for statements whose triggers or foreign keys name something that is missing.
-    package borrowing func enableTriggers(foreignKeys: Bool = true) throws(SQLiteError) {
-        failure_artifacts_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 1)
+    /// `prepare` then fails for statements whose triggers or foreign keys name something that is missing. Temporary
+    /// triggers run in any case.
+    package borrowing func enforce(triggers: Bool = true, foreignKeys: Bool) {
+        failure_artifacts_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, triggers ? 1 : 0)
+        failure_artifacts_db_config(handle, SQLITE_DBCONFIG_ENABLE_FKEY, foreignKeys ? 1 : 0)
         // The actions of foreign keys count, too. The time limit ends endless recursion.
         sqlite3_limit(handle, SQLITE_LIMIT_TRIGGER_DEPTH, 100)
-        try execute("PRAGMA foreign_keys = \(foreignKeys ? "ON" : "OFF")")
     }
 }
 

@@ -27,6 +27,11 @@ import Testing
         var isLogged = true
         /// True for a statement from before the test.
         var isEarlier = false
+        /// The number of the test that ran it; nil if unknown.
+        var test: Int?
+        var connection = 1
+        /// More keys of the statement, as JSON.
+        var facts: String?
     }
 
     @Test(arguments: [1, 3]) func wideRowsAreBounded(count: Int) throws {
@@ -69,7 +74,8 @@ import Testing
     }
 
     func explanation(
-        _ steps: [Step], _ message: String, in fixture: borrowing Fixture, file: String? = nil
+        _ steps: [Step], _ message: String, in fixture: borrowing Fixture, file: String? = nil,
+        base: String = Fixture.base, tests: String? = nil
     ) throws -> Explanation {
         let all = [Step(sql: Self.create, changes: 0), Step(sql: Self.fill, changes: 4)] + steps
         var facts: [Int: String] = [:]
@@ -93,12 +99,14 @@ import Testing
                 fact += ",\"commits\":\(commits)"
             }
             if step.isEarlier { fact += ",\"phase\":\"earlier\"" }
+            if let test = step.test { fact += ",\"test\":\(test),\"connection\":\(step.connection)" }
+            if let facts = step.facts { fact += "," + facts }
             facts[index] = fact
         }
         let path = try fixture.walBundle(
-            all.filter(\.isTransaction).map(\.sql),
+            all.filter(\.isTransaction).map(\.sql), base: base,
             log: all.filter(\.isLogged).map { ($0.sql, $0.changes) }, facts: facts,
-            message: message, file: file)
+            message: message, file: file, tests: tests)
         let bundle = try BundleReader(BundleLocation(path: path), scratchDirectory: fixture.directory)
         return Explanation(FailureEvidence(bundle, scratch: fixture.directory), bundle: "b.zip")
     }
@@ -446,19 +454,5 @@ import Testing
         let migration = [part("BEGIN"), part(update), part("PRAGMA user_version = 2"), part("COMMIT")]
         #expect(try found([Step(sql: "PRAGMA user_version = 2", isLogged: false)] + migration).isEmpty)
         #expect(try found([part(update)]) == [update])
-    }
-
-    // MARK: - Other tests
-
-    @Test func transactionsOfOtherTestsComeAfterThoseOfTheTest() throws {
-        let found = try findings(
-            [
-                Step(sql: "UPDATE task SET minutes = 5 WHERE id = 2", isEarlier: true),
-                Step(sql: "UPDATE task SET minutes = 44 WHERE id = 3"), query(Self.sum),
-            ], equal("144", "159"))
-        #expect(found.first?.transaction == 4)
-        let earlier = try #require(found.first { $0.transaction == 3 })
-        #expect(earlier.undone?.isExpected == true && earlier.confidence == .possible)
-        #expect(earlier.explanation.hasSuffix("It ended before the test began."))
     }
 }
