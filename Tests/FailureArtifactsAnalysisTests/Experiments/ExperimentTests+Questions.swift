@@ -342,13 +342,13 @@ extension ExperimentTests {
 
     /// Undoing has more ways to give the expected result by chance.
     @Test func aVariantComesBeforeAnUndoneTransaction() throws {
-        let both = try findings(
+        let found = try findings(
             [
-                Step(sql: "INSERT INTO task VALUES (5, 'dan', 'Read', 20, 0)"),
                 Step(sql: "UPDATE task SET done = 1 WHERE id = 3"),
-                query("SELECT sum(minutes) FROM task WHERE done < 1"),
-            ], equal("135", "180"))
-        #expect(both.first?.evidence == .variant && both.contains { $0.evidence == .fix })
+                query("SELECT sum(minutes) FROM task WHERE done < 1 OR id > 3"),
+            ], equal("115", "160"))
+        #expect(found.map(\.evidence).prefix(2) == [.variant, .variant], "\(found.map(\.title))")
+        #expect(found.contains { $0.evidence == .fix && $0.confidence == .possible })
     }
 
     /// Which of them is right is unknown.
@@ -374,14 +374,6 @@ extension ExperimentTests {
                 == "The query returns the expected 125 with done = 0 for task, as another query of the test has it"
         )
         #expect(first.confidence == .likely)
-        // The query has the term.
-        let same = try findings(
-            [
-                Step(sql: "UPDATE task SET done = 1 WHERE id = 1"),
-                query("SELECT title FROM task WHERE done = 0"),
-                query("SELECT sum(minutes) FROM task AS t WHERE (t.done = 0)"),
-            ], equal("125", "126"))
-        #expect(!same.contains { $0.title.contains("another query") })
     }
 
     @Test func anotherOrderHasTheSameRows() throws {
