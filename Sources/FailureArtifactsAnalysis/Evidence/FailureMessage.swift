@@ -191,6 +191,8 @@ package struct FailureMessage: Sendable {
         if text.count >= 2, text.first == "\"", text.last == "\"" {
             return [Value(text: String(text.dropFirst().dropLast()), label: label)]
         }
+        // A case is written with a point, and stored and printed without it.
+        if text.first == ".", text.dropFirst().first?.isLetter == true { text.removeFirst() }
         guard depth < 3, text.count < 4096 else { return [Value(text: String(text), label: label)] }
         if text.first == "[", text.last == "]" {
             return parts(of: text.dropFirst().dropLast()).prefix(100).flatMap {

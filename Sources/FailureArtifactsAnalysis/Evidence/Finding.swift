@@ -34,14 +34,14 @@ package struct Finding: Equatable, Sendable {
         /// A statement failed with the error that the test reports.
         case error
         case brokenRule
+        /// Another query gives the expected result, which is a rare value.
+        case variant
         /// Undoing a change gives the expected result.
         case fix
         /// A passing run did something else.
         case difference
         /// Rows that the query leaves out were changed, and with them it returns the expected result, a rare value.
         case expectedExclusion
-        /// Another query gives the expected result, which is a rare value.
-        case variant
         /// Before a change, the result was the expected one.
         case end
         /// The query gives the expected result, but the assertion got another one.

@@ -147,7 +147,7 @@ struct Claim {
     private static func unevaluated(in text: String) -> Claim {
         let unknown = Claim(tested: nil, condition: .unknown)
         guard let start = text.firstRange(of: "Expectation failed: ")?.upperBound else { return unknown }
-        let line = text[start...].prefix { !$0.isNewline }
+        let line = expression(in: text[start...])[...]
         if line.hasPrefix("an error was") || line.hasPrefix("an unexpected error") { return unknown }
         let isCompound = [" && ", " || "].contains { FailureMessage.outerRange(of: $0, in: line) != nil }
         guard !isCompound else { return unknown }
@@ -175,6 +175,16 @@ struct Claim {
             condition: .equals(FailureMessage.Operand(isNegated ? "false" : "true")))
     }
 
+    /// Returns an expression on one line: its further lines are indented, unlike a comment after it.
+    private static func expression(in text: Substring) -> String {
+        let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+        let further = lines.dropFirst().prefix { $0.first?.isWhitespace == true }
+        guard !further.isEmpty else { return String(lines[0]) }
+        return ([lines[0]] + further).joined(separator: " ").split(separator: " ")
+            .joined(separator: " ").replacing("[ ", with: "[").replacing("( ", with: "(")
+            .replacing(/,? (?=[\])])/, with: "")
+    }
+
     /// Returns the property that an expression takes last: `total` in `try invoice(1).total` and in
     /// `try invoices().map(\.total)`; nil without one.
     private static func member(of expression: Substring) -> String? {
@@ -198,13 +208,23 @@ extension FailureMessage {
             values = FailureMessage.values(of: self.text)
         }
 
-        /// True for the text of a number, a text, a truth value, nil, or an array of these.
+        /// True for the text of a number, a text, a truth value, nil, a case, or an array or a structure of these.
         static func isLiteral(_ text: Substring) -> Bool {
             let number = /[-+]?[0-9][0-9_]*(?:\.[0-9_]+)?(?:e[-+]?[0-9]+)?/
-            let literal = /true|false|nil|"(?:[^"\\]|\\[^(])*"/
+            let literal = /true|false|nil|\.\w+|"(?:[^"\\]|\\[^(])*"/
             if text.wholeMatch(of: number) != nil || text.wholeMatch(of: literal) != nil { return true }
+            if let structure = text.wholeMatch(of: /[A-Z]\w*\((\w+: .*)\)/) {
+                return FailureMessage.parts(of: structure.1).allSatisfy { part in
+                    part.firstRange(of: ": ").map { isLiteral(part[$0.upperBound...]) } ?? false
+                }
+            }
             guard text.first == "[", text.last == "]" else { return false }
-            return FailureMessage.parts(of: text.dropFirst().dropLast()).allSatisfy(isLiteral)
+            return FailureMessage.parts(of: text.dropFirst().dropLast()).allSatisfy { part in
+                // An array's element, or a dictionary's.
+                FailureMessage.outerRange(of: ": ", in: part).map {
+                    isLiteral(part[..<$0.lowerBound]) && isLiteral(part[$0.upperBound...])
+                } ?? isLiteral(part)
+            }
         }
 
         /// The values that say much where they are found again.
@@ -222,6 +242,9 @@ extension FailureMessage {
         }
 
         var isList: Bool { text.hasPrefix("[") && text.hasSuffix("]") }
+
+        /// True if the values have labels.
+        var isStructured: Bool { values.contains { $0.label != nil } }
 
         var shown: String { TextWidth.shortened(SafeText.line(text), to: 80) }
     }

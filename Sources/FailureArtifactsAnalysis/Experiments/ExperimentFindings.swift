@@ -6,12 +6,16 @@ internal import FailureArtifactsSQLite
 struct ExperimentFindings {
     let experiment: Experiment
 
+    private static let variantLimit = 3
+
     private var question: Question { experiment.question }
     private var store: Timeline { question.store }
 
     var all: [Finding] {
         var findings = experiment.trials.map(finding) + [otherTests, setting].compactMap(\.self)
-        findings += experiment.variants.map { variant, result in finding(variant, result) }
+        findings += experiment.variants.prefix(Self.variantLimit).map { variant, result in
+            finding(variant, result)
+        }
         if !question.isSource { findings += withoutEffect }
         if experiment.trials.isEmpty, store.steps.isEmpty { findings += lastWrites }
         if !question.isSource || question.writer != nil { findings.append(query) }
@@ -192,18 +196,25 @@ struct ExperimentFindings {
     }
 
     private func finding(_ variant: QueryVariants.Variant, _ result: QueryResult) -> Finding {
-        let isStrong = variant.family == .nulls || !question.isCommon && variant.family == .form
-        let isFixed = experiment.trials.contains { $0.effect == .fixes }
+        let isStrong =
+            variant.family == .nulls
+            || question.isFailing && !question.isCommon && variant.family == .form
+        let count = experiment.variants.count
+        let frequency =
+            question.claim.shown == nil
+            ? ""
+            : " Of \(Counted.items(Int64(experiment.variantCount), "variant")) of the query that were tried, "
+                + (count == 1 ? "only this one returns it." : "\(count) return it.")
         return Finding(
             code: .wrongQuery,
             title:
                 "The query returns \(question.claim.shown != nil && question.isExpected(result) ? question.expectedText(of: result) : question.text(of: result)) "
                 + SafeText.line(TextWidth.shortened(variant.text, to: 120)),
-            confidence: isStrong && question.claim.shown != nil && !isFixed ? .likely : .possible,
+            confidence: isStrong && question.claim.shown != nil && count == 1 ? .likely : .possible,
             store: store.name, statement: question.record,
             explanation:
-                "\(question.title) returned \(question.text(of: question.result))\(question.parameters).",
-            evidence: isStrong ? .variant : .commonVariant)
+                "\(question.title) returned \(question.text(of: question.result))\(question.parameters)."
+                + frequency, evidence: isStrong ? .variant : .commonVariant)
     }
 
     /// The last statements on the tables of the query that changed no row.

@@ -38,23 +38,58 @@ struct SQLText {
     /// The tokens in lower case and without quotes; empty strings for texts.
     var words: [String] { tokens.map { $0.kind == .text ? "" : $0.text } }
 
-    func replacing(_ range: Range<Int>, with text: String) -> String {
-        let (start, end) = (
-            tokens[range.lowerBound].range.lowerBound, tokens[range.upperBound - 1].range.upperBound
-        )
-        return String(decoding: bytes[..<start] + Array(text.utf8) + bytes[end...], as: UTF8.self)
+    /// A part of the text that another one replaces.
+    typealias Edit = (range: Range<Int>, text: String)
+
+    func replacing(_ edits: [Edit]) -> String {
+        var result = bytes
+        for edit in edits.sorted(by: { $0.range.lowerBound > $1.range.lowerBound }) {
+            result.replaceSubrange(byteRange(edit.range), with: Array(edit.text.utf8))
+        }
+        return String(decoding: result, as: UTF8.self)
     }
+
+    func replacing(_ range: Range<Int>, with text: String) -> String { replacing([(range, text)]) }
 
     func replacing(_ index: Int, with text: String) -> String {
         replacing(index..<(index + 1), with: text)
     }
 
+    private func byteRange(_ range: Range<Int>) -> Range<Int> {
+        tokens[range.lowerBound].range.lowerBound..<tokens[range.upperBound - 1].range.upperBound
+    }
+
+    /// The same statement with numbered parameters, which keep their values in another place.
+    ///
+    /// A statement with names for some of its parameters stays as it is.
+    var numbered: SQLText {
+        let parameters = tokens.indices.filter { tokens[$0].kind == .parameter }
+        guard parameters.allSatisfy({ tokens[$0].text == "?" }) else { return self }
+        return SQLText(
+            replacing(parameters.enumerated().map { ($1..<($1 + 1), "?\($0 + 1)") }))
+    }
+
     func text(_ range: Range<Int>) -> String {
-        String(
-            decoding: bytes[
-                tokens[range.lowerBound].range.lowerBound..<tokens[range.upperBound - 1].range.upperBound
-            ],
-            as: UTF8.self)
+        String(decoding: bytes[byteRange(range)], as: UTF8.self)
+    }
+
+    func text(_ index: Int) -> String { text(index..<(index + 1)) }
+
+    /// Returns the index of the parenthesis that closes another one; nil without it.
+    func closing(_ open: Int) -> Int? {
+        tokens[open...].dropFirst().indices.first {
+            tokens[$0].depth == tokens[open].depth && tokens[$0].text == ")"
+        }
+    }
+
+    /// Returns the end of an expression that begins at an index: that of its parenthesis, its clause or its term.
+    func end(ofExpressionAt start: Int, stopping words: Set<String> = []) -> Int {
+        tokens.indices[start...].first {
+            let token = tokens[$0]
+            return token.depth < tokens[start].depth
+                || token.depth == tokens[start].depth
+                    && (token.isWord(in: Self.ends.union(words)) || [";", ","].contains(token.text))
+        } ?? tokens.count
     }
 
     // MARK: - Conditions
@@ -169,6 +204,13 @@ struct SQLText {
         /// The database that the statement names; nil without one.
         let schema: String?
         let table: String
+        /// The alias; nil without one.
+        let alias: String?
+        /// The tokens of the table's name, with the database.
+        let range: Range<Int>
+
+        /// The name that qualifies its columns.
+        var name: String { alias ?? table }
     }
 
     var tables: [String] { sources.map(\.table) }
@@ -176,21 +218,27 @@ struct SQLText {
     /// The tables of the `FROM` clauses of the query and its subqueries.
     var sources: [Source] {
         var isList: [Int: Bool] = [:]
+        let ends = Self.ends.union(["on", "using", "set", "select"])
         return tokens.indices.dropLast().compactMap { index in
             let token = tokens[index]
             if token.isWord(in: ["from", "join"]) {
                 isList[token.depth] = true
-            } else if token.isWord(in: Self.ends.union(["on", "using", "set", "select"])) {
+            } else if token.isWord(in: ends) {
                 isList[token.depth] = false
             }
             let isStart =
                 token.isWord(in: ["from", "join"]) || token.text == "," && isList[token.depth] == true
             guard isStart, tokens[index + 1].kind == .name else { return nil }
-            let first = tokens[index + 1].text
-            guard tokens[safe: index + 2]?.text == ".", let name = tokens[safe: index + 3] else {
-                return Source(schema: nil, table: first)
+            let isQualified = tokens[safe: index + 2]?.text == "." && index + 3 < tokens.count
+            let end = index + (isQualified ? 4 : 2)
+            let next = tokens[safe: end]?.isWord("as") == true ? end + 1 : end
+            let alias = tokens[safe: next].flatMap { token in
+                token.kind == .name && !token.isWord(in: ends.union(["indexed", "not"]))
+                    ? token.text : nil
             }
-            return Source(schema: first, table: name.text)
+            return Source(
+                schema: isQualified ? tokens[index + 1].text : nil, table: tokens[end - 1].text,
+                alias: alias, range: (index + 1)..<end)
         }
     }
 

@@ -125,6 +125,19 @@ extension ExperimentTests {
         #expect(explanation.question?.isFailing == true)
     }
 
+    @Test func textsThatAreComposedOfRows() throws {
+        let query = query(
+            "SELECT owner, sum(minutes) FROM task WHERE minutes > 20 GROUP BY owner ORDER BY owner")
+        let found = try findings(
+            [query],
+            equal(
+                #"["ann has 0.35 h", "ben has 0.45 h", "cleo has 0.60 h"]"#,
+                #"["ann has 0.35 h", "ben has 0.65 h", "cleo has 0.60 h"]"#))
+        let first = try #require(found.first)
+        #expect(first.code == .wrongQuery && first.confidence == .likely)
+        #expect(first.title.hasSuffix("with >= in place of >"))
+    }
+
     @Test func aListInAnotherOrderIsShownAsItIs() throws {
         let fixture = try Fixture()
         let (right, wrong) = (
@@ -354,6 +367,101 @@ extension ExperimentTests {
         let first = try #require(found.first)
         #expect(first.code == .wrongQuery && first.confidence == .likely && first.source?.line == 90)
         #expect(first.title == "The query returns the expected 160 with >= in place of >")
+        #expect(
+            first.explanation.wholeMatch(
+                of: /.* Of \d+ variants of the query that were tried, only this one returns it\./)
+                != nil,
+            "\(first.explanation)")
+    }
+
+    /// The tested value is a common one, so the assertion may have compared another result.
+    @Test func aVariantOfAQueryThatMayBeAnother() throws {
+        let found = try findings(
+            [query("SELECT sum(minutes) - 135 FROM task WHERE minutes > 20")], equal("5", "25"))
+        let variant = try #require(
+            found.first { $0.code == .wrongQuery }, "\(found.map(\.title))")
+        #expect(variant.evidence == .commonVariant && variant.confidence == .possible)
+    }
+
+    /// Undoing has more ways to give the expected result by chance.
+    @Test func aVariantComesBeforeAnUndoneTransaction() throws {
+        let found = try findings(
+            [
+                Step(sql: "UPDATE task SET done = 1 WHERE id = 3"),
+                query("SELECT sum(minutes) FROM task WHERE done < 1 OR id > 3"),
+            ], equal("115", "160"))
+        #expect(found.map(\.evidence).prefix(2) == [.variant, .variant], "\(found.map(\.title))")
+        #expect(found.contains { $0.evidence == .fix && $0.confidence == .possible })
+    }
+
+    /// Which of them is right is unknown.
+    @Test func severalVariantsWithTheExpectedResult() throws {
+        let found = try findings(
+            [query("SELECT sum(minutes) FROM task WHERE minutes < 45 OR id > 3")], equal("115", "160"))
+        let variants = found.filter { $0.code == .wrongQuery }
+        #expect(variants.map(\.evidence) == [.variant, .variant], "\(variants.map(\.title))")
+        #expect(variants.allSatisfy { $0.confidence == .possible })
+    }
+
+    @Test func aTermOfAnotherQuery() throws {
+        let found = try findings(
+            [
+                Step(sql: "UPDATE task SET done = 1 WHERE id = 1"),
+                query(
+                    "SELECT t.title FROM task t WHERE (t.done = 0) AND t.owner = ?", values: "[\"ben\"]"),
+                query("SELECT sum(minutes) FROM task"),
+            ], equal("160", "125"))
+        let first = try #require(found.first)
+        #expect(
+            first.title
+                == "The query returns the expected 125 with done = 0 for task, as another query of the test has it"
+        )
+        #expect(first.confidence == .likely)
+    }
+
+    @Test func anotherOrderHasTheSameRows() throws {
+        let (right, wrong) = (#"["Book dentist", "Pay rent"]"#, #"["Pay rent", "Book dentist"]"#)
+        func variants(_ sql: String, _ message: String) throws -> [Finding] {
+            try findings([query(sql)], message).filter { $0.code == .wrongQuery }
+        }
+        let found = try variants(
+            "SELECT title FROM task WHERE owner = 'ben' ORDER BY minutes", equal(wrong, right))
+        #expect(
+            found.first?.title
+                == "The query returns the expected \(right) with minutes DESC in place of minutes")
+        #expect(found.allSatisfy { $0.confidence == .possible } && found.count == 3)
+        // The order of a subquery changes the rows.
+        #expect(
+            try variants(
+                "SELECT title FROM (SELECT title, row_number() OVER (ORDER BY minutes) AS n FROM task) WHERE n = 1",
+                equal("Pay rent", "Call")
+            ).isEmpty)
+    }
+
+    /// The message has the expression alone, on several lines.
+    @Test func theExpectedStructures() throws {
+        let expression = """
+            try tasks.all() == [
+                        Task(title: "Sweep", minutes: 35, state: .open),
+                        Task(title: "Book dentist", minutes: 45, state: .open),
+                        Task(title: "Pay rent", minutes: 20, state: .open),
+                    ]
+            the tasks of a day
+            """
+        func finding(_ order: String) throws -> Finding? {
+            let fixture = try Fixture()
+            let asked = Step(
+                sql: "SELECT title, minutes, 'open' AS state FROM task WHERE minutes < 45\(order)",
+                changes: 0, lines: ["Sources/Tasks.swift:90:all"], isTransaction: false)
+            return try explanation(
+                [asked], "Expectation failed: \(expression)", in: fixture, file: "Tests/ATests.swift"
+            ).findings.first { $0.code == .wrongQuery }
+        }
+        let found = try #require(try finding(""))
+        #expect(found.title.hasSuffix("in another order with <= in place of <"), "\(found.title)")
+        #expect(found.confidence == .likely)
+        // The query has another order than the assertion.
+        #expect(try finding(" ORDER BY title") == nil)
     }
 
     @Test func aNullInTheListOfNotIn() throws {

@@ -345,6 +345,19 @@ import Testing
                 && first.explanation.hasSuffix("It leaves them out because of done < 2."))
     }
 
+    /// Without the transaction, the query without the term would have another result, but now it has the same one.
+    @Test func aTermThatLeavesOutNothingIsNotNamed() throws {
+        let found = try findings(
+            [
+                Step(sql: "UPDATE task SET done = 1, minutes = 100 WHERE id = 1"),
+                Step(sql: "UPDATE task SET minutes = 50 WHERE id = 1"),
+                query("SELECT max(minutes) FROM task WHERE done = 0"),
+            ], equal("60", "70"))
+        let finding = try #require(found.first { $0.transaction == 4 })
+        #expect(finding.title == "Transaction 4 changed a table that the query reads")
+        #expect(!found.contains { $0.explanation.contains("leaves them out") })
+    }
+
     /// A query never leaves out a row that is gone.
     @Test func aDeletedRowIsNotLeftOut() throws {
         let found = try findings(

@@ -57,6 +57,34 @@ import Testing
         #expect(parts("[]", result(["id"], [])).first == .list(0, isOrdered: true))
     }
 
+    @Test func aDictionaryHasTheValuesOfAllColumns() {
+        let found = result(["owner", "sum"], [["ann", 35], ["ben", 65]])
+        #expect(parts(#"["ann": 35, "ben": 65]"#, found) == [.properties(isOrdered: true)])
+        #expect(parts(#"["ben": 65, "ann": 35]"#, found) == [.properties(isOrdered: false)])
+        #expect(parts(#"["ben": 35, "ann": 65]"#, found).isEmpty)
+    }
+
+    @Test func textsWithTheValuesOfEachRow() {
+        let found = result(["name", "count", "cents"], [["Ann", 3, 4612], ["Ben", 3, 300]])
+        let texts = parts(#"["Ann: 3, 46.12", "Ben: 3, 3.00"]"#, found)
+        #expect(texts.count == 1)
+        let expected = FailureMessage.Operand(#"["Ann: 3, 46.12", "Ben: 4, 5.00"]"#)
+        #expect(!texts[0].gives(expected, in: found))
+        let other = result(found.columns, [["Ann", 3, 4612], ["Ben", 4, 500]])
+        #expect(texts[0].gives(expected, in: other))
+        // Another row has no such text, and equal texts have no values.
+        #expect(parts(#"["Ann: 3, 46.12", "Ben: 3; 3.00"]"#, found).isEmpty)
+        #expect(parts(#"["yes", "yes"]"#, found).isEmpty)
+    }
+
+    @Test func aColumnOfTextsMayHaveNumbers() {
+        let found = result(["floor", "number"], [[1, "101"], [1, "102"]])
+        let numbers = FailureMessage.Operand(#"["101"]"#).values
+        #expect(found.onlyColumn(like: numbers) == nil)
+        #expect(
+            result(["name", "number"], [["a", "101"], ["b", "102"]]).onlyColumn(like: numbers) == 1)
+    }
+
     @Test func propertiesOfStructures() {
         let found = result(["id", "folder_id", "name"], [[3, 9, "Ann"]])
         let properties = ResultPart.properties(isOrdered: true)

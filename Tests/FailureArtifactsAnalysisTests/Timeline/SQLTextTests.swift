@@ -5,7 +5,7 @@ import Testing
 
 @testable import FailureArtifactsAnalysis
 
-/// The terms and tables of queries, and their variants.
+/// The terms and tables of queries.
 @Suite struct SQLTextTests {
     @Test(arguments: [
         ("SELECT * FROM t WHERE a = 1 AND b = 'x AND y'", ["a = 1", "b = 'x AND y'"]),
@@ -35,6 +35,14 @@ import Testing
         #expect(SQLText(sql).tables == tables)
     }
 
+    @Test func namesOfTables() {
+        let sources = SQLText("SELECT * FROM a, main.b AS c JOIN d \"E\" ON 1 LEFT JOIN f ON 1 WHERE 1")
+            .sources
+        #expect(sources.map(\.table) == ["a", "b", "d", "f"])
+        #expect(sources.map(\.alias) == [nil, "c", "e", nil])
+        #expect(sources.map(\.schema) == [nil, "main", nil, nil])
+    }
+
     @Test(arguments: [
         ("SELECT count(*) FROM task", true), ("SELECT max(a), b FROM t WHERE c = 1", true),
         ("SELECT count(*) FROM task GROUP BY owner", false), ("SELECT count FROM task", false),
@@ -50,68 +58,5 @@ import Testing
         let relaxed = query.relaxed(keys: ["id"])
         #expect(relaxed.map(\.term) == ["t.owner = ?", "t.done = 0", "JOIN u"])
         #expect(relaxed.map(\.isIdentity) == [true, false, false])
-    }
-
-    // MARK: - Variants
-
-    private static let schema = """
-        CREATE TABLE task(id INTEGER PRIMARY KEY, owner TEXT, list INTEGER, minutes INTEGER, due TEXT, done INTEGER);
-        CREATE TABLE list(id INTEGER PRIMARY KEY, name TEXT);
-        INSERT INTO list VALUES (1, 'home'), (2, 'Work');
-        INSERT INTO task VALUES (1, 'ann', 1, 30, '2026-03-01 08:00', 0), (2, 'Ann', 1, 45, '2026-03-02 09:00', 1),
-            (3, 'ben', NULL, NULL, '2026-03-03 10:00', 0), (4, 'cleo', 2, 60, '2026-03-03 11:00', 1)
-        """
-
-    /// Each query gives the expected result only in another form.
-    @Test(arguments: [
-        ("SELECT count(*) FROM task WHERE minutes > 45", "2", "with >= in place of >"),
-        ("SELECT 45 / 2", "22.5", "with * 1.0 / in place of /"),
-        ("SELECT count(*) FROM task WHERE owner = 'ann'", "2", "without regard to case"),
-        ("SELECT count(*) FROM task WHERE list <> 1", "2", "with IS NOT in place of <>"),
-        (
-            "SELECT count(*) FROM task JOIN list ON list.id = task.list", "4",
-            "with LEFT JOIN in place of JOIN"
-        ),
-        (
-            "SELECT count(*) FROM task WHERE due BETWEEN '2026-03-01' AND '2026-03-03'", "4",
-            "with the day of due"
-        ),
-        (
-            "SELECT count(*) FROM list WHERE id NOT IN (SELECT list FROM task WHERE done = 0)", "1",
-            "without NULL in the list of NOT IN"
-        ),
-        (
-            "SELECT count(*) FROM (SELECT list FROM task UNION SELECT 9)", "5",
-            "with UNION ALL in place of UNION"
-        ),
-        ("SELECT count(*) FROM task WHERE done = 0 AND list = 1 OR list = 2", "1", "with parentheses"),
-    ])
-    func aVariantGivesTheExpectedResult(sql: String, expected: String, text: String) throws {
-        let fixture = try Fixture()
-        let connection = try Connection(path: fixture.directory + "/v.sqlite", mode: .create)
-        try connection.execute(Self.schema)
-        let operand = FailureMessage.Operand(expected)
-        let found = QueryVariants(of: sql).all.filter { variant in
-            // Some variants have no meaning.
-            guard let result = try? QueryResult.of(variant.sql, [], on: connection) else { return false }
-            return ResultPart.cell(0, prefix: "", suffix: "").gives(operand, in: result)
-        }
-        #expect(found.contains { $0.text.contains(text) }, "\(found.map(\.text))")
-        let own = try #require(try QueryResult.of(sql, [], on: connection))
-        #expect(!ResultPart.cell(0, prefix: "", suffix: "").gives(operand, in: own))
-    }
-
-    @Test func variantsKeepTheParameters() throws {
-        let fixture = try Fixture()
-        let connection = try Connection(path: fixture.directory + "/v.sqlite", mode: .create)
-        try connection.execute(Self.schema)
-        let sql =
-            "SELECT owner FROM task JOIN list ON list.id = task.list WHERE owner = ? AND minutes > ? AND done IN (?, 1) "
-            + "ORDER BY owner LIMIT ?"
-        let variants = QueryVariants(of: sql).all
-        #expect(variants.count > 5)
-        for variant in variants {
-            #expect(try connection.prepare(variant.sql).parameterCount == 4, "\(variant.sql)")
-        }
     }
 }
