@@ -25,7 +25,7 @@ struct QueryVariants {
         case outerJoin
     }
 
-    /// What is known about the store and the test apart from the query.
+    /// The facts about the store and the test that the query doesn't have.
     struct Context {
         /// The tables, by their folded names.
         var tables: [String: TableShape] = [:]

@@ -1,4 +1,5 @@
 package import FailureArtifactsBundle
+internal import FailureArtifactsSystem
 
 /// The facts about sources that the checkout in the working directory has.
 package struct Checkout: Sendable {
@@ -21,6 +22,10 @@ package struct Checkout: Sendable {
 
     /// Returns the place of a statement's text, if that isn't where the statement ran.
     func text(of statement: StatementRecord) -> StatementRecord.Source? {
+        // The bundle may be of another package.
+        guard let source = statement.source, source.isInPackage,
+            FileSystem.regularFile(Path.join(Path.currentDirectory, source.file)) != nil
+        else { return nil }
         let line = statement.sql.split(whereSeparator: \.isNewline).first ?? ""
         let text = line.prefix(Self.length.upperBound)
         guard text.count >= Self.length.lowerBound, let found = self.line(String(text)) else {
