@@ -12,6 +12,7 @@ package enum CommandLineTool {
             VerifyCommand.self,
             SweepCommand.self, PruneCommand.self, ReportCommand.self, MergeCommand.self,
             JUnitCommand.self, SummaryCommand.self, CompletionsCommand.self,
+            SkillCommand.self,
         ]
     }
 

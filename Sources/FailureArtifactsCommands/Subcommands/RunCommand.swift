@@ -25,6 +25,11 @@ struct RunCommand: Command {
                     "Write the results of all tests as JUnit XML, with the bundles as attachments. An existing file "
                     + "is replaced."),
             Syntax.Option(
+                "--failures-only",
+                help:
+                    "Print nothing of passing tests: each failing test with what it printed and its explanation, and "
+                    + "one line of totals, on standard output. The default if AI_AGENT is set."),
+            Syntax.Option(
                 "--stop-commands",
                 help:
                     "On GitHub, prevent the output of CMD, such as a failure's text, from running workflow commands."
@@ -44,9 +49,13 @@ struct RunCommand: Command {
             At the end, the causes of the new failures are printed on standard error, or nothing if there are none. \
             On GitHub, they are also in the step's summary, and marked in the source.
 
-            For --junit, the results of XCTest are read from the command's output, which is a pipe then. 'swift test' \
-            gets additional options to report the results of Swift Testing and of parallel tests, also in the script of \
+            For --junit and --failures-only, the results of XCTest are read from the command's output, which is a pipe \
+            then. 'swift test' gets additional options to report the results of Swift Testing and of parallel tests, also in the script of \
             a shell: bash -c 'cd App && swift test'.
+
+            With --failures-only, the output before the tests, such as a build's errors, is passed on at once. What \
+            passing tests print is dropped. Other lines, such as what tests of Swift Testing print, are printed if the \
+            command fails: the last 30 of them, or all if no test is known to have failed.
 
             The exit status is the command's own. It is 128 plus the signal's number if a signal ended the command, \
             124 if the command exceeded --timeout, 126 if it can't be run, and 127 if there is no such program.
@@ -56,18 +65,21 @@ struct RunCommand: Command {
 
     func run(_ console: Console) throws -> ExitCode {
         let timeLimit = try duration(of: "--timeout")
-        guard let junit = arguments.value(of: "--junit") else {
-            return try run(console, nil, timeLimit)
-        }
+        let junit = arguments.value(of: "--junit")
+        let isFiltered =
+            arguments.has("--failures-only") || !console.environment["AI_AGENT", default: ""].isEmpty
+        guard junit != nil || isFiltered else { return try run(console, nil, nil, timeLimit) }
         // Removes the old file first, so that a file that exists afterwards always belongs to this run.
-        WholeFile.removeOld(junit)
+        if let junit { WholeFile.removeOld(junit) }
         return try console.withScratchDirectory { scratch in
-            try run(console, (RunResults(arguments.rest, scratch: scratch), junit), timeLimit)
+            let results = RunResults(arguments.rest, scratch: scratch)
+            let filter = isFiltered ? FailureFilter(passesTotals: !results.readsEvents) : nil
+            return try run(console, results, filter, timeLimit)
         }
     }
 
     private func run(
-        _ console: Console, _ junit: (results: RunResults, file: String)?, _ timeLimit: Double?
+        _ console: Console, _ results: RunResults?, _ filter: FailureFilter?, _ timeLimit: Double?
     ) throws -> ExitCode {
         let workingDirectory = Path.currentDirectory
         let output = OutputDirectory(
@@ -89,9 +101,9 @@ struct RunCommand: Command {
         let isGitHub = WorkflowCommand.isGitHub(console.environment)
         var brackets = arguments.has("--stop-commands") && isGitHub ? WorkflowCommand.brackets() : nil
         var supervisor = Supervisor(
-            junit?.results.words ?? arguments.rest, environment: environment, timeLimit: timeLimit,
+            results?.words ?? arguments.rest, environment: environment, timeLimit: timeLimit,
             interruption: console.interruption, messages: console, recovery: recovery,
-            results: junit?.results)
+            results: results, filter: filter)
         if let brackets { console.command(brackets.start) }
         // Also runs if the command couldn't be started.
         defer { if let brackets { console.command(brackets.end) } }
@@ -106,12 +118,22 @@ struct RunCommand: Command {
         let failed = new.filter { $0.metadata.map { $0.outcome != .passed } ?? false }.map(\.path)
         let outputs = RunOutputs(
             console: console, bundles: new, directory: directory, workingDirectory: workingDirectory,
-            findings: console.bestFindings(of: failed))
+            findings: filter == nil ? console.bestFindings(of: failed) : [:])
         let page = arguments.has("--report") ? try outputs.writeReport() : nil
-        if let junit { try outputs.writeResults(of: junit.results, to: junit.file) }
+        if let results, let file = arguments.value(of: "--junit") {
+            try outputs.writeResults(of: results, to: file)
+        }
         try outputs.writeStepSummary(report: page)
-        let lines = outputs.summary(
-            recovered: recovered.bundles.count, leftOut: recovery.failuresLeftOut, report: page)
+        var lines: [String] = []
+        if let results, let filter {
+            let (failures, others) = filter.finish(hasFailed: report.exitStatus != 0)
+            if !others.isEmpty { try console.output.writeLine(others) }
+            try outputs.writeFailures(
+                failures, of: results, leftOut: recovery.failuresLeftOut, report: page)
+        } else {
+            lines = outputs.summary(
+                recovered: recovered.bundles.count, leftOut: recovery.failuresLeftOut, report: page)
+        }
         // GitHub recognises a command only at the start of a line.
         if isGitHub, brackets != nil || !lines.isEmpty, report.hasOpenLine { console.say("") }
         if isGitHub, brackets == nil, !lines.isEmpty {

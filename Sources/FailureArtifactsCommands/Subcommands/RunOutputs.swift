@@ -138,6 +138,65 @@ struct RunOutputs {
         return lines
     }
 
+    // MARK: - Failures only
+
+    /// Writes the failing tests, each with what it printed and the explanation of its bundle, and a line of totals.
+    ///
+    /// Failures with the same cause are explained once, and of many causes the first ones.
+    func writeFailures(
+        _ tests: [FailureFilter.Failure], of run: RunResults, leftOut: Int, report: String?
+    ) throws {
+        var rest = causes
+        var explained = 0
+        func explain(_ cause: BundleCause) throws {
+            explained += 1
+            let others = cause.failures.dropFirst().map { SafeText.line($0.first.title) }
+            if !others.isEmpty {
+                try console.output.writeLine(
+                    "The same cause: " + others.prefix(20).joined(separator: ", "))
+            }
+            let bundle = cause.first
+            guard explained <= Self.listedCauses, !bundle.usesNoStore else {
+                for line in lines(cause) { try console.output.writeLine(line) }
+                return
+            }
+            do {
+                let syntax = ExplainCommand.syntax
+                let words = try syntax.parse(["--markdown", bundle.path], artifacts: directory)
+                _ = try ExplainCommand(arguments: words).run(console)
+            } catch {
+                try console.warn(Self.sentence("\(bundle.path) could not be explained.", error))
+            }
+        }
+        for test in tests {
+            try console.output.writeLine(test.text)
+            let index = rest.firstIndex { cause in
+                cause.failures.contains { failure in
+                    let bundled = failure.first.test
+                    return [bundled.name, bundled.name + "()", "\(bundled.suite).\(bundled.name)"]
+                        .contains(test.name)
+                }
+            }
+            if let index { try explain(rest.remove(at: index)) }
+        }
+        for cause in rest { try explain(cause) }
+        let results = run.results(bundles: reportedBundles).tests
+        guard !results.isEmpty || !bundles.isEmpty else { return }
+        let failures = results.count(where: \.isFailure)
+        let skipped = results.count(where: \.isSkipped)
+        var totals = ["\(failures) failed", "\(results.count - failures - skipped) passed"]
+        if skipped > 0 { totals.append("\(skipped) skipped") }
+        if !failed.isEmpty {
+            let place = SafeText.line(Path.relative(directory, to: workingDirectory))
+            totals.append(Counted.items(Int64(failed.count), "bundle") + " in \(place)")
+        }
+        totals += omissions(leftOut: leftOut)
+        if let report { totals.append("report: " + SafeText.line(report)) }
+        let noun = Counted.items(Int64(results.count), "test")
+        try console.output.writeLine("failure-artifacts: \(noun): " + totals.joined(separator: ", "))
+        try console.output.flush()
+    }
+
     /// Returns one line about content that limits excluded, or no line.
     private func omissions(leftOut: Int) -> [String] {
         var parts: [String] = []

@@ -1,7 +1,7 @@
 internal import CFailureArtifactsProcesses
 internal import FailureArtifactsSystem
 
-/// Passes one of the command's outputs on, byte for byte and at once, and keeps its end.
+/// Passes one of the command's outputs on, byte for byte and at once or through a filter, and keeps its end.
 ///
 /// The command writes to a pipe. A thread of its own reads from it, so only that thread waits if the receiver doesn't
 /// read.
@@ -13,6 +13,7 @@ final class OutputTee: Sendable {
 
     /// The end of what was written.
     let log: LogTail
+    private let filter: FailureFilter?
     /// The descriptor in this process that the output goes to.
     private let target: CInt
     /// The command's end of the pipe; this process closes it after the command has started.
@@ -22,10 +23,11 @@ final class OutputTee: Sendable {
 
     /// Starts to pass on what is written to a new pipe.
     init(
-        to target: CInt, log: LogTail, ended: @escaping @Sendable () -> Void
+        to target: CInt, log: LogTail, filter: FailureFilter?, ended: @escaping @Sendable () -> Void
     ) throws(SystemError) {
         self.target = target
         self.log = log
+        self.filter = filter
         let output = try PipeEnds()
         let stopping = try PipeEnds()
         writing = Lock(output.writing.release())
@@ -33,6 +35,9 @@ final class OutputTee: Sendable {
         let (reading, stopped) = (output.reading.release(), stopping.reading.release())
         let isStarted = Threads.detach { [self] in
             pass(from: reading, until: stopped)
+            if let filter {
+                filter.end(of: Int(target) - 1).withUnsafeBytes { bytes in _ = forward(bytes) }
+            }
             log.finish()
             ended()
         }
@@ -94,7 +99,11 @@ final class OutputTee: Sendable {
             guard count > 0 else { return }
             due -= count
             let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
-            guard forward(bytes) else { return }
+            let isOpen =
+                filter.map { filter in
+                    filter.passed(bytes, of: Int(target) - 1).withUnsafeBytes { forward($0) }
+                } ?? forward(bytes)
+            guard isOpen else { return }
             log.append(bytes)
         }
     }
@@ -141,6 +150,7 @@ struct CommandOutputs {
     ///   If both go to the same place, the first hook receives all lines. Nil if the lines are not needed.
     init(
         onLine: (output: LogTail.LineHook, error: LogTail.LineHook)? = nil,
+        filter: FailureFilter? = nil,
         ended: @escaping @Sendable () -> Void
     ) {
         standardOutput = LogTail(onLine: onLine?.output)
@@ -149,14 +159,16 @@ struct CommandOutputs {
         if places[0] != nil, places[0] == places[1] {
             // With separate pipes, the order of the two outputs would be lost.
             standardError = standardOutput
-            if let tee = try? OutputTee(to: STDOUT_FILENO, log: standardOutput, ended: ended) {
+            if let tee = try? OutputTee(
+                to: STDOUT_FILENO, log: standardOutput, filter: filter, ended: ended)
+            {
                 tees.append(([STDOUT_FILENO, STDERR_FILENO], tee))
             }
         } else {
             standardError = LogTail(onLine: onLine?.error)
             for (descriptor, log) in [(STDOUT_FILENO, standardOutput), (STDERR_FILENO, standardError)]
             where places[Int(descriptor) - 1] != nil {
-                if let tee = try? OutputTee(to: descriptor, log: log, ended: ended) {
+                if let tee = try? OutputTee(to: descriptor, log: log, filter: filter, ended: ended) {
                     tees.append(([descriptor], tee))
                 }
             }

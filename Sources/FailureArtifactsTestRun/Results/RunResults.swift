@@ -66,9 +66,12 @@ package final class RunResults: Sendable {
         self.reportFiles = reportFiles
     }
 
+    /// True if the results of Swift Testing are read.
+    package var readsEvents: Bool { !eventFiles.isEmpty }
+
     /// The hooks for the lines of standard output and standard error, called on any thread.
-    var lineHooks: (output: LogTail.LineHook, error: LogTail.LineHook) {
-        func hook(_ log: Lock<XCTestLog>) -> LogTail.LineHook {
+    var lineHooks: (output: @Sendable ([UInt8]) -> Void, error: @Sendable ([UInt8]) -> Void) {
+        func hook(_ log: Lock<XCTestLog>) -> @Sendable ([UInt8]) -> Void {
             { line in log.withLock { log in log.read(bytes: line) } }
         }
         return (hook(logs[0]), hook(logs[1]))

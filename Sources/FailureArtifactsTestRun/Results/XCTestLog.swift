@@ -44,11 +44,9 @@ struct XCTestLog: Sendable {
 
     /// Reads `Test Case 'Class.method' passed (0.01 seconds)`; the test's own output may precede it on the line.
     private mutating func readCase(_ line: Substring) -> Bool {
-        guard let start = line.firstRange(of: Self.marker)?.upperBound else { return false }
-        let rest = line[start...]
-        guard let end = rest.firstRange(of: "' ") else { return false }
-        let (name, event) = (rest[..<end.lowerBound], rest[end.upperBound...])
-        guard let test = Self.identity(name) else { return false }
+        guard let (name, event) = Self.caseEvent(in: line), let test = Self.identity(name) else {
+            return false
+        }
         if event.hasPrefix("started") {
             running[String(name)] = attempts.count
             attempts.append(TestAttempt(test: test))
@@ -65,8 +63,16 @@ struct XCTestLog: Sendable {
         return true
     }
 
+    /// Splits `Test Case 'Class.method' passed (0.01 seconds)` into the name and the event.
+    static func caseEvent(in line: Substring) -> (name: Substring, event: Substring)? {
+        guard let start = line.firstRange(of: marker)?.upperBound else { return nil }
+        let rest = line[start...]
+        guard let end = rest.firstRange(of: "' ") else { return nil }
+        return (rest[..<end.lowerBound], rest[end.upperBound...])
+    }
+
     /// Parses an end such as `passed (0.01 seconds)`.
-    private static func end(_ text: Substring) -> (TestAttempt.Outcome, Double?)? {
+    static func end(_ text: Substring) -> (TestAttempt.Outcome, Double?)? {
         let outcomes: [(String, TestAttempt.Outcome)] = [
             ("passed (", .passed), ("failed (", .failed), ("skipped (", .skipped),
         ]

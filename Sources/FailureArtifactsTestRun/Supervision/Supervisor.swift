@@ -35,7 +35,8 @@ package struct Supervisor {
 
     package init(
         _ words: [String], environment: [String: String], timeLimit: Double?, interruption: Interruption,
-        messages: any SupervisorMessages, recovery: RunRecovery, results: RunResults?
+        messages: any SupervisorMessages, recovery: RunRecovery, results: RunResults?,
+        filter: FailureFilter? = nil
     ) {
         self.words = words
         self.environment = environment
@@ -46,7 +47,9 @@ package struct Supervisor {
         let mailbox = Mailbox()
         self.mailbox = mailbox
         reaper = ChildReaper(mailbox: mailbox)
-        outputs = CommandOutputs(onLine: results?.lineHooks) { mailbox.post(.outputEnded) }
+        outputs = CommandOutputs(onLine: results?.lineHooks, filter: filter) {
+            mailbox.post(.outputEnded)
+        }
         openOutputs = outputs.count
         // If SIGCHLD is ignored, as some job starters do, this process can't learn how a child ends.
         if InheritedSignals.isIgnored(SIGCHLD) { signal(SIGCHLD, SIG_DFL) }

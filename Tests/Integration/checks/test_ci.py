@@ -288,6 +288,36 @@ class Results(CICase):
         self.check_results(place)
         self.check_bundles(place, None)
 
+    def test_failures_only(self):
+        """Of passing tests, nothing is printed; exit status, bundles and results are the same."""
+        place = self.checkout(tests=r"CISuite\.CI(Modern)?Tests")
+        command = ("swift", "test")
+        for options, variables in (["--failures-only"], {}), ([], {"AI_AGENT": "x"}):
+            place.environment.update(variables)
+            text, process = self.results(place, *command, options=options)
+            self.assertEqual(len(junit_rules.results(text)), 11)
+            lines = process.stdout.splitlines()
+            self.assertEqual(lines[-1], "failure-artifacts: 11 tests: 4 failed, 5 passed, 2 skipped, 4 bundles in failure-artifacts")
+            for word in ("testPasses", "passes()", "isKnown", "isDisabled", "no end of line", "Executed"):
+                self.assertNotIn(word, process.stdout)
+            for name in ("CITests.testFails", "CITests.testThrows"):
+                self.assertEqual(len(re.findall(rf"^Test Case '{name}' failed", process.stdout, re.MULTILINE)), 1)
+            for name in ("fails()", "isRipe(_:)"):
+                self.assertEqual(len(re.findall(rf"^✘ Test {re.escape(name)} .*failed after", process.stdout, re.MULTILINE)), 1)
+            for heading in ("CITests.testFails", "CITests.testThrows"):
+                place_of_test = process.stdout.index(f"Test Case '{heading}' failed")
+                self.assertIn(heading, process.stdout[place_of_test:].split("# Failure of ")[1].split("\n")[0])
+        # A green run has one line.
+        place.stand_in("swift", place.swift("CISuite.CITests/testPasses,CISuite.CITests/testIsSkipped"))
+        process = place.run(TOOL, "run", "--", *command)
+        self.assertEqual((process.returncode, process.stdout, process.stderr), (
+            0, "failure-artifacts: 2 tests: 0 failed, 1 passed, 1 skipped\n", ""))
+        # A build's errors are passed on.
+        place.stand_in("swift", "echo 'A.swift:1:1: error: no'; echo 'error: fatalError' >&2; exit 1")
+        process = place.run(TOOL, "run", "--", *command)
+        self.assertEqual((process.returncode, process.stdout, process.stderr), (
+            1, "A.swift:1:1: error: no\n", "error: fatalError\n"))
+
     def test_attempts_are_told_apart(self):
         place = self.checkout(CI_SUITE_FLAKY=str(pathlib.Path(tempfile.mkdtemp()) / "flag"))
         self.addCleanup(shutil.rmtree, pathlib.Path(place.environment["CI_SUITE_FLAKY"]).parent)
