@@ -82,7 +82,10 @@ extension FailureFilter.State {
     fileprivate mutating func takeLine(of output: Int) -> [UInt8] {
         let bytes = starts[output]
         starts[output] = []
-        let event = TestEvent(line: Self.text([bytes]))
+        var text = Self.text([bytes])
+        // Colors, which some runners print into pipes.
+        if bytes.contains(0x1B) { text.replace(/\e\[[0-9;]*m/, with: "") }
+        let event = TestEvent(line: text)
         // A comment or a value can have several lines.
         if event != .details, event != nil { issue = nil }
         switch event {

@@ -125,6 +125,14 @@ import Testing
         #expect(passed.isEmpty && failures.isEmpty && others.isEmpty)
     }
 
+    @Test func linesMayHaveColors() {
+        let plain = filtered(Self.swiftTesting).failures.map(\.name)
+        let lines = Self.swiftTesting.split(separator: "\n").map {
+            "\u{1B}[91m\($0.prefix(1))\u{1B}[0m\($0.dropFirst())"
+        }
+        #expect(filtered(lines.joined(separator: "\n")).failures.map(\.name) == plain)
+    }
+
     @Test func otherOutputIsPassedOn() {
         let build = """
             Building for debugging...
