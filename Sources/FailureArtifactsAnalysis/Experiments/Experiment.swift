@@ -165,9 +165,11 @@ struct Experiment {
 
     /// Runs the later transactions again without one that can't be undone alone, or whose rows they read.
     private mutating func replay(_ budget: StepBudget) {
-        guard !question.isSource, !trials.contains(where: { $0.effect == .fixes }) else { return }
-        let replay = Replay(for: question, budget)
-        for index in trials.indices.filter({ trials[$0].obstacle != nil }).prefix(Self.maximumReplays) {
+        let doubtful = trials.indices.filter { trials[$0].obstacle != nil }
+        guard !question.isSource, !doubtful.isEmpty, !trials.contains(where: { $0.effect == .fixes }),
+            let replay = Replay(for: question, budget)
+        else { return }
+        for index in doubtful.prefix(Self.maximumReplays) {
             guard !budget.isUsedUp, let result = replay.result(without: trials[index].step),
                 question.isExpected(result)
             else { continue }

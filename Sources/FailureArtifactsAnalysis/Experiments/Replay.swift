@@ -10,13 +10,21 @@ struct Replay {
     /// The transactions before the question.
     private let steps: ArraySlice<Timeline.Step>
     private let budget: StepBudget
+    /// The recorded content of the tables that the question reads.
+    private let content: [QueryResult]
 
     private var store: Timeline { question.store }
 
-    init(for question: Question, _ budget: StepBudget) {
+    /// Returns nil if a table has too many rows to be compared.
+    init?(for question: Question, _ budget: StepBudget) {
         self.question = question
         self.budget = budget
         steps = question.store.steps(before: question.statement)
+        guard let connection = try? Connection.untrusted(question.path, limits: question.store.limits)
+        else { return nil }
+        budget.limit(connection)
+        guard let content = Self.content(of: question, on: connection) else { return nil }
+        self.content = content
     }
 
     /// Returns the result of the question without a transaction; nil if that can't be known.
@@ -33,28 +41,20 @@ struct Replay {
         else { return nil }
         var result: QueryResult?
         store.forEachState(before: [step]) { _, path in
-            guard let content, (try? run(all, on: path) { self.content(of: $0) }) == content else {
-                return
-            }
+            let replayed = try? run(all, on: path) { Self.content(of: question, on: $0) }
+            guard replayed == content else { return }
             result = (try? run(all.dropFirst(), on: path) { question.ask($0) }) ?? nil
         }
         return result
     }
 
-    /// The recorded content of the tables that the question reads.
-    private var content: [QueryResult]? {
-        guard let connection = try? Connection.untrusted(question.path, limits: store.limits) else {
-            return nil
-        }
-        budget.limit(connection)
-        return content(of: connection)
-    }
-
     /// Returns nil if a table has too many rows to be compared.
-    private func content(of connection: borrowing Connection) -> [QueryResult]? {
+    private static func content(
+        of question: Question, on connection: borrowing Connection
+    ) -> [QueryResult]? {
         var content: [QueryResult] = []
         for name in question.reads.keys.sorted() {
-            guard let table = store.schema.tables[name] else { continue }
+            guard let table = question.store.schema.tables[name] else { continue }
             let sql = "SELECT * FROM \(quotedIdentifier(table.name))"
             guard let rows = (try? QueryResult.of(sql, [], on: connection)) ?? nil else { return nil }
             content.append(rows)
