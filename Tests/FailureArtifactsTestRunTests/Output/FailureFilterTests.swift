@@ -23,7 +23,7 @@ import Testing
         [0/1] Planning build
         Building for debugging...
         [3/7] Compiling Ledger Ledger.swift
-        /work/Ledger.swift:3:9: warning: variable 'x' was never used
+        /home/ada/Ledger.swift:3:9: warning: variable 'x' was never used
         Build complete! (3.21s)
 
         """
@@ -33,14 +33,14 @@ import Testing
         Test Suite 'LedgerTests' started at 2026-11-29 11:04:24.112
         Test Case 'LedgerTests.testBad' started at 2026-11-29 11:04:24.112
         noise of bad
-        /work/A.swift:4: error: LedgerTests.testBad : XCTAssertEqual failed: ("1") is not equal to ("2") - two
+        /home/ada/A.swift:4: error: LedgerTests.testBad : XCTAssertEqual failed: ("1") is not equal to ("2") - two
         lines
         Test Case 'LedgerTests.testBad' failed (0.008 seconds)
         Test Case 'LedgerTests.testGood' started at 2026-11-29 11:04:24.119
         noise of good
         Test Case 'LedgerTests.testGood' passed (0.0 seconds)
         Test Case 'LedgerTests.testSkipped' started at 2026-11-29 11:04:24.120
-        /work/A.swift:5: LedgerTests.testSkipped : Test skipped - not now
+        /home/ada/A.swift:5: LedgerTests.testSkipped : Test skipped - not now
         Test Case 'LedgerTests.testSkipped' skipped (0.0 seconds)
         Test Case 'LedgerTests.testThrows' started at 2026-11-29 11:04:24.120
         open line<EXPR>:0: error: LedgerTests.testThrows : threw error "CancellationError()"
@@ -87,7 +87,7 @@ import Testing
     func failingTestsAreKeptWithWhatTheyPrint(_ pieces: Int) {
         let (passed, failures, others) = filtered(
             Self.build + Self.xctest + Self.swiftTesting, pieces: pieces)
-        #expect(passed == "/work/Ledger.swift:3:9: warning: variable 'x' was never used\n")
+        #expect(passed == "/home/ada/Ledger.swift:3:9: warning: variable 'x' was never used\n")
         #expect(others == "noise of one of them\nlate noise")
         #expect(
             failures.map(\.name) == [
@@ -97,7 +97,7 @@ import Testing
             failures.map(\.text) == [
                 """
                 noise of bad
-                /work/A.swift:4: error: LedgerTests.testBad : XCTAssertEqual failed: ("1") is not equal to ("2") - two
+                /home/ada/A.swift:4: error: LedgerTests.testBad : XCTAssertEqual failed: ("1") is not equal to ("2") - two
                 lines
                 Test Case 'LedgerTests.testBad' failed (0.008 seconds)
                 """,
@@ -136,7 +136,7 @@ import Testing
     @Test func otherOutputIsPassedOn() {
         let build = """
             Building for debugging...
-            /work/Ledger.swift:3:9: error: cannot find 'x' in scope
+            /home/ada/Ledger.swift:3:9: error: cannot find 'x' in scope
             error: fatalError
             """
         let text = "\u{FFFD}\r\n\n" + build
@@ -145,7 +145,7 @@ import Testing
                 == text.replacing("Building for debugging...\n", with: ""))
         // A script can build again after tests.
         #expect(filtered(Self.xctest + build).passed.hasSuffix("error: fatalError"))
-        #expect(filtered(Self.xctest + build).passed.hasPrefix("/work/Ledger.swift:3:9: error:"))
+        #expect(filtered(Self.xctest + build).passed.hasPrefix("/home/ada/Ledger.swift:3:9: error:"))
     }
 
     @Test func whatIsNotUnderstoodIsKeptIfTheCommandFails() {
