@@ -18,11 +18,16 @@ struct StatementSources {
     ) {
         let ofToolchain = images.images.map(\.isOfToolchain)
         (self.images, self.ofToolchain) = (images, ofToolchain)
-        let package = PackageSources(
-            ofFailureIn: failureFile, workingDirectory: images.workingDirectory)
-        let addresses = Set(stacks.flatMap { Self.reliablePart(of: $0, in: images, ofToolchain) })
         // Without a package, no line counts.
-        guard var package, !addresses.isEmpty else {
+        guard
+            var package = PackageSources(
+                ofFailureIn: failureFile, workingDirectory: images.workingDirectory)
+        else {
+            known = [:]
+            return
+        }
+        let addresses = Set(stacks.flatMap { Self.reliablePart(of: $0, in: images, ofToolchain) })
+        guard !addresses.isEmpty else {
             known = [:]
             return
         }
