@@ -208,6 +208,12 @@ extension FailureMessage {
             values = FailureMessage.values(of: self.text)
         }
 
+        /// Makes a list of values, without the properties' labels in its text.
+        init(_ values: [Value]) {
+            text = "[" + values.map(\.text).joined(separator: ", ") + "]"
+            self.values = values
+        }
+
         /// True for the text of a number, a text, a truth value, nil, a case, or an array or a structure of these.
         static func isLiteral(_ text: Substring) -> Bool {
             let number = /[-+]?[0-9][0-9_]*(?:\.[0-9_]+)?(?:e[-+]?[0-9]+)?/

@@ -253,9 +253,12 @@ struct Experiment {
     ) -> Trial {
         let all = Self.changes(of: step)
         let read = all.filter { question.reads[folded($0.table.table.name)] != nil }
-        var trial = Trial(step: step, effect: .touches, rows: read.prefix(5).map(row), changes: read)
+        let named = read.filter(isNamed)
+        let wanted = read.filter(isWanted)
+        let shown = wanted.isEmpty ? read : wanted + read.filter { !isWanted($0) }
+        var trial = Trial(step: step, effect: .touches, rows: shown.prefix(5).map(row), changes: read)
         guard let relaxed, step.isComplete else {
-            if read.contains(where: isNamed) { trial.effect = .named }
+            if !named.isEmpty { trial.effect = .named }
             return trial
         }
         let rests = all.map(later.rest)
@@ -295,14 +298,14 @@ struct Experiment {
         }
         if let index = firstAffected(relaxed, relaxedResults),
             read.contains(where: { $0.row.kind != .deleted }),
-            !relaxed[index].isIdentity || !read.contains(where: isNamed)
+            !relaxed[index].isIdentity || named.isEmpty
         {
             trial.effect = relaxed[index].isIdentity ? .excludesOther : .excludes
             trial.term = relaxed[index].term
             trial.isExpectedWithoutTerm = question.isExpected(relaxed[index].result)
-        } else if read.contains(where: isNamed) {
+        } else if !named.isEmpty {
             trial.effect = .named
-            trial.rows = read.filter(isNamed).prefix(5).map(row)
+            trial.rows = named.prefix(5).map(row)
         }
         return trial
     }
@@ -403,7 +406,12 @@ struct Experiment {
 
     /// True if a changed row has a value that the query or the assertion names.
     private func isNamed(_ change: ScratchStore.Change) -> Bool {
-        isNamedByQuery(change) || has(question.claim.expected, change.row, in: change.table)
+        isNamedByQuery(change) || isWanted(change)
+    }
+
+    /// True if a changed row has the value that the assertion expects.
+    private func isWanted(_ change: ScratchStore.Change) -> Bool {
+        has(question.wanted, change.row, in: change.table)
     }
 
     /// True if a changed row had or got a value of an operand.

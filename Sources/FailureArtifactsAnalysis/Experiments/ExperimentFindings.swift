@@ -113,7 +113,8 @@ struct ExperimentFindings {
         case .approaches, .changes, .recedes, .named:
             guard isOtherResult(of: trial) || trial.partCount != nil else {
                 let isOfQuery = trial.changes.contains(where: experiment.isNamedByQuery)
-                let row = isOfQuery ? "that the query names" : "with the expected value"
+                let value = question.claim.expected?.isList == true ? "a missing" : "the expected"
+                let row = isOfQuery ? "that the query names" : "with \(value) value"
                 return ("\(name) changed a row \(row)", .named, sameResult(trial))
             }
             let evidence: Finding.Evidence =

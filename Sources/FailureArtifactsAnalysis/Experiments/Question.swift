@@ -53,6 +53,9 @@ struct Question {
         return row[safe: column]?.isNull ?? true
     }
 
+    /// The value that the assertion expects; of a list, the elements that the result lacks. Nil without a value.
+    let wanted: FailureMessage.Operand?
+
     /// True if the assertion expects a value that a query without rows doesn't give.
     var expectsRows: Bool {
         switch claim.condition {
@@ -333,6 +336,10 @@ struct Question {
         known = candidate.result
         self.parts = parts
         self.claim = claim
+        wanted = claim.expected.map { expected in
+            let difference = parts[0].difference(of: candidate.result ?? QueryResult(), from: expected)
+            return difference.map { FailureMessage.Operand($0.missing) } ?? expected
+        }
         let isRare = parts != [.existence] && claim.tested.map { !$0.isCommon } ?? false
         isFailing = isOnlyOne || parts != [.all] && (candidate.isOnLine || isRare)
     }

@@ -294,34 +294,46 @@ enum ResultPart: Equatable {
         if let number = number(in: result), let other = expected.values.first?.number {
             return abs(number - other)
         }
+        return difference(of: result, from: expected).map { Double($0.superfluous + $0.missing.count) }
+    }
+
+    /// Returns the number of values of a result that an expected list lacks, and the values that only that list has; nil
+    /// without a list.
+    func difference(
+        of result: QueryResult, from expected: FailureMessage.Operand
+    ) -> (superfluous: Int, missing: [FailureMessage.Value])? {
         switch self {
-        case .list(let column, _): return Self.distance(of: column, in: result, from: expected.values)
+        case .list(let column, _): return Self.difference(of: column, in: result, from: expected.values)
         case .properties:
             let names = result.columns.map(Self.label)
             let values = Dictionary(grouping: expected.values) {
                 $0.label.flatMap { names.firstIndex(of: Self.label($0)) }
             }
-            return values.reduce(0) { sum, entry in
-                sum + (entry.key.map { Self.distance(of: $0, in: result, from: entry.value) } ?? 0)
+            return values.reduce(into: (0, [])) { sum, entry in
+                guard let column = entry.key else { return }
+                let difference = Self.difference(of: column, in: result, from: entry.value)
+                sum.0 += difference.superfluous
+                sum.1 += difference.missing
             }
         case .cell, .texts, .rowCount, .sum, .existence, .all: return nil
         }
     }
 
-    private static func distance(
+    private static func difference(
         of column: Int, in result: QueryResult, from values: [FailureMessage.Value]
-    ) -> Double {
-        var rest = values
-        var wrong = 0
+    ) -> (superfluous: Int, missing: [FailureMessage.Value]) {
+        var missing = values
+        var superfluous = 0
         for row in result.rows {
-            guard let cell = row[safe: column], let place = rest.firstIndex(where: { $0.matches(cell) })
+            guard let cell = row[safe: column],
+                let place = missing.firstIndex(where: { $0.matches(cell) })
             else {
-                wrong += 1
+                superfluous += 1
                 continue
             }
-            rest.remove(at: place)
+            missing.remove(at: place)
         }
-        return Double(wrong + rest.count)
+        return (superfluous, missing)
     }
 }
 

@@ -358,6 +358,20 @@ import Testing
         #expect(!found.contains { $0.explanation.contains("leaves them out") })
     }
 
+    /// Of a list, only the elements that the result lacks tell which rows matter.
+    @Test func elementsOfBothListsSayNothing() throws {
+        let found = try findings(
+            [
+                Step(sql: "INSERT INTO task VALUES (5, 'ann', 'Mow the lawn', 90, 1)"),
+                Step(sql: "UPDATE task SET title = 'Iron' WHERE id = 1"),
+                Step(sql: "UPDATE task SET title = 'Mow the lawn' WHERE id = 2"),
+                query("SELECT title FROM task WHERE done = 1 AND minutes > 80"),
+            ], equal(#"["Mow the lawn"]"#, #"["Mow the lawn", "Iron"]"#))
+        let titles = found.map(\.title)
+        #expect(titles.contains("Transaction 4 changed a row with a missing value"), "\(titles)")
+        #expect(!titles.contains { $0.hasPrefix("Transaction 5 changed a row") }, "\(titles)")
+    }
+
     /// A query never leaves out a row that is gone.
     @Test func aDeletedRowIsNotLeftOut() throws {
         let found = try findings(
