@@ -98,7 +98,9 @@ struct TestScope: Sendable {
     private func end() {
         let attaches = Compatibility.keepsAttachments
         let bundle = CaptureSession.shared.testDidFinish(running, packsNow: attaches ? true : nil)
-        if attaches, let bundle { BundleAttachment.record(bundle, of: test) }
+        guard attaches, let bundle else { return }
+        BundleAttachment.record(bundle.path, of: test)
+        Attachment.record(bundle.readMe, named: "failure.md", sourceLocation: test.sourceLocation)
     }
 }
 

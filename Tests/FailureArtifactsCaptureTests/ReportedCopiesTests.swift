@@ -17,8 +17,10 @@ import Testing
         #expect(world.session.newCopies(of: test).isEmpty)
         world.fail(test, "first")
         let copies = world.session.newCopies(of: test)
-        #expect(copies.map(\.name) == ["ledger.sqlite"])
+        #expect(copies.map(\.name) == ["ledger.sqlite", "failure.md"])
         #expect(copies.first?.content.starts(with: header) == true)
+        let note = String(decoding: copies.last?.content ?? [], as: UTF8.self)
+        #expect(note.hasPrefix("# A test failed\n\n    LedgerTests.testTotal\n    first\n"), "\(note)")
         #expect(world.session.newCopies(of: test).isEmpty)
         // Only the first failure is captured.
         try world.run("INSERT INTO t VALUES (2)")
@@ -53,8 +55,8 @@ import Testing
         test.state.withLock { $0.attachments.append(("own", .bytes([9]))) }
         world.fail(test, "first")
         let copies = world.session.newCopies(of: test)
-        #expect(copies.map(\.name) == ["ledger.sqlite", "ledger_EXTERNAL_DATA-1"])
-        #expect(copies.last?.content == [7, 8])
+        #expect(copies.map(\.name) == ["ledger.sqlite", "ledger_EXTERNAL_DATA-1", "failure.md"])
+        #expect(copies.dropFirst().first?.content == [7, 8])
         world.finish(test)
     }
 
@@ -70,7 +72,7 @@ import Testing
         world.fail(test, "second")
         let second = world.session.newCopies(of: test)
         world.fail(test, "third")
-        #expect(first.map(\.name) == ["ledger.sqlite"])
+        #expect(first.map(\.name) == ["ledger.sqlite", "failure.md"])
         #expect(second.map(\.name) == ["ledger.failure-2.sqlite"])
         #expect(first.first?.content != second.first?.content)
         #expect(world.session.newCopies(of: test).isEmpty)
@@ -83,7 +85,8 @@ import Testing
         world.fail(test, "first")
         let size = try #require(FileSystem.regularFile(world.directory + "/ledger.sqlite")?.size)
         #expect(
-            world.session.newCopies(of: test, maximumBytes: size).map(\.name) == ["ledger.sqlite"])
+            world.session.newCopies(of: test, maximumBytes: size).map(\.name)
+                == ["ledger.sqlite", "failure.md"])
         try world.run("INSERT INTO t VALUES (2)")
         world.fail(test, "second")
         let copies = world.session.newCopies(of: test, maximumBytes: size)
@@ -126,7 +129,7 @@ import Testing
         let test = world.start()
         world.fail(test, "first")
         let names = Threads.map([0, 1, 2, 3]) { _ in world.session.newCopies(of: test).map(\.name) }
-        #expect(names.flatMap(\.self) == ["ledger.sqlite"])
+        #expect(names.flatMap(\.self) == ["ledger.sqlite", "failure.md"])
         world.finish(test)
     }
 }

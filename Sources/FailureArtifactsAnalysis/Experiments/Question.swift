@@ -53,7 +53,7 @@ struct Question {
         return row[safe: column]?.isNull ?? true
     }
 
-    /// The value that the assertion expects; of a list, the elements that the result lacks. Nil without a value.
+    /// The value that the assertion expects, or of a list the elements that the result lacks; nil without one.
     let wanted: FailureMessage.Operand?
 
     /// True if the assertion expects a value that a query without rows doesn't give.

@@ -146,15 +146,16 @@ package struct ArtifactsDirectory: Sendable {
 
     // MARK: Bundles
 
-    /// Packs a staging directory, renames the bundle to its final name, and returns its path.
+    /// Packs a staging directory, renames the bundle to its final name, and returns its path and the text of its
+    /// `README.txt`.
     ///
     /// `warn` receives failures after which there is a bundle all the same. Otherwise this throws a `ZipError`, a
     /// `SystemError` or ``LimitReached``.
     package func publish(
         _ metadata: BundleMetadata, from staging: StagingDirectory, within limits: DirectoryLimits,
         date: Timestamp = .now, warn: (String) -> Void = { _ in }
-    ) throws -> String {
-        let file = try BundlePacker.pack(metadata, from: staging, date: date)
+    ) throws -> (path: String, readMe: String) {
+        let (file, readMe) = try BundlePacker.pack(metadata, from: staging, date: date)
         let size = FileSystem.regularFile(file)?.size ?? 0
         guard size <= limits.bundleBytes else {
             throw LimitReached(limit: .bundleBytes, path: path, limits: limits)
@@ -179,7 +180,7 @@ package struct ArtifactsDirectory: Sendable {
             warn("The bundle's name may not survive a loss of power: \(error).")
         }
         haveItIgnored()
-        return bundle
+        return (bundle, readMe)
     }
 
     /// Chooses the name of a failing test's bundle in advance, and returns the path that it will have.

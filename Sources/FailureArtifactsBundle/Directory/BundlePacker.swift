@@ -4,15 +4,16 @@ package import FailureArtifactsZip
 
 /// Packs a staging directory into a bundle, while the next tests run.
 package enum BundlePacker {
-    /// Writes a bundle, and returns its path inside the staging directory.
+    /// Writes a bundle, and returns its path inside the staging directory and the text of its `README.txt`.
     ///
     /// The staging directory has a file for each entry that the metadata names. The bundle is complete and synced;
     /// after an error, the file is removed.
     package static func pack(
         _ metadata: BundleMetadata, from staging: StagingDirectory, date: Timestamp = .now,
         symbolizer: Symbolizer = .shared
-    ) throws(ZipError) -> String {
-        let statements = completedStatements(of: metadata, in: staging, by: symbolizer)
+    ) throws(ZipError) -> (path: String, readMe: String) {
+        let logs = logs(of: metadata, in: staging, by: symbolizer)
+        let readMe = FailureNote(metadata, logs.values.flatMap(\.self)).description
         let path = staging.file(ofEntry: "bundle.zip.partial")
         // Another process may have died while it wrote this file.
         try? FileSystem.remove(path)
@@ -20,8 +21,9 @@ package enum BundlePacker {
             var zip = try ZipWriter(creating: path)
             try zip.addEntry(named: "metadata.json", bytes: metadata.json(), modified: date)
             for name in metadata.entries {
-                if let lines = statements[name] {
-                    try zip.addEntry(named: name, bytes: lines, modified: date)
+                if let records = logs[name] {
+                    try zip.addEntry(
+                        named: name, bytes: StatementRecord.lines(of: records), modified: date)
                     continue
                 }
                 try zip.addEntry(
@@ -34,13 +36,13 @@ package enum BundlePacker {
                     contentsOf: try stagedFile(Baseline.entry, in: staging, archive: path),
                     modified: date)
             }
-            try zip.addEntry(named: "README.txt", bytes: Array(readMe(metadata).utf8), modified: date)
+            try zip.addEntry(named: "README.txt", bytes: Array(readMe.utf8), modified: date)
             try zip.finish()
         } catch {
             try? FileSystem.remove(path)
             throw error
         }
-        return path
+        return (path, readMe)
     }
 
     /// Returns true if a file is a bundle, according to the name of its first entry.
@@ -54,37 +56,40 @@ package enum BundlePacker {
         return count == bytes.count && bytes.starts(with: start) && bytes.suffix(name.count) == name[...]
     }
 
-    /// Returns the content of the logs in which source lines replace stacks.
-    private static func completedStatements(
+    /// Returns the statements of the logs, with source lines in place of stacks, by the names of their entries.
+    private static func logs(
         of metadata: BundleMetadata, in staging: StagingDirectory, by symbolizer: Symbolizer
-    ) -> [String: [UInt8]] {
-        var logs: [String: [StatementRecord]] = [:]
-        for store in metadata.stores {
-            // A file that can't be read fails when it is added.
-            guard let entry = store.statements?.entry,
-                let bytes = try? FileSystem.contents(ofFile: staging.file(ofEntry: entry), limit: .max),
-                let records = StatementRecord.records(in: bytes),
-                records.contains(where: { $0.stack != nil })
-            else { continue }
-            logs[entry] = records
-        }
+    ) -> [String: [StatementRecord]] {
+        let logs = stagedLogs(of: metadata, in: staging)
         let stacks = logs.values.flatMap { $0.compactMap(\.stack) }
-        guard !stacks.isEmpty else { return [:] }
+        guard !stacks.isEmpty else { return logs }
         let sources = StatementSources(
             of: stacks, in: staging.images ?? LoadedImages(images: [], workingDirectory: ""),
             failureFile: metadata.failures.first?.file, by: symbolizer, scratch: staging.path)
         return logs.mapValues { records in
-            StatementRecord.lines(
-                of: records.map { record in
-                    var record = record
-                    if let stack = record.stack {
-                        let lines = sources.lines(of: stack)
-                        record.source = lines.first
-                        record.callers = lines.count > 1 ? Array(lines.dropFirst()) : nil
-                    }
-                    record.stack = nil
-                    return record
-                })
+            records.map { record in
+                var record = record
+                if let stack = record.stack {
+                    let lines = sources.lines(of: stack)
+                    record.source = lines.first
+                    record.callers = lines.count > 1 ? Array(lines.dropFirst()) : nil
+                }
+                record.stack = nil
+                return record
+            }
+        }
+    }
+
+    /// Returns the statements of the logs in a staging directory, by the names of their entries.
+    package static func stagedLogs(
+        of metadata: BundleMetadata, in staging: StagingDirectory
+    ) -> [String: [StatementRecord]] {
+        metadata.stores.reduce(into: [:]) { logs, store in
+            // A file that can't be read fails when it is added.
+            guard let entry = store.statements?.entry,
+                let bytes = try? FileSystem.contents(ofFile: staging.file(ofEntry: entry), limit: .max)
+            else { return }
+            logs[entry] = StatementRecord.records(in: bytes)
         }
     }
 
@@ -96,20 +101,6 @@ package enum BundlePacker {
         } catch {
             throw ZipError(archive: archive, entry: name, reason: .system(error))
         }
-    }
-
-    /// The text of `README.txt`, for readers who don't know bundles.
-    package static func readMe(_ metadata: BundleMetadata) -> String {
-        let store = metadata.stores.compactMap(\.entry).first ?? "stores/<name>.sqlite"
-        let pointInTime = metadata.outcome == .passed ? "at its end: it passed" : "when it failed"
-        return """
-            The SQLite stores that the test \(metadata.test.suite).\(metadata.test.name) used, as they were \(pointInTime).
-            What happened, and what each file is: metadata.json.
-            Open a store with any SQLite tool: unzip the bundle, then: sqlite3 \(store)
-            Each file in stores/ stands alone: nothing has to lie beside it. NAME.committed.sqlite, where there is one,
-            lacks what the test's open transaction had not committed yet. More: failure-artifacts show <this file>.
-
-            """
     }
 }
 

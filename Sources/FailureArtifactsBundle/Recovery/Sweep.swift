@@ -176,7 +176,7 @@ struct Sweep {
     }
 
     private mutating func publish(_ metadata: BundleMetadata, _ staging: StagingDirectory) throws {
-        let path = try directory.publish(metadata, from: staging, within: recovery.limits) {
+        let (path, _) = try directory.publish(metadata, from: staging, within: recovery.limits) {
             result.warnings.append($0)
         }
         result.bundles.append(

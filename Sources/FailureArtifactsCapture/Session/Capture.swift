@@ -199,7 +199,7 @@ struct Capture: Sendable {
         recorded = metadata
     }
 
-    private mutating func describe() -> BundleMetadata {
+    mutating func describe() -> BundleMetadata {
         let (events, leftOut) = test.state.withLock { ($0.failures, $0.failuresLeftOut) }
         let failures = events.map(\.metadata)
         // The test failed after it had been captured as passing.
@@ -255,17 +255,17 @@ struct Capture: Sendable {
             (try? FileSystem.write(lines, toNewFile: staging.file(ofEntry: Baseline.entry))) != nil
     }
 
-    /// Packs the staged content, and returns the bundle's path.
+    /// Packs the staged content, and returns the bundle's path and the text of its `README.txt`.
     ///
     /// Call it once, on any thread. The staging directory is removed in any case.
-    mutating func pack() throws(CaptureError) -> String {
+    mutating func pack() throws(CaptureError) -> (path: String, readMe: String) {
         try withoutFileSizeSignal { () throws(CaptureError) in
             stageBaseline()
             return try packStaged()
         }
     }
 
-    private mutating func packStaged() throws(CaptureError) -> String {
+    private mutating func packStaged() throws(CaptureError) -> (path: String, readMe: String) {
         defer { directory.discard(staging) }
         if !staged.removed.isEmpty {
             staged.warnings += staged.removed.warnings(about: describe(), in: staging)
@@ -300,7 +300,7 @@ struct Capture: Sendable {
 
     func discard() { directory.discard(staging) }
 
-    private mutating func publish(_ metadata: BundleMetadata) throws -> String {
+    private mutating func publish(_ metadata: BundleMetadata) throws -> (path: String, readMe: String) {
         try directory.publish(
             metadata, from: staging, within: configuration.limits, date: date
         ) { warning in

@@ -38,12 +38,15 @@ extension CaptureSession {
         }
     }
 
-    /// Ends a test, after its teardown, and packs or discards its capture; returns the bundle's path if it is packed already.
+    /// Ends a test, after its teardown, and packs or discards its capture; returns the bundle's path and the text of its
+    /// `README.txt` if it is packed already.
     ///
     /// The capture is discarded if the test has not failed and is not captured as a passing test. The configuration
     /// decides when it is packed, unless `packsNow` does.
     @discardableResult
-    package func testDidFinish(_ test: RunningTest, packsNow: Bool? = nil) -> String? {
+    package func testDidFinish(
+        _ test: RunningTest, packsNow: Bool? = nil
+    ) -> (path: String, readMe: String)? {
         guard test.isOfThisProcess else { return nil }
         let (failure, isLost) = test.state.withLock { state in
             state.hasEnded = true
@@ -112,12 +115,12 @@ extension CaptureSession {
     }
 
     @discardableResult
-    private func pack(_ staged: Capture) -> String? {
+    private func pack(_ staged: Capture) -> (path: String, readMe: String)? {
         var capture = staged
         defer { passOnWarnings(of: &capture) }
         do {
             let bundle = try capture.pack()
-            if bundle != capture.announcedBundle { capture.announce(bundle) }
+            if bundle.path != capture.announcedBundle { capture.announce(bundle.path) }
             return bundle
         } catch {
             sayOnce("\(error)")
@@ -142,10 +145,7 @@ extension CaptureSession {
     ) {
         let command = ToolCommand()
         // Arguments can have any text.
-        let title = String(
-            test.title.prefix(200).map {
-                $0.unicodeScalars.contains { $0.value < 0x20 || $0.value == 0x7F } ? " " : $0
-            })
+        let title = FailureNote.line(test.title, 200)
         if outcome == .passed {
             say("\(title) \(event); its bundle is \(command.shortened(bundle))")
         } else {

@@ -24,7 +24,7 @@ extension CaptureSession {
     /// Returns the copies made for a failing test that were not returned before, with their content.
     ///
     /// They are the stores as they were at the first failure, their committed versions if a transaction was open, the
-    /// external files of libraries' stores, and with the mode `everyFailure` the stores at each further failure. A
+    /// external files of libraries' stores, a text about the failure (``FailureNote``), and with the mode `everyFailure` the stores at each further failure. A
     /// store that hasn't changed since is not returned again. The bundle itself appears only after the test's end, when
     /// the test takes no more attachments. If a copy would exceed the maximum total size for one test, a text names it
     /// instead.
@@ -47,6 +47,7 @@ extension Capture {
     fileprivate mutating func takeNewCopies(maximumBytes: UInt64) -> [ReportedCopy] {
         var copies: [ReportedCopy] = []
         var leftOut: [String] = []
+        let isFirst = reported.entries.isEmpty
         for (name, entry) in reportableEntries where reported.entries.insert(entry).inserted {
             let path = staging.file(ofEntry: entry)
             guard let size = FileSystem.regularFile(path)?.size else { continue }
@@ -58,6 +59,12 @@ extension Capture {
             }
             reported.bytes += size
             copies.append(ReportedCopy(name: name, content: content))
+        }
+        if isFirst, !reported.entries.isEmpty {
+            let metadata = describe()
+            let logs = BundlePacker.stagedLogs(of: metadata, in: staging)
+            let note = FailureNote(metadata, logs.values.flatMap(\.self))
+            copies.append(ReportedCopy(name: "failure.md", content: Array(note.description.utf8)))
         }
         if leftOut.isEmpty { return copies }
         let text =

@@ -44,7 +44,7 @@ struct Place: ~Copyable {
         defer { directory.discard(room.staging) }
         guard room.take(UInt64(content.count)) else { throw NoRoom(limit: room.limit) }
         try FileSystem.write(content, toNewFile: room.staging.path(ofEntry: entry))
-        let path = try directory.publish(metadata([entry]), from: room.staging, within: limits)
+        let (path, _) = try directory.publish(metadata([entry]), from: room.staging, within: limits)
         return try BundleReader(BundleLocation(path: path), scratchDirectory: root)
     }
 

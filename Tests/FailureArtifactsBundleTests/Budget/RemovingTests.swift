@@ -69,7 +69,8 @@ import Testing
     @Test func aBundleWhoseMakerIsNotDoneWithItStays() throws {
         let place = try Place()
         let room = try StagingRoom(in: place.directory, within: limits)
-        let path = try place.directory.publish(place.metadata([]), from: room.staging, within: limits)
+        let (path, _) = try place.directory.publish(
+            place.metadata([]), from: room.staging, within: limits)
         let bundle = try BundleReader(BundleLocation(path: path), scratchDirectory: place.root)
         #expect(try remove(bundle, from: place) == [.inUse])
         place.directory.discard(room.staging)

@@ -222,7 +222,7 @@ import Testing
         }
         var metadata = place.metadata(["stores/a.sqlite"])
         metadata.stores[0].statements = .init(entry: entry, count: 2)
-        let file = try BundlePacker.pack(metadata, from: staging, symbolizer: symbolizer)
+        let (file, _) = try BundlePacker.pack(metadata, from: staging, symbolizer: symbolizer)
         let reader = try BundleReader(BundleLocation(path: file), scratchDirectory: place.root)
         #expect(
             reader.archive.entries.map(\.name).filter { $0.contains("images") || $0.contains("symb") }

@@ -366,10 +366,25 @@ class SwiftTestingModes(SuiteCase):
         return found
 
     def test_parallel(self):
-        """Also, each bundle is an attachment of its test."""
+        """Also, each bundle is an attachment of its test, with a text about the failure."""
         with tempfile.TemporaryDirectory() as directory:
             found = self.leaves_all("--parallel", "--attachments-path", directory)
-            self.assertEqual(sorted(os.listdir(directory)), [bundle.path.name for bundle in found.bundles])
+            names = sorted(os.listdir(directory))
+            self.assertEqual(
+                [name for name in names if name.endswith(".zip")], [bundle.path.name for bundle in found.bundles])
+            notes = [name for name in names if re.fullmatch(r"failure(-\w+)?\.md", name)]
+            self.assertEqual(len(notes), len(found.bundles), names)
+            texts = sorted(pathlib.Path(directory, name).read_text() for name in notes)
+            self.assertEqual(texts, sorted(bundle.contents["README.txt"].decode() for bundle in found.bundles))
+            for bundle in found.bundles:
+                test = bundle.metadata["test"]
+                text = bundle.contents["README.txt"].decode()
+                self.assertIn(f"    {test['suite']}.{test['name']}", text)
+                self.assertIn(bundle.metadata["failures"][0]["message"].split("\n")[0], text)
+                lines = [line for store in bundle.metadata["stores"] if "statements" in store
+                         for line in bundle.statements(store) if line["phase"] == "test" and "source" in line]
+                for line in sorted(lines, key=lambda line: line["order"])[-1:]:
+                    self.assertIn(f"{line['source']['file']}:{line['source']['line']}", text)
 
     def test_no_parallel(self):
         self.leaves_all("--no-parallel")
