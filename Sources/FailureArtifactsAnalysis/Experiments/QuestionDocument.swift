@@ -17,6 +17,8 @@ package struct QuestionDocument: JSONDocument, Sendable {
     package let query: StatementRecord
     /// True if the query's result is the value that the assertion got; false if that isn't known.
     package let isFailing: Bool
+    /// The value that the assertion expected, or a description of it; nil if it isn't known.
+    package let expected: String?
     package let results: [Period]
 
     /// The maximum number of results in ``sentence``.
@@ -26,6 +28,7 @@ package struct QuestionDocument: JSONDocument, Sendable {
         store = question.store.name
         query = question.record
         isFailing = question.isFailing
+        expected = question.claim.shown
         self.results = results
     }
 
@@ -49,7 +52,7 @@ package struct QuestionDocument: JSONDocument, Sendable {
     package var json: JSONObject {
         [
             "store": store, "sql": query.sql, "values": query.values, "source": query.source,
-            "results": results.nonEmpty,
+            "isFailing": isFailing, "expected": expected, "results": results.nonEmpty,
         ]
     }
 }

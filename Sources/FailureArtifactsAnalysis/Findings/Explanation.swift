@@ -60,7 +60,16 @@ package struct Explanation: JSONDocument {
             return "No cause in the database is known: the test ran no query near the assertion. "
                 + "Its last changes are below."
         }
-        return "No cause is sure: the expectation, or code outside of the database, may be wrong."
+        let expected = question.flatMap { $0.isFailing ? $0.expected : nil }
+        let isFound =
+            question?.results.contains { $0.isExpected == true } == true
+            || findings.contains {
+                $0.undone?.isExpected == true || $0.code == .wrongQuery
+                    || $0.evidence == .expectedExclusion
+            }
+        let known = isFound ? nil : expected.map { "Nothing that was tried gives the expected \($0)" }
+        return
+            "\(known ?? "No cause is sure"): the expectation, or code outside of the database, may be wrong."
     }
 
     package var json: JSONObject {

@@ -141,6 +141,10 @@ import Testing
             ),
             ("PRAGMA user_version", "balance(of: 2) == 7", "the test ran no query near the assertion"),
             ("SELECT balance FROM account WHERE id = 2", "balance(of: 2) == 20", "No cause is sure"),
+            (
+                "SELECT balance FROM account WHERE id = 2", "balance(of: 2) == 777",
+                "Nothing that was tried gives the expected 777: the expectation"
+            ),
         ]) func anAnswerSaysThatNothingIsSure(query: String, expression: String, verdict: String) throws
     {
         let fixture = try Fixture()
