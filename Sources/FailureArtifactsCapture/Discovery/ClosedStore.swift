@@ -99,13 +99,13 @@ final class ClosedStore: Sendable {
         return logs
     }
 
+    /// True if its file is still there.
+    var isInPlace: Bool { files.map { failure_artifacts_are_in_place($0) } ?? false }
+
     /// The logs, for a store that was opened with the same path and identity.
     ///
     /// Nil if another file may have its identity by now.
-    var logsIfInPlace: KeptLogs? {
-        guard let files, failure_artifacts_are_in_place(files) else { return nil }
-        return logs
-    }
+    var logsIfInPlace: KeptLogs? { isInPlace ? logs : nil }
 
     /// Takes the logs of the same store from when it was closed before; only to be called before it is shared.
     func follow(_ earlier: ClosedStore) { earlierLogs = earlier.logsIfInPlace }

@@ -21,8 +21,9 @@ extension ConnectionRegistry {
 
     /// Ends the saving that a test has begun, and returns the stores that it has left open; nil if there are none.
     ///
-    /// Drops the closed stores of the test. One without a known owner may belong to a test that is still running, so it
-    /// stays. The end of the last running test also drops all other saved data.
+    /// Drops the closed stores of the test, except for the statements of files that are still there. A store without a
+    /// known owner may belong to a test that is still running, so it stays. The end of the last running test also drops
+    /// all other saved data.
     @discardableResult
     func endKeeping(of test: TestID? = nil) -> LeftStores? {
         var left: LeftStores?
@@ -31,10 +32,10 @@ extension ConnectionRegistry {
         state.withLock { state in
             if let test, !state.connections.isEmpty { left = Self.leave(by: test, &state) }
             state.keepers -= 1
-            closed = state.closed
             if state.keepers > 0 {
-                if let test { Self.forgetStores(of: test, &state) }
+                if let test { closed = Self.forgetStores(of: test, &state) }
             } else {
+                closed = state.closed
                 failure_artifacts_keeping_ends()
                 state.closed = []
                 if !state.savedStates.isEmpty {
@@ -44,9 +45,28 @@ extension ConnectionRegistry {
                 if !state.endedConnections.isEmpty { state.endedConnections = [:] }
             }
         }
+        if !closed.isEmpty { leave(closed) }
         // Freed only now that the lock is free.
         withExtendedLifetime((closed, savedStates)) {}
         return left
+    }
+
+    /// The maximum number of files whose statements are kept for later tests.
+    private static let maximumLeftFiles = 8
+
+    /// Keeps the statements of closed stores whose files are still there.
+    private func leave(_ closed: [ClosedStore]) {
+        let left = closed.filter { $0.path != nil }.map { ClosedStore(withoutHandles: $0) }
+            .filter(\.isInPlace)
+        if left.isEmpty { return }
+        let forgotten = state.withLock { state in
+            let old = state.leftFiles
+            state.leftFiles =
+                (old.filter { file in !left.contains { $0.isSame(as: file) } } + left)
+                .suffix(Self.maximumLeftFiles)
+            return old
+        }
+        withExtendedLifetime(forgotten) {}
     }
 
     /// The stores that a test has left open.
@@ -75,13 +95,14 @@ extension ConnectionRegistry {
         return LeftStores(unwatched: unwatched.sorted())
     }
 
-    /// Drops the closed stores of a test that ends before others.
+    /// Drops and returns the closed stores of a test that ends before others.
     ///
     /// Their saved content would take the room of stores that the other tests close.
-    private static func forgetStores(of test: TestID, _ state: inout State) {
+    private static func forgetStores(of test: TestID, _ state: inout State) -> [ClosedStore] {
         let gone = state.closed.filter { $0.owner == test }
         state.savedStates.forget(gone.flatMap { [$0.last, $0.beforeRollback].compactMap(\.self) })
         state.closed.removeAll { $0.owner == test }
+        return gone
     }
 
     /// Returns the content of a connection's database before a rollback, if that was the last operation on it.

@@ -26,6 +26,8 @@ final class ConnectionRegistry: Sendable {
         var endedConnections: [DiscoveredConnection.Main: EndedConnections] = [:]
         /// The closed stores, in the order of their end.
         var closed: [ClosedStore] = []
+        /// The last files that ended tests have closed and left in place, for a later test that opens one of them.
+        var leftFiles: [ClosedStore] = []
         /// The last opens that failed, in their order.
         var failedOpens: [FailedOpen] = []
         /// The number of opens and closes so far.
@@ -201,7 +203,9 @@ extension ConnectionRegistry {
     func endedConnections(beside connection: DiscoveredConnection) -> EndedConnections {
         state.withLock { state in
             var ended = state.endedConnections[connection.main] ?? EndedConnections()
-            if let closed = state.closed.first(where: { $0.isSame(as: connection) }) {
+            if let closed = state.closed.first(where: { $0.isSame(as: connection) })
+                ?? state.leftFiles.first(where: { $0.isSame(as: connection) })
+            {
                 ended.logs.addEarlier(closed.logsIfInPlace)
             }
             return ended
@@ -372,12 +376,14 @@ extension ConnectionRegistry {
         let forgotten = state.withLock { state in
             let forgotten = state.closed
             // Most tests close one store.
-            if forgotten.isEmpty {
+            if forgotten.isEmpty, state.leftFiles.isEmpty {
                 state.closed = [store]
                 return forgotten
             }
             if let index = forgotten.firstIndex(where: { $0.isSame(as: store) }) {
                 store.follow(state.closed.remove(at: index))
+            } else if let earlier = state.leftFiles.first(where: { $0.isSame(as: store) }) {
+                store.follow(earlier)
             }
             state.closed.append(store)
             let own = state.closed.indices.filter { state.closed[$0].owner == store.owner }

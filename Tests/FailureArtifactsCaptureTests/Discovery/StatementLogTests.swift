@@ -177,8 +177,14 @@ import Testing
         }
     }
 
-    /// A store that is closed and opened again keeps the statements from before.
-    @Test(arguments: [2, 16, 17, 20]) func aReopenedStoreHasTheStatementsFromBefore(count: Int) throws {
+    /// A store that is closed and opened again keeps the statements from before, also those of other tests.
+    @Test(arguments: [2, 16, 17, 20], [false, true])
+    func aReopenedStoreHasTheStatementsFromBefore(count: Int, isInOtherTests: Bool) throws {
+        func beginsNextTest() {
+            guard isInOtherTests else { return }
+            ConnectionRegistry.shared.endKeeping()
+            ConnectionRegistry.shared.beginKeeping(maximumBytes: 0)
+        }
         ConnectionRegistry.shared.beginKeeping(maximumBytes: 0)
         defer { ConnectionRegistry.shared.endKeeping() }
         try withConnection(statements: 10) { handle in
@@ -186,10 +192,12 @@ import Testing
             try handle.run("CREATE TABLE t(a)")
             handle.close()
             for number in 1..<count {
+                beginsNextTest()
                 let next = try ApplicationHandle(path)
                 try next.run("INSERT INTO t VALUES (\(number))")
                 next.close()
             }
+            beginsNextTest()
             let last = try ApplicationHandle(path)
             try last.run("SELECT a FROM t")
             let found = try last.store.statements(keeping: .none)
@@ -201,6 +209,7 @@ import Testing
             // Another file of the same name is another store.
             last.close()
             try FileSystem.remove(path)
+            beginsNextTest()
             let other = try ApplicationHandle(path)
             try other.run("CREATE TABLE u(a)")
             #expect(try statements(other).map(\.sql) == ["CREATE TABLE u(a)"])
