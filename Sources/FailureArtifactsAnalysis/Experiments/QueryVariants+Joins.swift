@@ -14,10 +14,8 @@ extension QueryVariants {
             }
             if token.text == "=" { changeColumns(ofJoinAt: index) }
         }
-        for source in sources {
-            moveTerms(on: source)
-            countOnce(source)
-        }
+        for source in sources { moveTerms(on: source) }
+        countOnce()
     }
 
     private mutating func changeKind(ofJoinAt index: Int) {
@@ -79,19 +77,44 @@ extension QueryVariants {
             "with \(moved.map(query.text).joined(separator: " AND ")) in ON in place of WHERE")
     }
 
-    /// Adds a variant in which the aggregates of a table's columns, and of its rows, don't have a row again that a join
-    /// repeats.
-    private mutating func countOnce(_ source: SQLText.Source) {
-        guard let rowid = context.tables[source.table]?.rowidName else { return }
-        let depth = query.tokens[source.range.lowerBound].depth
-        guard sources.count(where: { query.tokens[$0.range.lowerBound].depth == depth }) > 1 else {
-            return
+    /// Adds variants in which the aggregates of a table's columns, and of its rows, don't have a row again that a join
+    /// repeats; and one in which none does, if they are of several tables.
+    private mutating func countOnce() {
+        var joined: [Int: [SQLText.Source]] = [:]
+        for source in sources {
+            if let select = query.select(around: source.range.lowerBound) {
+                joined[select, default: []].append(source)
+            }
         }
+        for (select, sources) in joined.sorted(by: { $0.key < $1.key }) where sources.count > 1 {
+            let found = sources.compactMap { source -> (SQLText.Source, [SQLText.Edit])? in
+                let edits = countingOnce(source, in: select)
+                return edits.isEmpty ? nil : (source, edits)
+            }
+            for (source, edits) in found {
+                append(edits, "with each row of \(name(of: source)) counted once")
+            }
+            let tables = found.map { name(of: $0.0) }.joined(separator: " and ")
+            let all = found.flatMap(\.1)
+            let places = Set(all.map(\.range.lowerBound))
+            if found.count > 1, places.count == all.count {
+                append(
+                    all.sorted { $0.range.lowerBound < $1.range.lowerBound },
+                    "with each row of \(tables) counted once")
+            }
+        }
+    }
+
+    private func countingOnce(_ source: SQLText.Source, in select: Int) -> [SQLText.Edit] {
+        guard let table = context.tables[source.table],
+            // The rowid isn't visible outside of joins in parentheses.
+            let rowid = table.integerKey.map(quotedIdentifier) ?? table.rowidName
+        else { return [] }
         let row = "\(quotedIdentifier(source.name)).\(rowid)"
-        let edits = query.tokens.indices.compactMap { index -> SQLText.Edit? in
+        return query.tokens.indices.compactMap { index -> SQLText.Edit? in
             let token = query.tokens[index]
-            guard token.depth == depth, token.isWord(in: Self.aggregates),
-                query.tokens[safe: index + 1]?.text == "(", let end = query.closing(index + 1),
+            guard token.isWord(in: Self.aggregates), query.tokens[safe: index + 1]?.text == "(",
+                query.select(around: index) == select, let end = query.closing(index + 1),
                 end > index + 2, !query.tokens[index + 2].isWord("distinct")
             else { return nil }
             let argument = (index + 2)..<end
@@ -103,6 +126,5 @@ extension QueryVariants {
                     + "DISTINCT json_array(\(row), \(query.text(argument))))))"
             )
         }
-        if !edits.isEmpty { append(edits, "with each row of \(name(of: source)) counted once") }
     }
 }

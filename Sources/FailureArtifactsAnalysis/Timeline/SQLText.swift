@@ -199,6 +199,16 @@ struct SQLText {
 
     // MARK: - Tables
 
+    /// Returns the index of the `SELECT` of the query, or of the subquery, that a token belongs to; nil without one.
+    func select(around index: Int) -> Int? {
+        var depth = tokens[index].depth
+        for place in tokens.indices[..<index].reversed() {
+            depth = min(depth, tokens[place].depth)
+            if tokens[place].depth <= depth, tokens[place].isWord("select") { return place }
+        }
+        return nil
+    }
+
     /// A table of a `FROM` clause.
     struct Source {
         /// The database that the statement names; nil without one.
@@ -226,9 +236,13 @@ struct SQLText {
             } else if token.isWord(in: ends) {
                 isList[token.depth] = false
             }
+            let first = token.text == "(" ? tokens[safe: index - 1] : token
             let isStart =
-                token.isWord(in: ["from", "join"]) || token.text == "," && isList[token.depth] == true
-            guard isStart, tokens[index + 1].kind == .name else { return nil }
+                first?.isWord(in: ["from", "join"]) == true
+                || token.text == "," && isList[token.depth] == true
+            guard isStart, tokens[index + 1].kind == .name,
+                !tokens[index + 1].isWord(in: ["select", "values", "with"])
+            else { return nil }
             let isQualified = tokens[safe: index + 2]?.text == "." && index + 3 < tokens.count
             let end = index + (isQualified ? 4 : 2)
             let next = tokens[safe: end]?.isWord("as") == true ? end + 1 : end

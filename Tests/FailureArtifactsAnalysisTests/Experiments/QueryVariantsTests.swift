@@ -88,6 +88,15 @@ import Testing
             "with each row of task counted once"
         ),
         (
+            "SELECT coalesce(sum(minutes), 0) FROM task LEFT JOIN tag ON tag.taskID = task.id", "165",
+            "with each row of task counted once"
+        ),
+        (
+            "SELECT coalesce(sum(t.minutes), 0) * 100 + sum(l.id) FROM list l "
+                + "LEFT JOIN (task t LEFT JOIN tag g ON g.taskID = t.id) ON t.list = l.id", "16503",
+            "with each row of list and task counted once"
+        ),
+        (
             "SELECT sum(minutes) FROM task JOIN list ON list.id = task.list WHERE list.name = 'Work'",
             "135",
             "with task.oldListID in place of task.list"
