@@ -202,7 +202,7 @@ package struct FailureMessage: Sendable {
         // A structure's or a tuple's description.
         if text.last == ")", let open = text.firstIndex(of: "("),
             text[..<open].allSatisfy({ $0.isLetter || $0.isNumber || "._".contains($0) }),
-            text[open...].contains(": ") || open == text.startIndex
+            text[open...].contains(": ") || open == text.startIndex || text.first?.isUppercase == true
         {
             return parts(of: text[text.index(after: open)...].dropLast()).prefix(100).flatMap {
                 labelled($0, label, depth)

@@ -219,9 +219,10 @@ extension FailureMessage {
             let number = /[-+]?[0-9][0-9_]*(?:\.[0-9_]+)?(?:e[-+]?[0-9]+)?/
             let literal = /true|false|nil|\.\w+|"(?:[^"\\]|\\[^(])*"/
             if text.wholeMatch(of: number) != nil || text.wholeMatch(of: literal) != nil { return true }
-            if let structure = text.wholeMatch(of: /[A-Z]\w*\((\w+: .*)\)/) {
+            if let structure = text.wholeMatch(of: /[A-Z][\w.]*\((.+)\)/) {
                 return FailureMessage.parts(of: structure.1).allSatisfy { part in
-                    part.firstRange(of: ": ").map { isLiteral(part[$0.upperBound...]) } ?? false
+                    isLiteral(
+                        part.prefixMatch(of: /\s*\w+:\s+/).map { part[$0.range.upperBound...] } ?? part)
                 }
             }
             guard text.first == "[", text.last == "]" else { return false }
@@ -248,6 +249,13 @@ extension FailureMessage {
         }
 
         var isList: Bool { text.hasPrefix("[") && text.hasSuffix("]") }
+
+        /// The number of values of each of a list's elements; 1 for other operands.
+        var width: Int {
+            guard isList else { return 1 }
+            let count = FailureMessage.parts(of: text.dropFirst().dropLast()).count
+            return count > 0 && values.count.isMultiple(of: count) ? values.count / count : 1
+        }
 
         /// True if the values have labels.
         var isStructured: Bool { values.contains { $0.label != nil } }

@@ -446,9 +446,19 @@ extension ResultPart {
             return list.values.contains { $0.label.flatMap(result.column(of:)) != nil }
                 ? [properties] : []
         case .equals(let list) where list.isList, .differs(let list) where list.isList:
+            // Each element of a dictionary, or of structures without labels, has several values.
+            if list.width > 1 {
+                return list.width == result.columns.count
+                    ? [.properties(isOrdered: result.isSorted)] : []
+            }
             let isAny = list.values.isEmpty || result.rows.isEmpty
-            let column = isAny ? column ?? 0 : named ?? result.onlyColumn(like: list.values)
-            return column.map { [.list($0, isOrdered: true)] } ?? []
+            guard let column = isAny ? column ?? 0 : named ?? result.onlyColumn(like: list.values),
+                isAny
+                    || result.rows.contains(where: { row in
+                        list.values.contains { $0.matches(row[column]) }
+                    })
+            else { return [] }
+            return [.list(column, isOrdered: true)]
         case .equals, .differs, .ordered:
             if isRowCount { return result.isAggregate ? [] : [.rowCount] }
             return result.rows.count < 2 || named != nil ? cell.map { [$0] } ?? [] : []
