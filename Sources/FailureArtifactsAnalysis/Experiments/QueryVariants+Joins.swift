@@ -106,11 +106,14 @@ extension QueryVariants {
     }
 
     private func countingOnce(_ source: SQLText.Source, in select: Int) -> [SQLText.Edit] {
-        guard let table = context.tables[source.table],
-            // The rowid isn't visible outside of joins in parentheses.
-            let rowid = table.integerKey.map(quotedIdentifier) ?? table.rowidName
-        else { return [] }
-        let row = "\(quotedIdentifier(source.name)).\(rowid)"
+        guard let table = context.tables[source.table] else { return [] }
+        let name = quotedIdentifier(source.name)
+        // The rowid isn't visible outside of joins in parentheses.
+        let row =
+            (table.integerKey.map(quotedIdentifier) ?? table.rowidName).map { "\(name).\($0)" }
+            ?? table.primaryKey.map { "quote(\(name).\(quotedIdentifier($0.name)))" }
+            .joined(separator: " || ' ' || ")
+        guard !row.isEmpty else { return [] }
         return query.tokens.indices.compactMap { index -> SQLText.Edit? in
             let token = query.tokens[index]
             guard token.isWord(in: Self.aggregates), query.tokens[safe: index + 1]?.text == "(",
