@@ -88,21 +88,21 @@ extension Connection {
         sqlite3_hard_heap_limit64(bytes ?? 0)
     }
 
-    /// Interrupts statements once this process has used `seconds` of processor time from now on; nil lifts the
-    /// limit.
+    /// Interrupts statements once this thread, which alone uses the connection, has used `seconds` of processor time from
+    /// now on; nil lifts the limit.
     ///
     /// The statements fail with an error whose ``SQLiteError/isInterrupted`` is true. Waiting for a reader of the
     /// output does not count.
     private borrowing func setTimeLimit(_ seconds: Double?) {
         guard let seconds else { return setDeadline(nil) }
-        let end = Instant.processorTime.advanced(bySeconds: seconds)
+        let end = Instant.threadTime.advanced(bySeconds: seconds)
         // The time is stored in the context pointer itself, so no object has to outlive the call.
         let context = UnsafeMutableRawPointer(bitPattern: UInt(max(end.nanoseconds, 1)))
         sqlite3_progress_handler(
             handle, 1000,
             { context in
                 let end = Instant(nanoseconds: UInt64(UInt(bitPattern: context)))
-                return Instant.processorTime > end ? 1 : 0
+                return Instant.threadTime > end ? 1 : 0
             }, context)
     }
 }
@@ -229,9 +229,16 @@ extension Instant {
     /// The processor time that this process has used.
     ///
     /// Don't compare it with ``now``.
-    package static var processorTime: Instant {
+    package static var processorTime: Instant { time(of: CLOCK_PROCESS_CPUTIME_ID) }
+
+    /// The processor time that this thread has used.
+    ///
+    /// Don't compare it with ``now``, or on another thread.
+    package static var threadTime: Instant { time(of: CLOCK_THREAD_CPUTIME_ID) }
+
+    private static func time(of clock: clockid_t) -> Instant {
         var time = timespec()
-        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
+        clock_gettime(clock, &time)
         return Instant(nanoseconds: UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec))
     }
 }

@@ -4,7 +4,7 @@ internal import CFailureArtifactsSQLite
 package struct UntrustedLimits: Equatable, Sendable {
     /// The largest text or BLOB, and the largest row, in bytes.
     package var valueBytes: Int
-    /// The processor time that this process may use for all work of one connection, in seconds; nil for no limit.
+    /// The processor time that a thread may use for all work of one connection, in seconds; nil for no limit.
     package var seconds: Double?
 
     package init(valueBytes: Int, seconds: Double?) {

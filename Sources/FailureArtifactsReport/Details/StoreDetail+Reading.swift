@@ -8,8 +8,7 @@ extension StoreDetail {
     /// Reads the tables of a stand-alone file that nothing else uses.
     mutating func readTables(of path: String, _ budget: ReadingBudget) throws(SQLiteError) {
         let limits = budget.limits
-        let connection = try Connection.untrusted(path)
-        connection.setDeadline(budget.deadline)
+        let connection = try Connection.untrusted(path, limits: budget.store)
         let schema = try DatabaseSchema("main", of: connection)
         var names = schema.objects.filter { $0.type == "table" }.map(\.name).sorted()
         let sources = try useViews(in: &names, of: connection)

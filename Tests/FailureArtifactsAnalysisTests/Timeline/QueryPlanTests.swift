@@ -115,11 +115,9 @@ import Testing
         let views = (1...15).map {
             "CREATE VIEW v\($0) AS SELECT a.cents FROM v\($0 - 1) a, v\($0 - 1) b"
         }
-        let start = Instant.now
         let plans = try plans(
             "SELECT * FROM v15", "SELECT 1 FROM v15",
             schema: "CREATE VIEW v0 AS SELECT cents FROM posting; " + views.joined(separator: ";"))
         #expect(plans == [:])
-        #expect(start.elapsed < 10)
     }
 }

@@ -317,7 +317,7 @@ class Ownership(TestingCase):
         with tempfile.TemporaryDirectory(prefix="crowd ") as name:
             directory = pathlib.Path(name)
             limits = {"FAILURE_ARTIFACTS_MAX_BUNDLES": "1000000"}
-            process = launch(selection, directory, limits, patience=120 + 20 * ROUNDS)
+            process = launch(selection, directory, limits, patience=300 + 100 * ROUNDS)
             found = read(process, directory / "failure-artifacts")
         self.assertTidy(found, 32 * ROUNDS)
         self.assertEqual(found.warnings, [])
