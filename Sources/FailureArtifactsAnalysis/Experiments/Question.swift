@@ -53,7 +53,7 @@ struct Question {
         return row[safe: column]?.isNull ?? true
     }
 
-    /// The value that the assertion expects; of a list, the elements that the result lacks. Nil without a value.
+    /// The value that the assertion expects, or the elements of a list that the result lacks; nil without a value.
     let wanted: FailureMessage.Operand?
 
     /// True if the assertion expects a value that a query without rows doesn't give.
@@ -68,7 +68,7 @@ struct Question {
     func isExpected(_ result: QueryResult) -> Bool { expectedPart(of: result) != nil }
 
     /// Returns the part of a result that is the expected value; nil without one.
-    private func expectedPart(of result: QueryResult) -> ResultPart? {
+    func expectedPart(of result: QueryResult) -> ResultPart? {
         let parts = parts == [.all] ? ResultPart.all(for: claim, in: result) : parts
         return parts.map { claim.isAboutOrder ? $0.ordered : $0 }
             .first { $0.meets(claim.condition, in: result) }

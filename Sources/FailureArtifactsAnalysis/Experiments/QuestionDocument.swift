@@ -18,15 +18,18 @@ package struct QuestionDocument: JSONDocument, Sendable {
     /// True if the query's result is the value that the assertion got; false if that isn't known.
     package let isFailing: Bool
     package let results: [Period]
+    /// The assertion of the test about the query, which is not part of the JSON form; nil if it can't be stated.
+    let assertion: RowAssertion?
 
     /// The maximum number of results in ``sentence``.
     private static let maximumPeriods = 4
 
-    init(_ question: Question, _ results: [Period]) {
+    init(_ question: Question, _ results: [Period], _ assertion: RowAssertion? = nil) {
         store = question.store.name
         query = question.record
         isFailing = question.isFailing
         self.results = results
+        self.assertion = assertion
     }
 
     package var title: String { isFailing ? "failing query" : "query of this test" }
