@@ -56,7 +56,7 @@ import Testing
         #expect(source.contains("as it was before transaction 2, which may have broken it.\n"))
         let text = """
                     // A possible cause: Without transaction 2, the query returns the expected 400.
-                    // The failed test expects this:
+                    // The failed test may expect this:
                     // XCTAssertEqual failed: ("0") is not equal to ("400")
                     let found =
             """
@@ -93,7 +93,7 @@ import Testing
             change: "UPDATE account SET name = NULL WHERE id = 1",
             query: "SELECT name FROM account WHERE id = 1",
             message: #"XCTAssertEqual failed: ("nil") is not equal to ("Optional("a")")"#,
-            failed: [""], lines: [#"XCTAssertEqual(found.first?[0], "a")"#]),
+            failed: ["NULL"], lines: [#"XCTAssertEqual(found.first?[0], "a")"#]),
         // A list.
         Bug(
             change: "UPDATE account SET name = 'x' WHERE id = 2",
