@@ -18,7 +18,7 @@ ELSEWHERE = {name for names in {
                    "IActionCommandExtension TryParse TryParseV2 rerunType "
                    "invalidArtifactFilePathCharacters",
     "others": "extrafld.txt Plugins/Ask/Ask.swift",
-    "examples": "Basket/p3 Class Class.method Fruit/p3 LedgerTests.testMarch March MarchFixture Module.Class "
+    "examples": "Basket/p3 Class Class.method Fruit/p3 MarchFixture Module.Class "
                 "Module.Class/method Module.Outer/Inner Module/File.swift Sources/Team/Team.swift Tests/Invariants e9c5b6f "
                 "Tests/LedgerTests/Fixtures/BooksOfMarchAreBalanced.sql "
                 "Tests/LedgerTests/BooksOfMarchAreBalancedFixture.swift sourceAccountID source_account_id",
