@@ -50,7 +50,7 @@ import Testing
         #expect(
             Set(finding.keys) == [
                 "code", "title", "confidence", "store", "rows", "transaction", "statement", "source",
-                "caller", "explanation",
+                "caller", "explanation", "evidence",
             ])
         let caller = finding["caller"] as? [String: Any]
         #expect(caller?["file"] as? String == "Tests/A.swift" && caller?["line"] as? Int == 8)
