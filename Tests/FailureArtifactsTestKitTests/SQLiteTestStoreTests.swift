@@ -31,6 +31,17 @@ import Testing
         #expect(try store.value("SELECT b FROM t WHERE a = 4") == .null)
     }
 
+    @Test func aTransactionRunsAsAWhole() throws {
+        let store = try store()
+        try store.transaction("CREATE TABLE t (a PRIMARY KEY); INSERT INTO t VALUES (1)")
+        #expect(throws: TestStoreError.self) {
+            try store.transaction("INSERT INTO t VALUES (2); INSERT INTO t VALUES (1)")
+        }
+        #expect(try store.rows("SELECT a FROM t") == [[1]])
+        try store.transaction("INSERT INTO t VALUES (2)")
+        #expect(try store.rows("SELECT a FROM t") == [[1], [2]])
+    }
+
     @Test func foreignKeysAreEnforced() throws {
         let store = try store()
         try store.execute("CREATE TABLE p (id INTEGER PRIMARY KEY); CREATE TABLE c (p REFERENCES p)")

@@ -253,7 +253,9 @@ extension Finding {
     /// Adds what another finding says about the same statement.
     fileprivate mutating func take(_ other: Finding) {
         rows = other.rows.isEmpty ? rows : other.rows
-        (rowsOfTransaction, undone, query) = (other.rowsOfTransaction, other.undone, other.query)
+        (rowsOfTransaction, undone, assertion) = (
+            other.rowsOfTransaction, other.undone, other.assertion
+        )
         (means, otherTests) = (other.means, other.otherTests)
         explanation += "\n" + SafeText.line(other.title) + ": " + other.explanation
         if other.evidence == .fix || other.confidence == .certain {

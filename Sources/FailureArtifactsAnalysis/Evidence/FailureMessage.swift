@@ -259,6 +259,9 @@ extension FailureMessage.Value {
         }
     }
 
+    /// True for a date as Foundation prints it.
+    var isDate: Bool { !dates.isEmpty }
+
     /// The seconds since 1970 and since 2001 of a date as Foundation prints it; empty for other values.
     private var dates: [Double] {
         guard text.count == 25, text.hasSuffix(" +0000"),

@@ -138,8 +138,8 @@ package struct Finding: Equatable, Sendable {
     package internal(set) var means: [Means] = []
     /// One or two sentences with the evidence.
     package var explanation: String
-    /// A query that returns rows as long as the store is broken; nil if the rule knows none.
-    var query: String?
+    /// An assertion that fails as long as the store is broken; nil if none is known.
+    var assertion: RowAssertion?
     package var evidence = Evidence.other
     /// True for the effect of the test's preparation.
     var isArranged = false

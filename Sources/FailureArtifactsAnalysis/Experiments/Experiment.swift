@@ -9,6 +9,10 @@ struct Experiment {
     private(set) var trials: [Trial] = []
     /// The variants of the query that return the expected result.
     private(set) var variants: [(variant: QueryVariants.Variant, result: QueryResult)] = []
+    /// A result that is the expected one; nil if no experiment gave it.
+    var expectedResult: QueryResult? {
+        trials.first { $0.effect == .fixes }?.result ?? variants.first?.result ?? others?.result
+    }
     /// The number of all variants that were tried.
     private(set) var variantCount = 0
     /// The results in all states, oldest first; they take time only once.

@@ -48,7 +48,6 @@ struct ExperimentFindings {
                 rows: Array(trial.rows.prefix(trial.partCount ?? 0)),
                 result: question.text(of: result), isExpected: trial.effect == .fixes)
         }
-        if trial.effect == .fixes { finding.query = check }
         finding.take(
             trial.effect == .migrates
                 ? experiment.migrated(in: trial.step).suffix(Timeline.maximumCandidates)
@@ -165,22 +164,6 @@ struct ExperimentFindings {
         if let obstacle = trial.obstacle { return " It can't be undone alone: \(obstacle)." }
         if !trial.step.isComplete { return " The transaction has too many changes to be undone." }
         return trial.result == nil ? "" : " Its result is the same without the transaction."
-    }
-
-    /// A query that returns a row as long as the question has another value than the expected one; nil if it can't be stated.
-    private var check: String? {
-        guard case .cell(let column, "", "")? = question.parts.first,
-            question.statement.outline.words.first == "select",
-            let name = question.result.columns[safe: column],
-            let value = question.claim.expected?.values.first,
-            value.text != "nil",
-            question.record.sqlWithLiterals != question.record.sql || question.values.isEmpty
-        else { return nil }
-        let isQuoted = value.number == nil || question.claim.expected?.text.hasPrefix("\"") == true
-        let literal = isQuoted ? quotedText(value.text) : value.text
-        guard !["true", "false"].contains(literal) else { return nil }
-        let sql = question.record.sqlWithLiterals.split(separator: ";").joined()
-        return "SELECT * FROM (\(sql))\nWHERE \(quotedIdentifier(name)) IS NOT \(literal)"
     }
 
     /// The statements of a transaction that wrote to the tables that the query reads.

@@ -30,12 +30,16 @@ struct Investigation {
                 store.limit(budget)
                 experiment.run(in: store, budget)
             }
-            if index == 0 { document = QuestionDocument(question, experiment.periods) }
+            let assertion =
+                question.isSource
+                ? nil : RowAssertion(question, expected: experiment.expectedResult, effort)
+            if index == 0 { document = QuestionDocument(question, experiment.periods, assertion) }
             // Another question's view of a transaction says nothing new.
             let known = Set(findings.filter { $0.evidence < .query }.compactMap(\.transaction))
             var found = ExperimentFindings(experiment: experiment).all.filter { finding in
                 !question.isSource || !(finding.transaction.map(known.contains) ?? false)
             }
+            for index in found.indices { found[index].assertion = assertion }
             if questions.count < Self.maximumQuestions {
                 addSource(of: &found, StepBudget(steps: effort.steps), in: question.store)
             }

@@ -68,7 +68,7 @@ struct Question {
     func isExpected(_ result: QueryResult) -> Bool { expectedPart(of: result) != nil }
 
     /// Returns the part of a result that is the expected value; nil without one.
-    private func expectedPart(of result: QueryResult) -> ResultPart? {
+    func expectedPart(of result: QueryResult) -> ResultPart? {
         let parts = parts == [.all] ? ResultPart.all(for: claim, in: result) : parts
         return parts.map { claim.isAboutOrder ? $0.ordered : $0 }
             .first { $0.meets(claim.condition, in: result) }

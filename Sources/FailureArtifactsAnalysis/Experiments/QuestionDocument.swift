@@ -20,16 +20,19 @@ package struct QuestionDocument: JSONDocument, Sendable {
     /// The value that the assertion expected, or a description of it; nil if it isn't known.
     package let expected: String?
     package let results: [Period]
+    /// The assertion of the test about the query, which is not part of the JSON form; nil if it can't be stated.
+    let assertion: RowAssertion?
 
     /// The maximum number of results in ``sentence``.
     private static let maximumPeriods = 4
 
-    init(_ question: Question, _ results: [Period]) {
+    init(_ question: Question, _ results: [Period], _ assertion: RowAssertion? = nil) {
         store = question.store.name
         query = question.record
         isFailing = question.isFailing
         expected = question.claim.shown
         self.results = results
+        self.assertion = assertion
     }
 
     package var title: String { isFailing ? "failing query" : "query of this test" }

@@ -9,6 +9,11 @@ struct RowFormat: Equatable {
 
     private let pieces: [Piece]
 
+    /// The columns whose values are in the texts.
+    var columns: [Int] {
+        Set(pieces.compactMap { if case .column(let column) = $0 { column } else { nil } }).sorted()
+    }
+
     /// Finds the places of the columns in the texts, which differ; nil if there is no format that fits all.
     init?(of texts: [String], in rows: [[StoredValue]]) {
         guard Set(texts).count > 1, texts.count == rows.count else { return nil }

@@ -138,7 +138,8 @@ extension BrokenReference.Break {
         return Finding(
             code: .foreignKeyViolation, title: title, confidence: .possible, store: store.name,
             rows: rows + parents, transaction: origin.transaction, statement: origin.statement?.record,
-            explanation: explanation(origin, in: store), query: reference.danglingRows,
+            explanation: explanation(origin, in: store),
+            assertion: RowAssertion(noRowOf: reference.danglingRows),
             evidence: .brokenRule)
     }
 

@@ -152,6 +152,10 @@ enum Integrity: FindingRule {
         }
         let count = Counted.items(violation.count, "row")
         let isOne = violation.count == 1
+        let query =
+            isNull
+            ? "SELECT * FROM \(name) WHERE typeof(\(quotedIdentifier(columns[0]))) = 'null'"
+            : query(for: violation, of: expression, in: name, store)
         return Finding(
             code: isNull ? .notNullViolation : .checkViolation,
             title: "\(count) of \(table.name) "
@@ -169,9 +173,7 @@ enum Integrity: FindingRule {
             explanation: isNull
                 ? "The column \(columns[0]) is declared NOT NULL."
                 : "The table declares this constraint, but it was off or newer than the row.",
-            query: isNull
-                ? "SELECT * FROM \(name) WHERE typeof(\(quotedIdentifier(columns[0]))) = 'null'"
-                : query(for: violation, of: expression, in: name, store), evidence: .brokenRule)
+            assertion: query.map { RowAssertion(noRowOf: $0) }, evidence: .brokenRule)
     }
 
     /// Returns the expression of a constraint that has a name, which SQLite's message has in place of the expression.

@@ -19,7 +19,7 @@ enum InvariantBroken: FindingRule {
             confidence: .certain, store: store.name,
             explanation: "The query in \(SafeText.line(invariant.name)) must return no rows. It returns "
                 + "\(count)" + returned(evidence) + ".",
-            query: invariant.sql, evidence: .brokenRule)
+            assertion: RowAssertion(noRowOf: invariant.sql), evidence: .brokenRule)
         // The states from the last one that held to the failure.
         let since = evidence.history.lastIndex(of: false).map { $0 + 1 }
         var step: Int?

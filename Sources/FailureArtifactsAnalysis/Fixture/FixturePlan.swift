@@ -4,7 +4,7 @@ internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 /// The content of a regression test: the state of a store before the transaction that broke it, the statements of that
-/// transaction, and a query for what is wrong.
+/// transaction, and an assertion that fails after them.
 package struct FixturePlan {
     /// Statements that broke the store, or failed to change it.
     package struct Culprit {
@@ -12,8 +12,10 @@ package struct FixturePlan {
         package enum Place: Equatable, Sendable {
             case transaction(Int)
             case openTransaction
-            /// A statement that changed nothing, after the transaction with this number.
+            /// A statement that failed or changed nothing, after the transaction with this number.
             case statement(after: Int)
+            /// The query, after the transaction with this number; nil for the store at the failure.
+            case query(after: Int?)
         }
 
         package let place: Place
@@ -34,42 +36,98 @@ package struct FixturePlan {
             statements = step.statements.filter { $0.writes && $0.record.error == nil }.map(\.record)
         }
 
-        fileprivate init(_ statement: StatementRecord, after number: Int) {
-            place = .statement(after: number)
+        fileprivate init(_ place: Place, _ statement: StatementRecord) {
+            self.place = place
             step = nil
             statements = [statement]
         }
     }
 
-    package let finding: Finding
+    /// The finding about the culprit; nil if the store is only known to give the query's wrong result.
+    package let finding: Finding?
     package let store: BundleMetadata.Store
     /// The transaction or statement after the state that the test starts with.
     package private(set) var culprit: Culprit
-    /// A query that returns rows if the store is broken; nil if no query can tell.
-    package var query: String? { queries.first }
-    /// The queries that may tell, the best one first.
-    private var queries: [String]
+    /// The assertion that fails; nil for a statement that fails, or if no assertion is known.
+    package private(set) var assertion: RowAssertion?
+    /// The statements after which the assertion fails; nil if none are known completely, so that the test is incomplete.
+    package private(set) var run: FixtureRun?
+    /// True if the last statement of ``run`` fails with the error that failed the test.
+    package let fails: Bool
+    /// The message that names the error.
+    private let message: FailureMessage
+    /// The assertions and the statements to try, the best ones first.
+    private let assertions: [RowAssertion]
+    private let runs: [FixtureRun]
+    private let laterSteps: [Timeline.Step]
+    /// The statements of ``FixtureRun/later``.
+    package var later: [StatementRecord] { laterSteps.flatMap(\.statements).map(\.record) }
 
     /// Finds the transaction that broke the store with a name, or else the store of the best finding; nil if none of
-    /// the findings with the highest confidence names one that had an effect.
+    /// the findings with the highest confidence names one that had an effect, and the question isn't known either.
     package init?(_ evidence: FailureEvidence, _ explanation: Explanation, store name: String?) {
         let findings = explanation.findings.filter { name == nil || $0.store == name }
         let highest = findings.map(\.confidence).max()
+        let question = explanation.question.flatMap { name == nil || $0.store == name ? $0 : nil }
         for finding in findings
         where finding.confidence == highest && finding.evidence.isOfEffect {
             guard let store = evidence.stores.first(where: { $0.name == finding.store }) else {
                 continue
             }
             guard let culprit = Self.culprit(of: finding, in: store) else { continue }
-            self.finding = finding
-            self.store = store.store
-            self.culprit = culprit
-            // A source file has the same line ends throughout.
-            queries = [finding.query, try? Self.lostRows(of: finding, in: store)].compactMap(\.self)
-                .map { $0.replacing("\r\n", with: "\n") }
+            let asked = question.flatMap { $0.store == store.name ? $0 : nil }
+            let assertions = [
+                finding.assertion, asked?.assertion, try? Self.lostRows(of: finding, in: store),
+            ].compactMap(\.self)
+            self.init(evidence, finding, culprit, in: store, assertions, before: asked?.query)
             return
         }
-        return nil
+        guard let question, let assertion = question.assertion,
+            let store = evidence.stores.first(where: { $0.name == question.store })
+        else { return nil }
+        let culprit = Self.culprit(of: question.query, in: store)
+        self.init(evidence, nil, culprit, in: store, [assertion], before: question.query)
+    }
+
+    private init(
+        _ evidence: FailureEvidence, _ finding: Finding?, _ culprit: Culprit, in store: Timeline,
+        _ assertions: [RowAssertion], before query: StatementRecord?
+    ) {
+        self.finding = finding
+        self.store = store.store
+        self.culprit = culprit
+        self.assertions = assertions
+        message = evidence.message
+        fails = culprit.step == nil && finding?.evidence == .error
+        let first = culprit.statements.first
+        let own: [Timeline.Statement]
+        if let step = culprit.step {
+            own = step.statements.filter { $0.record.error == nil && $0.runsAgain }
+        } else {
+            let statement = store.statements.first { $0.order == first?.order }
+            // The statements before it in its transaction can have caused the error.
+            let earlier = statement.map(store.statements(ofTransactionWith:)) ?? []
+            own =
+                earlier.filter {
+                    $0.order < first?.order ?? 0 && $0.record.error == nil && $0.runsAgain
+                } + [statement].compactMap(\.self)
+        }
+        let (start, end) = (own.last?.order ?? 0, query?.order ?? .max)
+        laterSteps = store.steps.filter { step in
+            step.number != culprit.step?.number && !step.statements.isEmpty
+                && step.statements.allSatisfy { start < $0.order && $0.order < end }
+        }
+        let later = laterSteps.flatMap(\.statements).filter { $0.record.error == nil && $0.runsAgain }
+        let failsUnnoticed = culprit.step == nil && first?.error != nil && !fails
+        runs =
+            switch culprit.place {
+            case .query: [FixtureRun(statements: [])]
+            case .statement:
+                [own.suffix(1), own[...]].flatMap {
+                    FixtureRun.all(of: Array($0), later: later, ignoresErrors: failsUnnoticed)
+                }
+            case .transaction, .openTransaction: FixtureRun.all(of: own, later: later)
+            }
     }
 
     private static func culprit(of finding: Finding, in store: Timeline) -> Culprit? {
@@ -77,7 +135,11 @@ package struct FixturePlan {
             guard let index = store.steps.firstIndex(where: { $0.number == number }) else { return nil }
             return Culprit(.transaction(number), store.steps[index])
         }
-        guard let statement = finding.statement, !store.steps.isEmpty else { return nil }
+        guard let statement = finding.statement else { return nil }
+        if StatementOutline(statement.sql).isQuery, statement.error == nil {
+            return culprit(of: statement, in: store)
+        }
+        guard !store.steps.isEmpty else { return nil }
         if let last = store.steps.last, last.number == nil,
             last.statements.contains(where: { $0.order == statement.order })
         {
@@ -87,7 +149,14 @@ package struct FixturePlan {
         let earlier = store.steps.last { step in
             step.number != nil && step.statements.contains { $0.order < statement.order }
         }
-        return earlier?.number.map { Culprit(statement, after: $0) }
+        return Culprit(.statement(after: earlier?.number ?? 0), statement)
+    }
+
+    /// Returns the place of a query.
+    private static func culprit(of query: StatementRecord, in store: Timeline) -> Culprit {
+        let earlier = store.statements.first { $0.order == query.order }.map(store.steps)
+        let next = earlier.flatMap { store.steps[safe: $0.endIndex]?.number }
+        return Culprit(.query(after: next.map { $0 - 1 }), query)
     }
 
     /// Extracts the state before the culprit and the state after it; the paths are equal if it changed nothing.
@@ -100,8 +169,11 @@ package struct FixturePlan {
         }
         switch culprit.place {
         case .transaction(let number): return try (state(number - 1), state(number))
-        case .statement(let number):
+        case .statement(let number), .query(let number?):
             let path = try state(number)
+            return (path, path)
+        case .query(nil):
+            let path = try bundle.extract(seen, below: directory)
             return (path, path)
         case .openTransaction:
             guard let committed = seen.committed(among: bundle.metadata.storeChoices) else {
@@ -113,27 +185,60 @@ package struct FixturePlan {
         }
     }
 
-    /// Leaves out the rows of the state before the transaction that the transaction has nothing to do with; false if
-    /// all rows stay, because the store is damaged, or nothing is known about the rows that matter.
+    /// Finds statements that break the state before the culprit, and an assertion that fails then.
+    package mutating func verify(_ before: String, after: String, limits: UntrustedLimits) {
+        if fails {
+            let known = culprit.statements.first?.error
+            run = runs.first { run in
+                run.error(onCopyOf: before, limits).map { error in
+                    known.map { $0.message == error.message } ?? message.names(error)
+                } ?? false
+            }
+            return
+        }
+        let nothing = FixtureRun(statements: [])
+        // A rule that was broken before says nothing about the culprit.
+        let assertions = assertions.filter { assertion in
+            assertion.failed != nil
+                || nothing.value(of: assertion, onCopyOf: before, limits).map(assertion.holds) ?? false
+        }
+        for assertion in assertions {
+            let values = runs.map { $0.value(of: assertion, onCopyOf: before, limits) }
+            let same = assertion.failed.flatMap { values.firstIndex(of: $0) }
+            if let index = same
+                ?? values.firstIndex(where: { $0.map { !assertion.holds(for: $0) } ?? false })
+            {
+                (self.assertion, run) = (assertion, runs[index])
+                return
+            }
+        }
+        assertion = assertions.first { assertion in
+            let value = nothing.value(of: assertion, onCopyOf: after, limits)
+            return value.map { !assertion.holds(for: $0) } ?? false
+        }
+    }
+
+    /// Leaves out the rows of the state before the transaction that the test doesn't need; false if all rows stay, because
+    /// the store is damaged or large, or nothing is known about the rows that matter.
     package func slice(
         _ before: String, after: String, limits: UntrustedLimits
     ) throws -> Bool {
         guard let step = culprit.step else { return false }
-        return try FixtureSlice(finding: finding, step: step, query: query, limits: limits)
-            .apply(to: before, after: after)
+        let value = assertion.flatMap { run?.value(of: $0, onCopyOf: before, limits) }
+        return try FixtureSlice(
+            named: finding?.rows ?? [], steps: [step] + (run?.later.isEmpty == false ? laterSteps : []),
+            tables: assertion?.tables ?? [], limits: limits,
+            isSame: value == nil
+                ? nil
+                : { path, delete in
+                    assertion.flatMap { run?.value(of: $0, onCopyOf: path, limits, prepared: delete) }
+                        == value
+                }
+        ).apply(to: before, after: after)
     }
 
-    /// Removes the queries that don't tell the broken state after the transaction from the fixture.
-    package mutating func verifyQuery(fixture: String, broken: String, limits: UntrustedLimits) {
-        let first = queries.first { query in
-            let check = QueryCheck(query, limits: limits)
-            return (try? check.holds(for: broken) && !check.holds(for: fixture)) ?? false
-        }
-        queries = first.map { [$0] } ?? []
-    }
-
-    /// Returns a query for the rows that should not have been deleted; nil for findings about something else.
-    private static func lostRows(of finding: Finding, in store: Timeline) throws -> String? {
+    /// Returns the assertion that no row is lost that should not have been deleted; nil for findings about something else.
+    private static func lostRows(of finding: Finding, in store: Timeline) throws -> RowAssertion? {
         guard finding.code == .unexpectedDelete else { return nil }
         let literals = try SQLLiterals(store.connection)
         let rows = finding.rows.filter { row in
@@ -148,112 +253,7 @@ package struct FixturePlan {
             return "SELECT \(title) AS missing WHERE NOT EXISTS "
                 + "(SELECT 1 FROM \(quotedIdentifier(row.table)) WHERE \(condition))"
         }
-        return queries.isEmpty ? nil : queries.joined(separator: "\nUNION ALL ")
-    }
-}
-
-/// The rows of a store that a transaction had something to do with: the rows of the finding, those that the transaction
-/// changed, those that the query needs to return a row, and those that all of these refer to.
-private struct FixtureSlice {
-    /// The maximum number of further rows that the query needs.
-    private static let neededLimit = 10
-
-    let finding: Finding
-    let step: Timeline.Step
-    /// A query that returns a row after the transaction; nil if no query can tell.
-    let query: String?
-    let limits: UntrustedLimits
-
-    /// Leaves out all other rows of the state before the transaction, which nothing else uses; false if it can't.
-    func apply(to before: String, after: String) throws -> Bool {
-        let copy = before + ".slice"
-        try FileSystem.copy(before, toNewFile: copy)
-        defer { try? FileSystem.remove(copy) }
-        do throws(SQLiteError) {
-            let connection = try Connection.untrustedForWriting(copy, limits: limits)
-            let rows = try ReducibleRows(DatabaseSchema("main", of: connection), of: connection)
-            let violations = try Self.violations(of: connection)
-            guard let kept = try kept(among: rows, connection, of: before, after: after) else {
-                return false
-            }
-            try rows.delete(from: connection, keeping: kept, of: rows.all)
-            // An index without texts can show those of rows that are left out.
-            guard try FullTextTables.rebuild(in: connection) else { return false }
-            try connection.execute("VACUUM")
-            guard try connection.text(of: "PRAGMA integrity_check(1)") == "ok",
-                try Self.violations(of: connection) <= violations
-            else { return false }
-        } catch {
-            return false
-        }
-        try FileSystem.remove(before)
-        try FileSystem.rename(copy, to: before)
-        return true
-    }
-
-    private static func violations(of connection: borrowing Connection) throws(SQLiteError) -> Int64 {
-        try connection.integer(of: "SELECT count(*) FROM pragma_foreign_key_check")
-    }
-
-    private func kept(
-        among rows: ReducibleRows, _ connection: borrowing Connection, of before: String, after: String
-    ) throws(SQLiteError) -> [Bool]? {
-        let later = try Connection.untrusted(after, limits: limits)
-        let laterRows = try ReducibleRows(DatabaseSchema("main", of: later), of: later)
-        // What a new row refers to was there before.
-        let found = laterRows.closure(of: try changed(among: laterRows, later))
-        let wanted = try changed(among: rows, connection) + rows.numbers(of: found, in: laterRows)
-        // Whether foreign keys were enforced isn't recorded.
-        let needed =
-            needed(among: rows, beside: wanted, in: before, foreignKeys: true)
-            ?? needed(among: rows, beside: wanted, in: before, foreignKeys: false)
-        // A migration may read any row.
-        guard needed != nil || step.changes.schema.isEmpty else { return nil }
-        return rows.closure(of: wanted + (needed ?? []))
-    }
-
-    /// Returns the rows without which the query returns no row once the transaction has run again: a statement can read
-    /// rows that it doesn't change; nil if the query returns none anyway.
-    private func needed(
-        among rows: ReducibleRows, beside wanted: [Int], in path: String, foreignKeys: Bool
-    ) -> [Int]? {
-        func isBroken(_ kept: [Bool]) -> Bool {
-            guard let query else { return false }
-            let copy = path + ".try"
-            defer { try? FileSystem.remove(copy) }
-            do {
-                try FileSystem.copy(path, toNewFile: copy)
-                try rows.delete(
-                    from: Connection.untrustedForWriting(copy, limits: limits), keeping: kept,
-                    of: rows.all)
-                return try Rerun(
-                    step.statements, foreignKeys, on: copy, limits,
-                    StepBudget(steps: Effort.standard.steps)
-                ).givesRow(to: query)
-            } catch {
-                return false
-            }
-        }
-        guard isBroken(rows.all) else { return nil }
-        let needed = minimized(Array(0..<rows.count)) { isBroken(rows.closure(of: wanted + $0)) }
-        return needed.count <= Self.neededLimit ? needed : []
-    }
-
-    /// Returns the rows of the finding, and those that the transaction changed, as far as a state has them.
-    private func changed(
-        among rows: ReducibleRows, _ connection: borrowing Connection
-    ) throws(SQLiteError) -> [Int] {
-        var found: [Int] = []
-        for row in finding.rows {
-            found += try rows.numbers(
-                of: row.table, where: row.key.map(\.column), row.key.map(\.value), connection)
-        }
-        for table in step.tables {
-            for change in table.rows {
-                found += try rows.numbers(
-                    of: table.table.name, where: table.table.keyNames, change.key, connection)
-            }
-        }
-        return found
+        return queries.isEmpty
+            ? nil : RowAssertion(noRowOf: queries.joined(separator: "\nUNION ALL "))
     }
 }

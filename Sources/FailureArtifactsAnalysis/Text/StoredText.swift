@@ -88,15 +88,15 @@ extension StatementRecord {
         parts { $1.map { StoredText.text(of: StoredValue($0), width: 60) } }.map(\.text).joined()
     }
 
-    /// The text with literals in place of the parameters; the text itself if a value is unknown, cut or a blob.
-    var sqlWithLiterals: String {
-        var isComplete = true
+    /// The text with literals in place of the parameters; nil if a value is unknown or cut.
+    var sqlWithLiterals: String? {
+        var isComplete = cut != true && (values != nil || StatementParameter.all(in: sql).isEmpty)
         let parts = parts { _, value in
             let literal = value?.literal
             if literal == nil { isComplete = false }
             return literal
         }
-        return isComplete ? parts.map(\.text).joined() : sql
+        return isComplete ? parts.map(\.text).joined() : nil
     }
 
     /// Returns the text in parts, with texts in place of the parameters, as far as a function has one.
@@ -123,15 +123,17 @@ extension StatementRecord {
 }
 
 extension BoundValue {
-    /// The value as a literal of SQL; nil for a blob, or if only the start of the value is known.
+    /// The value as a literal of SQL without control characters; nil if only the start of the value is known.
     fileprivate var literal: String? {
         guard bytes == nil else { return nil }
         return switch value {
         case .null: "NULL"
         case .integer(let number): "\(number)"
-        case .real(let number): "\(number)"
-        case .text(let text): quotedText(text)
-        case .blob: nil
+        case .real(let number): number.isFinite ? "\(number)" : number < 0 ? "-9e999" : "9e999"
+        case .text(let text):
+            text.unicodeScalars.contains { $0 != "\n" && SafeText.isControl($0) }
+                ? "CAST(X'\(hexadecimalText(text.utf8))' AS TEXT)" : quotedText(text)
+        case .blob(let bytes): "X'\(hexadecimalText(bytes))'"
         }
     }
 }

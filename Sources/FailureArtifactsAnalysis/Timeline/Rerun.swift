@@ -75,16 +75,6 @@ final class Rerun {
         return new.reduce(into: last) { if old[$1.key] != $1.value { $0[$1.key] = index } }
     }
 
-    /// Runs the statements, and returns true if a query returns a row then; throws if a statement can't run.
-    func givesRow(to query: String) throws(SQLiteError) -> Bool {
-        try connection.execute("BEGIN; PRAGMA defer_foreign_keys = ON")
-        for statement in statements where statement.record.error == nil {
-            try statement.run(on: connection)
-        }
-        let found = try connection.prepare(query)
-        return found.isReadOnly ? try found.step() : false
-    }
-
     /// Returns the key of the only row that a statement replaces if it may, which breaks a constraint otherwise.
     func rowInTheWay(
         of statement: Timeline.Statement, table: TableShape, key: [String]
@@ -259,11 +249,14 @@ final class Rerun {
 }
 
 extension Timeline.Statement {
+    /// True if it can change rows or the schema.
+    var runsAgain: Bool { writes || outline.kind == .definition || outline.words.first == "with" }
+
     /// Runs a writing statement with the values of the log; others do nothing.
     ///
     /// Throws if its values aren't known.
     func run(on connection: borrowing Connection) throws(SQLiteError) {
-        guard writes || outline.kind == .definition || outline.words.first == "with" else { return }
+        guard runsAgain else { return }
         guard record.cut != true, let values = record.knownValues else {
             throw SQLiteError("bind", code: 1)
         }

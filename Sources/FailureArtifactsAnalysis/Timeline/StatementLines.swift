@@ -138,6 +138,17 @@ extension StatementRecord {
         (source.map { [$0] } ?? []) + (callers ?? []).prefix(StatementLines.mostFrames)
     }
 
+    /// The call of a test that ran the statement, such as `Shop.buy(_:), called at Tests/ShopTests/ShopTests.swift:12`, or
+    /// else the outermost line that is known; nil without one.
+    package var call: String? {
+        let own = frames.prefix { !$0.isInTests }
+        guard let outer = own.last ?? frames.first else { return nil }
+        let function = outer.function?.replacing(/^(?:closure #\d+ in )+/, with: "")
+        let caller = own.isEmpty ? nil : frames[safe: own.count]?.place
+        return [function, caller.map { "called at " + $0 } ?? outer.place].compactMap(\.self).joined(
+            separator: ", ")
+    }
+
     /// True if both statements ran in one call of a function, which isn't the test's, as far as their callers tell.
     func isInCall(of other: StatementRecord) -> Bool {
         let (own, others) = (frames, other.frames)

@@ -178,7 +178,8 @@ struct AttachedDatabase: Equatable {
             let words = StatementOutline(record.sql).words
             guard let place = words.lastIndex(of: "as"),
                 place + 1 < words.count,
-                file.map(record.sqlWithLiterals.contains) ?? (words[place + 1] == folded(store.name))
+                file.map((record.sqlWithLiterals ?? record.sql).contains)
+                    ?? (words[place + 1] == folded(store.name))
             else { continue }
             found[record.connection] = AttachedDatabase(name: words[place + 1], tables: tables)
         }

@@ -21,15 +21,14 @@ struct FixtureTest {
 
     private var isXCTest: Bool { test.framework == "XCTest" }
 
-    /// The name of the type without its ending, such as `LedgerTestsMarch`.
+    /// The name of the type without its ending, such as `March` of `LedgerTests.testMarch`.
     var stem: String {
         let method = test.name.prefix { $0 != "(" }
-        var name = Self.identifier(method.hasPrefix("test") ? method.dropFirst(4) : method, isType: true)
-        name = name.prefix(1).uppercased() + name.dropFirst()
-        return Self.identifier(test.suite, isType: true) + name
+        let name = Self.identifier(method.hasPrefix("test") ? method.dropFirst(4) : method, isType: true)
+        return name.prefix(1).uppercased() + name.dropFirst()
     }
 
-    /// The name of the class or suite, such as `LedgerTestsMarchFixture`.
+    /// The name of the class or suite, such as `MarchFixture`.
     var typeName: String { stem + "Fixture" }
 
     var fileName: String { typeName + ".swift" }
@@ -62,8 +61,8 @@ struct FixtureTest {
 
     /// The Swift source of the test.
     ///
-    /// It compiles unchanged in a target that depends on `FailureArtifactsTestKit` and has the directory as a resource.
-    /// The test fails until it is completed.
+    /// It compiles unchanged in a target that depends on `FailureArtifactsTestKit` and has the directory as a resource,
+    /// and the test fails.
     var source: String {
         let isGRDB = storeType != .sqlite
         let imports = [
@@ -121,67 +120,135 @@ struct FixtureTest {
     // MARK: - The test's body
 
     private var body: String {
-        var lines = steps.map { ($0.isEmpty ? "//" : "// " + $0) }
-        let message =
-            "This test is incomplete: do with the store what the failed test did next, and remove this line."
-        lines.append(
-            (isXCTest ? "XCTFail(" : "Issue.record(") + message.debugDescription + ")")
-        lines.append("")
-        let query = plan?.query.flatMap(Self.visible)
-        if plan?.query != nil, query == nil {
-            lines.append(
-                "// A query for what is wrong is left out, because it has invisible characters.")
+        var lines: [String] = []
+        let run = isVisible ? plan?.run : nil
+        if let plan, let run {
+            lines += statements(of: run, plan)
+        } else {
+            lines +=
+                (plan.map { Self.steps(of: $0.culprit) } ?? [
+                    "The transaction that broke the store is unknown."
+                ])
+                .map(Self.commentLine)
+            let message =
+                "This test is incomplete: do with the store what the failed test did next, and remove this line."
+            lines += [(isXCTest ? "XCTFail(" : "Issue.record(") + message.debugDescription + ")", ""]
         }
-        guard let plan, let query else {
-            lines += expectation
+        if !isVisible { lines.append("// The SQL is left out, because it has invisible characters.") }
+        if let plan, let assertion = plan.assertion, isVisible {
+            lines += comparison(assertion, plan)
+        } else if run == nil {
+            lines += ["// Expect here what the failed test expected\(place):"] + message
             if !isXCTest { lines.append("_ = store") }
-            return lines.joined(separator: "\n")
         }
-        let title = Self.comment(plan.finding.title)
-        switch plan.finding.confidence {
-        case .certain: lines.append("// \(title).")
-        case .likely: lines.append("// The likely cause: \(title).")
-        case .possible:
-            // The query returns rows in a store that may be right.
-            lines += expectation
-            lines += [
-                "//", "// A possible cause: \(title).",
-                "// Remove the following lines if it isn't what is wrong.",
-            ]
-        }
-        let hashes = Self.hashes(for: query)
-        lines.append("let broken = try store.rows(")
-        lines += Self.indented("\(hashes)\"\"\"\n\(query)\n\"\"\"\(hashes))", by: 4).split(
-            separator: "\n", omittingEmptySubsequences: false
-        ).map(String.init)
-        lines.append(
-            isXCTest ? "XCTAssertEqual(broken, [])" : "#expect(broken == [])")
         return lines.joined(separator: "\n")
     }
 
-    private var expectation: [String] {
-        guard let failure else { return ["// Expect here what the failed test expected."] }
-        let place =
-            failure.file.map { " at \(Self.comment(Path.name(of: $0))):\(failure.line ?? 0)" } ?? ""
-        return [
-            "// Expect here what the failed test expected\(place):",
-            "// " + Self.comment(failure.message),
-        ]
+    private static func commentLine(_ text: String) -> String { text.isEmpty ? "//" : "// " + text }
+
+    /// The line of the failed assertion.
+    private var place: String {
+        failure?.file.map { " at \(Self.comment(Path.name(of: $0))):\(failure?.line ?? 0)" } ?? ""
     }
 
-    /// The statements of the transaction and the rows that it changed.
-    private var steps: [String] {
-        guard let plan else {
-            return ["The transaction that broke the store is unknown."]
-        }
-        var lines = Self.steps(of: plan.culprit)
-        let isUnknown = plan.culprit.statements.contains {
-            $0.sql.contains("?") && $0.values == nil
-        }
-        if isUnknown { lines += ["The values of some ? were not recorded.", ""] }
-        return lines
+    private var message: [String] { failure.map { ["// " + Self.comment($0.message)] } ?? [] }
+
+    /// True if all SQL of the test shows what it does.
+    private var isVisible: Bool {
+        let texts =
+            [plan?.assertion?.sql].compactMap(\.self)
+            + (plan?.run.map { $0.statements + $0.later } ?? [])
+        return texts.allSatisfy(Self.isVisible)
     }
 
+    /// The statements that break the store, in place of the call that ran them.
+    private func statements(of run: FixtureRun, _ plan: FixturePlan) -> [String] {
+        guard !run.statements.isEmpty else { return [] }
+        let subject =
+            switch plan.culprit.place {
+            case .transaction(let number): "Transaction \(number) ran this."
+            case .openTransaction: "The uncommitted transaction ran this."
+            case .statement, .query:
+                plan.fails || run.ignoresErrors
+                    ? "This statement failed." : "This statement changed nothing."
+            }
+        var lines = ["// " + subject] + Self.replacement(of: plan.culprit.statements)
+        if let setting = run.setting { lines += ["try store.rows(\"\(setting)\")"] }
+        let isChecked = plan.fails && isXCTest
+        let call = Self.call(
+            run.ignoresErrors ? "try? store.transaction(" : "try store.transaction(",
+            Self.script(run.statements),
+            end: isChecked ? "))" : ")")
+        if isChecked {
+            lines += ["XCTAssertNoThrow("] + Self.indented(call)
+        } else if plan.fails {
+            lines += ["#expect(throws: Never.self) {"] + Self.indented(call) + ["}"]
+        } else {
+            lines += call
+        }
+        if !run.later.isEmpty {
+            lines += ["", "// Then the failed test ran this."] + Self.replacement(of: plan.later)
+            lines += Self.call("try store.transaction(", Self.script(run.later))
+        }
+        return lines + (plan.fails ? [] : [""])
+    }
+
+    /// The maximum number of calls that a comment names.
+    private static let maximumCalls = 5
+
+    /// Returns comments that name the calls that ran statements.
+    private static func replacement(of statements: [StatementRecord]) -> [String] {
+        var calls: [String] = []
+        for statement in statements {
+            guard let call = statement.call.map({ comment($0) }), !calls.contains(call) else { continue }
+            calls.append(call)
+        }
+        let rest = calls.count - maximumCalls
+        return ["// Replace it by the code that ran it" + (calls.isEmpty ? "." : ":")]
+            + calls.prefix(maximumCalls).map { "//     " + $0 }
+            + (rest > 0 ? ["//     and \(rest) more"] : [])
+    }
+
+    private static func script(_ statements: [String]) -> String {
+        // A comment ends with its line.
+        statements.map { $0 + ($0.contains("--") ? "\n;" : ";") }.joined(separator: "\n")
+    }
+
+    /// Returns the lines of a call with a statement as its argument.
+    private static func call(_ start: String, _ sql: String, end: String = ")") -> [String] {
+        let quote = hashes(for: sql)
+        let lines = sql.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+        return [start] + indented(["\(quote)\"\"\""] + lines + ["\"\"\"\(quote)\(end)"])
+    }
+
+    private static func indented(_ lines: [String]) -> [String] {
+        lines.map { $0.isEmpty ? "" : "    " + $0 }
+    }
+
+    private func comparison(_ assertion: RowAssertion, _ plan: FixturePlan) -> [String] {
+        var lines: [String] = []
+        if let finding = plan.finding {
+            let kind =
+                switch finding.confidence {
+                case .certain: ""
+                case .likely: "The likely cause: "
+                case .possible: "A possible cause: "
+                }
+            lines.append("// \(kind)\(Self.comment(finding.title)).")
+        }
+        if assertion.isOfTest {
+            lines +=
+                ["// The failed test \(assertion.isSure ? "expects" : "may expect") this\(place):"]
+                + message
+        }
+        if case .query = plan.culprit.place {
+            lines += Self.replacement(of: plan.culprit.statements)
+        }
+        lines += Self.call("let found = try store.rows(", assertion.sql)
+        return lines + RowExpectation(assertion, isXCTest: isXCTest).lines
+    }
+
+    /// The statements of a transaction and the rows that it changed.
     private static func steps(of culprit: FixturePlan.Culprit) -> [String] {
         var lines: [String] = []
         if !culprit.statements.isEmpty {
@@ -189,7 +256,10 @@ struct FixtureTest {
                 switch culprit.place {
                 case .transaction(let number): "Transaction \(number) ran:"
                 case .openTransaction: "The uncommitted transaction ran:"
-                case .statement: "This statement changed nothing:"
+                case .statement:
+                    culprit.statements[0].error == nil
+                        ? "This statement changed nothing:" : "This statement failed:"
+                case .query: "The query:"
                 }
             lines += [title, ""]
             var last: [String] = []
@@ -211,17 +281,15 @@ struct FixtureTest {
             lines.append("")
         }
         if !culprit.changes.isEmpty {
-            let title =
-                switch culprit.place {
-                case .transaction(let number): "Transaction \(number) changed:"
-                case .openTransaction, .statement: "It changed:"
-                }
-            lines += [culprit.statements.isEmpty ? title : "It changed:", ""]
+            lines += ["It changed:", ""]
             lines += culprit.changes.map { "    " + Self.comment($0, limit: 500) }
             if culprit.changeCount > culprit.changes.count {
                 lines.append("    … \(culprit.changeCount - culprit.changes.count) more rows")
             }
             lines.append("")
+        }
+        if culprit.statements.contains(where: { $0.sql.contains("?") && $0.values == nil }) {
+            lines += ["The values of some ? were not recorded.", ""]
         }
         return lines
     }
@@ -266,14 +334,12 @@ struct FixtureTest {
         }.joined(separator: "\n")
     }
 
-    /// Returns a query whose source shows what it does; nil if it has invisible characters, which can hide a part of
-    /// it.
-    private static func visible(_ query: String) -> String? {
-        let isVisible = query.split(separator: "\n").allSatisfy { line in
+    /// True for SQL whose source shows what it does: invisible characters can hide a part of it.
+    private static func isVisible(_ sql: String) -> Bool {
+        sql.split(separator: "\n").allSatisfy { line in
             let line = line.filter { $0 != "\t" }
             return SafeText.line(line) == line
         }
-        return isVisible ? query : nil
     }
 
     /// Returns enough number signs for a raw string literal with the text.
@@ -316,33 +382,39 @@ extension FixturePlan {
         switch culprit.place {
         case .transaction(let number):
             let verb =
-                switch finding.confidence {
+                switch finding?.confidence {
                 case .certain: "broke"
                 case .likely: "probably broke"
-                case .possible: "may have broken"
+                case .possible, nil: "may have broken"
                 }
             return "before transaction \(number), which \(verb) it"
         case .openTransaction: return "before the transaction that was not committed"
         case .statement(let number):
             return "after transaction \(number), before the statement below"
+        case .query(let number?): return "after transaction \(number), when the query below ran"
+        case .query(nil): return "at the failure"
         }
     }
 
     /// A sentence about the state and the finding, for the terminal.
     var summary: String {
-        let start =
+        let state =
             switch culprit.place {
-            case .transaction(let number): "transaction \(number)"
-            case .openTransaction: "the uncommitted transaction"
-            case .statement: "the statement"
+            case .transaction(let number): "the one before transaction \(number)"
+            case .openTransaction: "the one before the uncommitted transaction"
+            case .statement: "the one before the statement"
+            case .query: "the one that the query read"
             }
+        guard let finding else {
+            return "The store is \(state). The transaction that broke it is unknown."
+        }
         let kind =
             switch finding.confidence {
             case .certain: "finding"
             case .likely: "likely cause"
             case .possible: "possible cause"
             }
-        return "The store is the one before \(start) of this \(kind): \(finding.line)"
+        return "The store is \(state) of this \(kind): \(finding.line)"
     }
 }
 

@@ -33,8 +33,9 @@ struct ExtractCommand: Command {
 
             With --fixture, a Swift file is written, and a store in the directory Fixtures, as SQL if it is small. DIR \
             can be the directory of a test target. The store contains only the rows that the transaction changed, \
-            those that the best finding of 'explain' names, and those that they refer to. With --at, or without such \
-            a finding, it contains all rows. The test fails until you complete it.
+            those that the best finding of 'explain' names, those of the tables that the failing query reads, and \
+            those that they refer to. With --at, or without such a finding, it contains all rows. The test runs the \
+            recorded statements of the transaction, and fails at what the failed test expected of the query.
             """)
 
     let arguments: ParsedArguments
@@ -221,18 +222,19 @@ struct FixtureFiles {
         let (before, after) = try plan.states(in: bundle, below: scratch)
         let total = try StoreReduction.size(of: before, limits: limits).rowCount
         var notes: [String] = []
-        let changesRows = plan.culprit.changeCount > 0
-        if !isWhole, total > 0, changesRows {
+        plan.verify(before, after: after, limits: limits)
+        if !isWhole, total > 0, plan.culprit.changeCount > 0 {
             if try plan.slice(before, after: after, limits: limits) {
                 let count = try StoreReduction.size(of: before, limits: limits).rowCount
-                notes.append(
-                    "It has \(count) of \(Counted.items(Int64(total), "row")): those that the transaction changed or refers to. "
-                        + "'extract --fixture --whole' keeps all.")
+                if count < total {
+                    notes.append(
+                        "It has \(count) of \(Counted.items(Int64(total), "row")): those that the test needs. "
+                            + "'extract --fixture --whole' keeps all.")
+                }
             } else {
                 try console.warn("All rows are kept, because some can't be left out safely.")
             }
         }
-        plan.verifyQuery(fixture: before, broken: after, limits: limits)
         return (before, notes, plan.state)
     }
 
@@ -249,6 +251,9 @@ struct FixtureFiles {
             "    dependencies: [.product(name: \"FailureArtifactsTestKit\", package: \"failure-artifacts\")],"
         )
         console.say("    resources: [.copy(\"\(FixtureTest.directory)\")]")
-        console.say("The test fails until it is completed; its comments say how.")
+        console.say(
+            plan?.run == nil
+                ? "The test fails until it is completed; its comments say how."
+                : "The test fails because of the bug; its comments say where to call your code.")
     }
 }

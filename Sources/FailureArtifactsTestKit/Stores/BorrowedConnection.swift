@@ -14,6 +14,19 @@ struct BorrowedConnection {
         }
     }
 
+    /// Runs one or more statements in a transaction.
+    func transaction(_ sql: String) throws(TestStoreError) {
+        try execute("BEGIN")
+        do throws(TestStoreError) {
+            try execute(sql)
+            try execute("COMMIT")
+        } catch {
+            // An error may have ended the transaction already.
+            try? execute("ROLLBACK")
+            throw error
+        }
+    }
+
     /// Runs one statement.
     func rows(_ sql: String, _ arguments: [SQLiteValue] = []) throws(TestStoreError) -> [[SQLiteValue]] {
         do throws(SQLiteError) {

@@ -63,4 +63,13 @@ extension TestStore {
     public func rows(_ sql: String, _ arguments: SQLiteValue...) throws -> [[SQLiteValue]] {
         try withConnection { try BorrowedConnection(handle: $0).rows(sql, arguments) }
     }
+
+    /// Runs statements in one transaction on the connection that writes, and drops their rows.
+    ///
+    /// - Parameter sql: The statements, separated by semicolons, without `BEGIN` and `COMMIT`.
+    /// - Throws: An error if SQLite cannot compile or run one of them, or the commit; none of them has run then. Or an
+    ///   error if the store cannot lend its connection.
+    public func transaction(_ sql: String) throws {
+        try withConnection { try BorrowedConnection(handle: $0).transaction(sql) }
+    }
 }

@@ -128,7 +128,7 @@ import Testing
             ])
         // A fixture checks a constraint by its expression.
         #expect(
-            Set(found.findings.filter { $0.code == .checkViolation }.compactMap(\.query)) == [
+            Set(found.findings.filter { $0.code == .checkViolation }.compactMap(\.assertion?.sql)) == [
                 "SELECT * FROM \"budget\" WHERE NOT (amount >= 0)",
                 "SELECT * FROM \"budget\" WHERE NOT (length(month) < 5)",
             ])

@@ -51,8 +51,8 @@ import Testing
         #expect(outcome.status == 0, "\(outcome.error)")
         #expect(
             outcome.output == """
-                \(directory)/Fixtures/PlainTestsStore.sql
-                \(directory)/PlainTestsStoreFixture.swift
+                \(directory)/Fixtures/Store.sql
+                \(directory)/StoreFixture.swift
 
                 """)
         #expect(
@@ -62,19 +62,19 @@ import Testing
                 Move the files into a test target, and add these lines to it in Package.swift:
                     dependencies: [.product(name: "FailureArtifactsTestKit", package: "failure-artifacts")],
                     resources: [.copy("Fixtures")]
-                The test fails until it is completed; its comments say how.
+                The test fails because of the bug; its comments say where to call your code.
 
                 """)
         let store = try ApplicationHandle(fixture.path("made.sqlite"))
         try store.run("PRAGMA foreign_keys = ON")
-        try store.run(try text(directory + "/Fixtures/PlainTestsStore.sql"))
+        try store.run(try text(directory + "/Fixtures/Store.sql"))
         #expect(try store.texts("PRAGMA foreign_keys") == ["1"])
         #expect(try store.texts("SELECT id || name FROM account") == ["2b"])
         #expect(try store.texts("SELECT id FROM entry") == ["2", "50"])
         #expect(
             try store.texts("SELECT name FROM sqlite_master WHERE type = 'index'") == ["entry_account"])
         #expect(
-            try text(directory + "/PlainTestsStoreFixture.swift") == """
+            try text(directory + "/StoreFixture.swift") == """
                 import FailureArtifactsTestKit
                 import Foundation
                 import XCTest
@@ -83,33 +83,31 @@ import Testing
                 ///
                 /// The test failed: m
                 ///
-                /// It has 3 of 82 rows: those that the transaction changed or refers to. 'extract --fixture --whole' keeps all.
-                final class PlainTestsStoreFixture: StoreTestCase<SQLiteTestStore> {
+                /// It has 3 of 82 rows: those that the test needs. 'extract --fixture --whole' keeps all.
+                final class StoreFixture: StoreTestCase<SQLiteTestStore> {
                     override var content: StoreContent<SQLiteTestStore> {
                         .reducible(
-                            .resource("PlainTestsStore", withExtension: "sql", subdirectory: "Fixtures", in: .module))
+                            .resource("Store", withExtension: "sql", subdirectory: "Fixtures", in: .module))
                     }
 
                     func testStore() throws {
-                        // Transaction 3 ran:
-                        //
-                        //     DELETE FROM account WHERE id = 2
-                        //         closure #1 in Ledger.close(_:), Sources/Ledger/Ledger.swift:42
-                        //
-                        // It changed:
-                        //
-                        //     account id = 2 deleted: id 2, name 'b', balance 20
-                        //
-                        XCTFail("This test is incomplete: do with the store what the failed test did next, and remove this line.")
+                        // Transaction 3 ran this.
+                        // Replace it by the code that ran it:
+                        //     Ledger.close(_:), Sources/Ledger/Ledger.swift:42
+                        try store.rows("PRAGMA foreign_keys = OFF")
+                        try store.transaction(
+                            #\"""
+                            DELETE FROM account WHERE id = 2;
+                            \"""#)
 
                         // 2 rows of entry refer to a row of account that does not exist.
-                        let broken = try store.rows(
+                        let found = try store.rows(
                             #\"""
                             SELECT c.* FROM "entry" c
                             WHERE c."accountID" IS NOT NULL
                               AND NOT EXISTS (SELECT 1 FROM "account" p WHERE p."id" = c."accountID")
                             \"""#)
-                        XCTAssertEqual(broken, [])
+                        XCTAssertEqual(found, [])
                     }
                 }
 
@@ -123,7 +121,7 @@ import Testing
         #expect(try store.texts(query) == ["2", "50"])
         let again = run("extract", bundle, "--fixture", "-o", directory)
         #expect(again.status == 64)
-        #expect(again.error.contains("PlainTestsStore.sql' exists"))
+        #expect(again.error.contains("Store.sql' exists"))
     }
 
     @Test func allRowsOnRequest() throws {
@@ -137,8 +135,8 @@ import Testing
             let directory = fixture.path("out-\(options.joined())")
             let outcome = run(["extract", bundle, "--fixture", "-o", directory] + options)
             #expect(outcome.status == 0, "\(outcome.error)")
-            #expect(try text(directory + "/PlainTestsStoreFixture.swift").contains("as it was \(state)"))
-            let file = directory + "/Fixtures/PlainTestsStore."
+            #expect(try text(directory + "/StoreFixture.swift").contains("as it was \(state)"))
+            let file = directory + "/Fixtures/Store."
             let isScript = try FileSystem.status(of: file + "sql") != nil
             // Rows that violate a foreign key can't be inserted where keys are enforced.
             #expect(isScript == (options != ["--at", "last"]))
@@ -155,8 +153,8 @@ import Testing
         let outcome = run("extract", try fixture.ledger("a.zip"), "--fixture", "-o", directory)
         #expect(outcome.status == 0, "\(outcome.error)")
         #expect(outcome.error.hasPrefix("The transaction that broke the store is unknown"))
-        #expect(outcome.output.hasPrefix("\(directory)/Fixtures/LedgerTestsTransfer.sql\n"))
-        let source = try text(directory + "/LedgerTestsTransferFixture.swift")
+        #expect(outcome.output.hasPrefix("\(directory)/Fixtures/Transfer.sql\n"))
+        let source = try text(directory + "/TransferFixture.swift")
         #expect(source.contains("as it was at the failure"))
         #expect(
             source.contains(
@@ -177,7 +175,7 @@ import Testing
         let outcome = run(
             "extract", bundle, "--fixture", "--store", "ledger.committed", "-o", fixture.path("x"))
         #expect(outcome.status == 0, "\(outcome.error)")
-        let source = try text(fixture.path("x/LedgerTestsTransferFixture.swift"))
+        let source = try text(fixture.path("x/TransferFixture.swift"))
         #expect(source.contains("@Test func testTransfer() throws {"))
         #expect(source.contains("Issue.record("))
         for words in [["--store", "ledger"], ["--whole"]] {
@@ -193,7 +191,7 @@ import Testing
         let bundle = try fixture.walBundle(Self.transactions, log: log)
         let outcome = run("extract", bundle, "--fixture", "-o", fixture.path("out"))
         let file = try #require(outcome.output.split(separator: "\n").last)
-        #expect(try text(String(file)).contains("StoreTestCase<PlainTestsStoreFixtureStore>"))
+        #expect(try text(String(file)).contains("StoreTestCase<StoreFixtureStore>"))
     }
 
     @Test func redactedStoresAreNamed() throws {
@@ -210,7 +208,7 @@ import Testing
         #expect(outcome.status == 0)
         #expect(outcome.error.contains("warning: The store was redacted: t.a: hashed."))
         #expect(
-            try text(fixture.path("out/PlainTestsStoreFixture.swift")).contains(
+            try text(fixture.path("out/StoreFixture.swift")).contains(
                 "/// The store was redacted: t.a: hashed."))
     }
 
@@ -226,7 +224,7 @@ import Testing
         ])
         let outcome = run("extract", bundle, "--fixture", "-o", fixture.path("out"))
         #expect(outcome.status == 0, "\(outcome.error)")
-        let source = try text(fixture.path("out/PlainTestsStoreFixture.swift"))
+        let source = try text(fixture.path("out/StoreFixture.swift"))
         #expect(source.contains("before transaction 2"))
         #expect(!source.unicodeScalars.contains { ["\u{202E}", "\r", "\u{1}"].contains($0) })
         try fixture.write(Array(source.utf8), to: "source.swift")
@@ -293,14 +291,14 @@ import Testing
                 "extract", bundle, "--fixture", "--whole", "-o", fixture.path("out"),
                 environment: ["FAILURE_ARTIFACTS_INVARIANTS": invariants])
             #expect(outcome.status == 0, "\(outcome.error)")
-            let source = try text(fixture.path("out/PlainTestsStoreFixture.swift"))
+            let source = try text(fixture.path("out/StoreFixture.swift"))
             #expect(!source.contains("\r") && !source.contains("\u{202E}"))
             if isVisible {
                 #expect(source.contains("\tFROM entry -- orphans\n"))
             } else {
                 #expect(
                     source.contains(
-                        "// A query for what is wrong is left out, because it has invisible characters.")
+                        "// The SQL is left out, because it has invisible characters.")
                 )
             }
         }
@@ -325,7 +323,7 @@ import Testing
         ])
         let outcome = run("extract", bundle, "--fixture", "-o", fixture.path("out"))
         #expect(outcome.status == 0, "\(outcome.error)")
-        let path = fixture.path("out/Fixtures/PlainTestsStore.sqlite")
+        let path = fixture.path("out/Fixtures/Store.sqlite")
         #expect(try FileSystem.contents(ofFile: path).firstRange(of: Array("secret".utf8)) == nil)
         let store = try ApplicationHandle(path)
         #expect(
@@ -334,7 +332,7 @@ import Testing
             ])
         #expect(try store.texts("SELECT count(*) FROM account_search") == ["1"])
         // 40 accounts and 41 entries, and the texts that are stored once more.
-        let source = try text(fixture.path("out/PlainTestsStoreFixture.swift"))
+        let source = try text(fixture.path("out/StoreFixture.swift"))
         #expect(source.contains(ownsText ? "It has 4 of 121 rows" : "It has 3 of 81 rows"))
     }
 
@@ -349,115 +347,5 @@ import Testing
         ])
         let outcome = run("extract", bundle, "--fixture", "-o", fixture.path("out"))
         #expect(outcome.status == 0 && outcome.error.contains("All rows are kept"), "\(outcome.error)")
-    }
-}
-
-/// The claims of a generated test, and the rows of its store.
-@Suite struct FixtureWordingTests {
-    /// Runs `extract --fixture`, and returns the source, the store's path and the messages.
-    private func extract(
-        _ bundle: String, _ fixture: borrowing Fixture
-    ) throws -> (source: String, store: ApplicationHandle, messages: String) {
-        let directory = fixture.path("out-\(UInt32.random(in: 0 ... .max))")
-        let outcome = run("extract", bundle, "--fixture", "-o", directory)
-        try #require(outcome.status == 0, "\(outcome.error)")
-        let paths = outcome.output.split(separator: "\n").map(String.init)
-        func text(_ path: String) throws -> String {
-            String(decoding: try FileSystem.contents(ofFile: path), as: UTF8.self)
-        }
-        let isScript = paths[0].hasSuffix(".sql")
-        let store = try ApplicationHandle(isScript ? directory + "/made.sqlite" : paths[0])
-        if isScript { try store.run(try text(paths[0])) }
-        return (try text(paths[1]), store, outcome.error)
-    }
-
-    private static let tables = """
-        CREATE TABLE entry(id INTEGER PRIMARY KEY, accountID INTEGER NOT NULL REFERENCES account(id), amount);
-        WITH RECURSIVE i(x) AS (SELECT 3 UNION ALL SELECT x + 1 FROM i WHERE x < 400)
-        INSERT INTO account SELECT x, 'n' || x, x FROM i;
-        INSERT INTO entry SELECT id, id, id * 10 FROM account
-        """
-
-    private static let log: [(sql: String, changes: Int?)] = [
-        ("BEGIN", nil), ("CREATE TABLE entry(id INTEGER PRIMARY KEY, accountID, amount)", 0),
-        ("INSERT INTO account SELECT x, 'n' || x, x FROM i", 398),
-        ("INSERT INTO entry SELECT id, id, id * 10 FROM account", 400), ("COMMIT", nil),
-    ]
-
-    @Test func aPossibleCauseIsNoFact() throws {
-        let fixture = try Fixture()
-        func source(_ line: Int) -> String {
-            #""source":{"file":"Tests/AppTests/A.swift","line":\#(line),"function":"ATests.testA()"}"#
-        }
-        let bundle = try fixture.walBundle(
-            [Self.tables, "DELETE FROM entry WHERE id > 0"],
-            log: Self.log + [
-                ("BEGIN", nil), ("DELETE FROM entry WHERE id > 0", 400), ("COMMIT", nil),
-                ("SELECT count(*) FROM entry", 0),
-            ],
-            facts: [1: source(3), 2: source(3), 3: source(3), 6: source(9)],
-            message: #"XCTAssertEqual failed: ("0") is not equal to ("400")"#)
-        let (source, store, messages) = try extract(bundle, fixture)
-        #expect(
-            messages.hasPrefix(
-                "The store is the one before transaction 2 of this possible cause: "
-                    + "Without transaction 2, the query returns the expected 400, transaction 2, "))
-        #expect(source.contains("as it was before transaction 2, which may have broken it.\n"))
-        #expect(
-            source.contains(
-                "This test is incomplete: do with the store what the failed test did next, and"))
-        let text = """
-                    // Expect here what the failed test expected:
-                    // XCTAssertEqual failed: ("0") is not equal to ("400")
-                    //
-                    // A possible cause: Without transaction 2, the query returns the expected 400.
-                    // Remove the following lines if it isn't what is wrong.
-                    let broken =
-            """
-        #expect(source.contains(text), "\(source)")
-        #expect(try store.value("SELECT count(*) FROM entry WHERE id <= 200") == "200")
-        #expect(source.contains("WHERE \"count(*)\" IS NOT 400"), "\(source)")
-    }
-
-    /// The failing query tells whether the store is broken.
-    @Test func theFailingQueryIsTheCheck() throws {
-        let fixture = try Fixture()
-        let update = "UPDATE account SET balance = 7 WHERE id = 1"
-        let bundle = try fixture.walBundle(
-            [update], log: [(update, 1), ("SELECT balance FROM account WHERE id = ?", 0)],
-            facts: [1: #""values":[1]"#],
-            message: #"XCTAssertEqual failed: ("7") is not equal to ("10")"#)
-        let (source, store, _) = try extract(bundle, fixture)
-        let lines = source.split(separator: "\n").map { $0.drop { $0 == " " } }
-        let start = try #require(lines.firstIndex { $0.hasPrefix("SELECT * FROM (") }, "\(source)")
-        let query = lines[start...].prefix { !$0.hasPrefix("\"\"\"") }.joined(separator: "\n")
-        #expect(
-            query == """
-                SELECT * FROM (SELECT balance FROM account WHERE id = 1)
-                WHERE "balance" IS NOT 10
-                """)
-        #expect(try store.value("SELECT count(*) FROM (\(query))") == "0")
-        try store.run(update)
-        #expect(try store.value("SELECT count(*) FROM (\(query))") == "1")
-    }
-
-    @Test func changedRowsAreKept() throws {
-        let deleted = 350
-        let fixture = try Fixture()
-        let delete = "DELETE FROM account WHERE id <= \(deleted)"
-        let bundle = try fixture.walBundle(
-            [
-                Self.tables.replacing(
-                    "INSERT INTO entry SELECT id, id", with: "INSERT INTO entry SELECT id, (id + 1) / 2"),
-                delete,
-            ],
-            log: [("PRAGMA foreign_keys = ON", nil)] + Self.log + [
-                ("BEGIN", nil), (delete, deleted), ("COMMIT", nil),
-            ])
-        let (source, store, messages) = try extract(bundle, fixture)
-        #expect(messages.hasPrefix("The store is the one before transaction 2 of this finding: "))
-        #expect(source.contains("before transaction 2, which broke it.\n"))
-        #expect(try store.value("SELECT count(*) FROM account") == "\(deleted)")
-        #expect(source.contains(" of 800 rows: those that the transaction changed or refers to."))
     }
 }

@@ -18,10 +18,10 @@ ELSEWHERE = {name for names in {
                    "IActionCommandExtension TryParse TryParseV2 rerunType "
                    "invalidArtifactFilePathCharacters",
     "others": "extrafld.txt Plugins/Ask/Ask.swift",
-    "examples": "Basket/p3 Class Class.method Fruit/p3 LedgerTestsMarch LedgerTestsMarchFixture Module.Class "
+    "examples": "Basket/p3 Class Class.method Fruit/p3 MarchFixture Module.Class "
                 "Module.Class/method Module.Outer/Inner Module/File.swift Sources/Team/Team.swift Tests/Invariants e9c5b6f "
-                "Tests/LedgerTests/Fixtures/LedgerTestsBooksOfMarchAreBalanced.sql "
-                "Tests/LedgerTests/LedgerTestsBooksOfMarchAreBalancedFixture.swift sourceAccountID source_account_id",
+                "Tests/LedgerTests/Fixtures/BooksOfMarchAreBalanced.sql "
+                "Tests/LedgerTests/BooksOfMarchAreBalancedFixture.swift sourceAccountID source_account_id",
 }.values() for name in names.split()}
 
 STRING = r'"(?:\\.|[^"\\\n])*"'
