@@ -82,7 +82,9 @@ import Testing
         return BaselineDirectory(baselines).baselines(of: identity, in: .current)
     }
 
-    private var files: [String] { (try? FileSystem.contents(ofDirectory: baselines)) ?? [] }
+    private var files: [String] {
+        ((try? FileSystem.contents(ofDirectory: baselines)) ?? []).filter { $0.hasSuffix(".baseline") }
+    }
 
     @Test func aPassingTestLeavesItsStatements() throws {
         let shared = try ApplicationHandle(":memory:")
@@ -249,6 +251,7 @@ import Testing
             try #require(utimes(path, [time, time]) == 0)
         }
         try test { try run("SELECT 1") }
+        let files = try FileSystem.contents(ofDirectory: baselines)
         #expect(Set(files).subtracting(kept).count == 1 && Set(kept).isSubset(of: files), "\(files)")
         #expect(versions().count == 1)
     }
@@ -295,6 +298,26 @@ import Testing
         try test("few") { for _ in 1...100 { try run(text) } }
         try test("many") { for _ in 1...300 { try run(text) } }
         #expect(versions("few").count == 1 && versions("many").isEmpty)
+    }
+
+    @Test func aFailureHasItsEarlierOccurrences() throws {
+        for passes in [false, true, false] {
+            try test(fails: true) { try run("SELECT 1") }
+            if passes { try test { try run("SELECT 1") } }
+        }
+        let paths = try FileSystem.contents(ofDirectory: directory + "/artifacts").filter {
+            $0.hasSuffix(".zip")
+        }
+        let seen = try paths.compactMap { name in
+            try BundleReader(
+                BundleLocation(path: directory + "/artifacts/" + name), scratchDirectory: directory
+            ).metadata.seenBefore
+        }.sorted { $0.count < $1.count }
+        #expect(paths.count == 3)
+        #expect(seen.map(\.count) == [1, 2] && seen.map(\.passedOnRetry) == [0, 1])
+        #expect(
+            Set(seen.map(\.at)).count == 1
+                && seen[0].commit == CheckedOutCommit.current(in: Path.currentDirectory))
     }
 
     @Test func aDirectoryThatCannotBeCreatedMeansNoBaseline() throws {

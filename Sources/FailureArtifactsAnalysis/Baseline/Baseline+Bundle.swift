@@ -28,8 +28,20 @@ extension Baseline {
     }
 
     /// The time and the commit of the run, such as `2026-11-28 12:04 UTC (commit 3f2a9c1)`.
-    var title: String {
+    var title: String { Self.title(at, commit) }
+
+    fileprivate static func title(_ at: String, _ commit: String?) -> String {
         let time = SafeText.line(String(MetadataTime.text(at).prefix(16))) + " UTC"
         return time + (commit.map { " (commit \(SafeText.line(String($0.prefix(10)))))" } ?? "")
+    }
+}
+
+extension BundleMetadata.SeenBefore {
+    /// A line such as `Seen 4 times before, first 2026-11-28 12:04 UTC (commit 3f2a9c1); passed on retry 3 times`.
+    package var line: String {
+        let count = Counted.items(Int64(count), "time")
+        let passes = Counted.items(Int64(passedOnRetry), "time")
+        return "Seen \(count) before, first \(Baseline.title(at, commit))"
+            + (passedOnRetry > 0 ? "; passed on retry \(passes)" : "")
     }
 }

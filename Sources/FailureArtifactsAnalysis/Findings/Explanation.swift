@@ -9,6 +9,8 @@ package struct Explanation: JSONDocument {
     /// The way the test ended; not part of the JSON form.
     package let outcome: BundleMetadata.Outcome
     package let failure: Failure?
+    /// The earlier occurrences of the failure; nil if none is known.
+    package private(set) var seenBefore: BundleMetadata.SeenBefore?
     package private(set) var findings: [Finding] = []
     /// All differences from the last passing run, which aren't part of the JSON form; nil if no run can be compared.
     package private(set) var differences: [Finding]?
@@ -75,7 +77,8 @@ package struct Explanation: JSONDocument {
     package var json: JSONObject {
         [
             "formatVersion": "1.0", "bundle": bundle, "test": test, "failure": failure,
-            "findings": findings, "verdict": verdict, "question": question, "notes": notes.nonEmpty,
+            "findings": findings, "seenBefore": seenBefore, "verdict": verdict, "question": question,
+            "notes": notes.nonEmpty,
         ]
     }
 
@@ -95,6 +98,7 @@ package struct Explanation: JSONDocument {
             framework: metadata.test.framework, suite: metadata.test.suite,
             name: metadata.test.name, arguments: metadata.test.arguments)
         outcome = metadata.outcome
+        seenBefore = metadata.seenBefore
         let isUsing = evidence.usedStores.count + metadata.stores.count > evidence.stores.count
         noFindings = isUsing ? "No cause was found in the stores." : "The test used no store."
         let root = evidence.packageRoot

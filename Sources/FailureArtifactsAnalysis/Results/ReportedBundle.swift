@@ -22,6 +22,8 @@ package struct ReportedBundle: Sendable {
     package let failures: [TestAttempt.Failure]
     /// The first failure on one line; empty if it is unknown.
     package let headline: String
+    /// A line about the earlier occurrences of the failure; nil if none is known.
+    package let seenBefore: String?
     /// One line for each store: its name, and its tables with their row counts.
     package let stores: [String]
     package let at: String
@@ -52,6 +54,7 @@ package struct ReportedBundle: Sendable {
                 file: failure.sourceFile, line: failure.sourceFile == nil ? nil : failure.line)
         }
         headline = TextWidth.abridged(FailureText.headline(of: metadata.failures.first), to: 300)
+        seenBefore = metadata.seenBefore?.line
         let rest = metadata.stores.count - Self.storeLimit
         stores =
             metadata.stores.prefix(Self.storeLimit).map { $0.name + $0.contentText }

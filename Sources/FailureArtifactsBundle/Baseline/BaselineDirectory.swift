@@ -56,6 +56,11 @@ package struct BaselineDirectory: Sendable {
         Path.join(path, BaselineFile.name(of: test))
     }
 
+    /// The file with the failures of a test, see ``FailureRecord``.
+    func failures(of test: BundleMetadata.Test) -> String {
+        BaselineFile.failures(beside: file(of: test))
+    }
+
     /// Reads the passing runs of a test, the newest one first; empty without a valid file.
     ///
     /// - `images`: the images of the failing process; nil if unknown.
@@ -85,7 +90,8 @@ package struct BaselineDirectory: Sendable {
                 try? FileSystem.remove(place)
             }
         }
-        let files = names.filter(BaselineFile.isName).compactMap { name in
+        let own = names.filter { BaselineFile.isName($0) || BaselineFile.isNameOfFailures($0) }
+        let files = own.compactMap { name in
             FileSystem.regularFile(Path.join(path, name)).map { (name, status: $0) }
         }
         var size = files.reduce(0) { $0 + $1.status.size }
@@ -126,7 +132,8 @@ extension BaselineDirectory {
         }
     }
 
-    /// Writes the files of tests that did something else than in their last passing run, and notes the time of the others.
+    /// Writes the files of tests that did something else than in their last passing run, and notes the time of the others;
+    /// notes, too, that tests have passed after a failure.
     ///
     /// Without a symbolizer, statements whose lines no earlier run has found have none. A test whose file can't be written
     /// has no new baseline.
@@ -139,7 +146,11 @@ extension BaselineDirectory {
         var lines = LinesOfStacks(in: images)
         let news = tests.filter { test in
             let identity = BaselineFile.Header.Identity(test.statements)
-            return !BaselineFile.notePass(at: file(of: test.test)) { header in
+            let file = file(of: test.test)
+            FailureRecord.notePass(
+                at: test.at.description, of: .init(of: images, commit: commit),
+                in: BaselineFile.failures(beside: file))
+            return !BaselineFile.notePass(at: file) { header in
                 header.identity == identity
                     && (symbolizer == nil || header.images == lines.hashOfImages)
             }

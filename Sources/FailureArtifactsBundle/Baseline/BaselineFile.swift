@@ -71,15 +71,26 @@ struct BaselineFile {
 
     private static let suffix = ".baseline"
 
+    /// Returns the path of the file with the failures of the test that has a file.
+    static func failures(beside path: String) -> String { path.dropLast(suffix.count) + failuresSuffix }
+
+    private static let failuresSuffix = ".failures"
+
     /// True for the name of a test's file.
-    static func isName(_ name: String) -> Bool {
+    static func isName(_ name: String) -> Bool { isName(name, suffix) }
+
+    /// True for the name of a file with a test's failures.
+    static func isNameOfFailures(_ name: String) -> Bool { isName(name, failuresSuffix) }
+
+    private static func isName(_ name: String, _ suffix: String) -> Bool {
         name.hasSuffix(suffix) && UInt64(name.dropLast(suffix.count), radix: 16) != nil
     }
 
     /// True for the name of a file that a process has begun to write.
     static func isPartialName(_ name: String) -> Bool {
         let parts = name.split(separator: "-", omittingEmptySubsequences: false)
-        return parts.count == 2 && isName(String(parts[0])) && pid_t(parts[1]) != nil
+        guard parts.count == 2, pid_t(parts[1]) != nil else { return false }
+        return isName(String(parts[0])) || isNameOfFailures(String(parts[0]))
     }
 
     /// Reads a file; without runs if it is missing or invalid.
@@ -125,6 +136,11 @@ struct BaselineFile {
         where run.header.packedSize <= Self.maximumPacked {
             bytes += run.header.bytes + run.packed
         }
+        try Self.replace(path, with: bytes)
+    }
+
+    /// Replaces a file as a whole.
+    static func replace(_ path: String, with bytes: [UInt8]) throws(SystemError) {
         let partial = path + "-\(getpid())"
         try? FileSystem.remove(partial)
         do throws(SystemError) {

@@ -23,6 +23,8 @@ package struct BundleMetadata: Codable, Equatable, Sendable {
     package var outcome: Outcome
     /// The fingerprint of the failure, for recognising it across retries, shards and runs; see ``Fingerprint``.
     package var fingerprint: String
+    /// The earlier occurrences of the failure; absent if none is known.
+    package var seenBefore: SeenBefore?
     /// The failures, in order of time.
     ///
     /// ``stores`` has the state at the first failure, or at the end of a test that passed.

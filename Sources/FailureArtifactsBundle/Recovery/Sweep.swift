@@ -164,7 +164,7 @@ struct Sweep {
         if rules.shortensHomePaths { metadata.shortenHomePaths(.current) }
         try directory.prepare()
         try metadata.leaveOutWhatIsMissing(in: staging)
-        if rules.isEmpty { metadata.addBaseline(to: staging) }
+        if rules.isEmpty { metadata.addEarlierRuns(to: staging) }
         do {
             try publish(metadata, staging)
         } catch let limit as LimitReached {
@@ -199,13 +199,19 @@ extension BundleMetadata {
         attachments = []
     }
 
-    /// Stages the last passing runs of the test, if they are known.
-    mutating func addBaseline(to staging: StagingDirectory) {
+    /// Adds the earlier occurrences of the failure, and stages the last passing runs of the test, if they are known.
+    mutating func addEarlierRuns(to staging: StagingDirectory) {
         guard outcome != .passed, let images = staging.images,
-            let baselines = BaselineDirectory.ofCommand(
-                workingDirectory: images.workingDirectory, variables: ProcessEnvironment.variables)?
-                .baselines(of: test, in: images), !baselines.isEmpty
+            let directory = BaselineDirectory.ofCommand(
+                workingDirectory: images.workingDirectory, variables: ProcessEnvironment.variables)
         else { return }
+        // Another commit may be checked out since.
+        let isCurrent = images.images.first?.isUnchanged == true
+        seenBefore = directory.noteFailure(
+            of: test, fingerprint, at: failures.first?.at ?? capture.at, in: images,
+            commit: isCurrent ? CheckedOutCommit.current(in: images.workingDirectory) : nil)
+        let baselines = directory.baselines(of: test, in: images)
+        guard !baselines.isEmpty else { return }
         let path = staging.file(ofEntry: Baseline.entry)
         try? FileSystem.remove(path)
         guard (try? FileSystem.write(Baseline.lines(of: baselines), toNewFile: path)) != nil else {

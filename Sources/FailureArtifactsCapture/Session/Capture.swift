@@ -31,6 +31,8 @@ struct Capture: Sendable {
     var snapshots: [BundleMetadata.Snapshot] = []
     /// True if the last passing runs of the test are staged.
     private var hasBaseline = false
+    /// The earlier occurrences of the failure; nil if none is known.
+    private var seenBefore: BundleMetadata.SeenBefore?
     /// The stores that are only listed, such as those of a framework; may contain duplicates.
     var otherStores: [BundleMetadata.OtherStore] = []
     var attachments: [BundleMetadata.Attachment] = []
@@ -228,6 +230,7 @@ struct Capture: Sendable {
             ofFailureIn: failures.lazy.compactMap(\.file).first, workingDirectory: Path.currentDirectory)
         metadata.add(otherStores)
         if hasBaseline { metadata.formatVersion = .withBaseline }
+        metadata.seenBefore = seenBefore
         metadata.tests = session.state.withLock { $0.tests.numbered(staged.testNumbers) }
         if staged.rules.shortensHomePaths { metadata.shortenHomePaths(.current) }
         return metadata
@@ -242,11 +245,14 @@ struct Capture: Sendable {
         test.endRetention()
     }
 
-    /// Adds the last passing runs of a test that has failed, if they are known.
-    private mutating func stageBaseline() {
+    /// Adds the earlier occurrences of the failure, and the last passing runs of the test, if they are known.
+    private mutating func stageEarlierRuns() {
         guard !isOfPassingTest, staged.rules.isEmpty,
             let passing = session.state.withLock({ $0.passing })
         else { return }
+        let metadata = describe()
+        seenBefore = passing.noteFailure(
+            of: test.identity, metadata.fingerprint, at: metadata.failures.first?.at ?? "")
         let baselines = passing.baselines(of: test.identity)
         guard !baselines.isEmpty else { return }
         let lines = Baseline.lines(of: baselines)
@@ -260,7 +266,7 @@ struct Capture: Sendable {
     /// Call it once, on any thread. The staging directory is removed in any case.
     mutating func pack() throws(CaptureError) -> (path: String, readMe: String) {
         try withoutFileSizeSignal { () throws(CaptureError) in
-            stageBaseline()
+            stageEarlierRuns()
             return try packStaged()
         }
     }

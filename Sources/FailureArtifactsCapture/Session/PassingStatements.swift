@@ -62,6 +62,15 @@ final class PassingStatements: Sendable {
         return baselines
     }
 
+    /// Notes that a test has failed, and returns the earlier occurrences of the failure; nil without any.
+    func noteFailure(
+        of test: BundleMetadata.Test, _ fingerprint: String, at: String
+    ) -> BundleMetadata.SeenBefore? {
+        directory.noteFailure(
+            of: test, fingerprint, at: at, in: .current,
+            commit: CheckedOutCommit.current(in: Path.currentDirectory))
+    }
+
     /// Writes what was collected.
     func write() {
         let tests = state.withLock { state in

@@ -26,6 +26,9 @@ struct FindingText {
                 of: FailureText.essence(of: failure.message), rows: isAll ? nil : Self.messageRows,
                 indent: 0, for: output)
         }
+        if let seen = explanation.seenBefore {
+            lines += TextWrap.message(seen.line, indent: 0, for: output).map { output.styled($0, .dim) }
+        }
         if explanation.findings.isEmpty {
             lines += ["", explanation.noFindings]
             if let hint = explanation.hint {

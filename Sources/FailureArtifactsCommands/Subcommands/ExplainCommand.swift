@@ -19,7 +19,7 @@ struct ExplainCommand: Command {
                     + "and the start and the end of a long message."
             ),
             .json(
-                "Print a JSON object: formatVersion, bundle, test, failure, findings and, if there are any, verdict "
+                "Print a JSON object: formatVersion, bundle, test, failure, findings and, if there are any, seenBefore (earlier occurrences of the failure), verdict "
                     + "(the answer if no finding is more than possible), question (the failing query, or else the last one, with its results) and notes. A finding has code, title, confidence, evidence (the kind, which decides on the order), explanation and, if they are known, store, rows, transaction, "
                     + "statement, source (its line) and caller (the line of its first caller in another file), or "
                     + "statements, if several can have changed the rows. A difference from a passing run has then, now "

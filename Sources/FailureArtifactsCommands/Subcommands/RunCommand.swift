@@ -30,6 +30,11 @@ struct RunCommand: Command {
                     "Print nothing of passing tests: each failing test with what it printed and its explanation, and "
                     + "one line of totals, on standard output. The default if AI_AGENT is set."),
             Syntax.Option(
+                "--until-failure", value: "N",
+                help:
+                    "Run the command again until a test fails, at most N times. --timeout is the time of each run, and the "
+                    + "report and the results are those of the last one."),
+            Syntax.Option(
                 "--stop-commands",
                 help:
                     "On GitHub, prevent the output of CMD, such as a failure's text, from running workflow commands."
@@ -58,29 +63,56 @@ struct RunCommand: Command {
             command fails: the last 30 of them, or all if no test is known to have failed.
 
             The exit status is the command's own. It is 128 plus the signal's number if a signal ended the command, \
-            124 if the command exceeded --timeout, 126 if it can't be run, and 127 if there is no such program.
+            124 if the command exceeded --timeout, 126 if it can't be run, and 127 if there is no such program. With \
+            --until-failure, it is that of the last run.
             """)
 
     let arguments: ParsedArguments
 
     func run(_ console: Console) throws -> ExitCode {
-        let timeLimit = try duration(of: "--timeout")
+        let limit = try number(of: "--until-failure", in: 1...Int(Int32.max))
+        guard let limit else { return try runOnce(console).status }
+        for number in 1...limit {
+            let (status, hasFailed) = try runOnce(console, isLast: number == limit)
+            // A command that handles the signal may end with the status 0.
+            if let signal = console.interruption.signalToEnd {
+                say("stopped in run \(number) of up to \(limit)", console)
+                return status == .done ? ExitCode(rawValue: ExitStatus.signalled(signal).code) : status
+            }
+            if hasFailed {
+                say("failed in run \(number) of up to \(limit)", console)
+                return status
+            }
+        }
+        say("no test failed in " + Counted.items(Int64(limit), "run"), console)
+        return .done
+    }
+
+    private func say(_ text: String, _ console: Console) {
+        console.say(console.error.styled("failure-artifacts:", .heading) + " " + text)
+    }
+
+    /// Runs the command to its end, and writes all outputs; those of `--failures-only` if it fails or is the last one.
+    private func runOnce(
+        _ console: Console, isLast: Bool = true
+    ) throws -> (status: ExitCode, hasFailed: Bool) {
         let junit = arguments.value(of: "--junit")
         let isFiltered =
             arguments.has("--failures-only") || !console.environment["AI_AGENT", default: ""].isEmpty
-        guard junit != nil || isFiltered else { return try run(console, nil, nil, timeLimit) }
+        guard junit != nil || isFiltered else { return try run(console, nil, nil, isLast: isLast) }
         // Removes the old file first, so that a file that exists afterwards always belongs to this run.
         if let junit { WholeFile.removeOld(junit) }
         return try console.withScratchDirectory { scratch in
             let results = RunResults(arguments.rest, scratch: scratch)
             let filter = isFiltered ? FailureFilter(passesTotals: !results.readsEvents) : nil
-            return try run(console, results, filter, timeLimit)
+            return try run(console, results, filter, isLast: isLast)
         }
     }
 
     private func run(
-        _ console: Console, _ results: RunResults?, _ filter: FailureFilter?, _ timeLimit: Double?
-    ) throws -> ExitCode {
+        _ console: Console, _ results: RunResults?, _ filter: FailureFilter?, isLast: Bool
+    ) throws -> (status: ExitCode, hasFailed: Bool) {
+        let timeLimit = try duration(of: "--timeout")
         let workingDirectory = Path.currentDirectory
         let output = OutputDirectory(
             Path.absolute(Path.join(workingDirectory, console.artifactsPath)))
@@ -116,6 +148,7 @@ struct RunCommand: Command {
         let new = bundles.bundles(and: recovered.bundles.map(\.path))
         if !new.isEmpty, let warning = output.warning { try console.warn(warning) }
         let failed = new.filter { $0.metadata.map { $0.outcome != .passed } ?? false }.map(\.path)
+        let hasFailed = report.exitStatus != 0 || !failed.isEmpty
         let outputs = RunOutputs(
             console: console, bundles: new, directory: directory, workingDirectory: workingDirectory,
             findings: filter == nil ? console.bestFindings(of: failed) : [:])
@@ -128,8 +161,10 @@ struct RunCommand: Command {
         if let results, let filter {
             let (failures, others) = filter.finish(hasFailed: report.exitStatus != 0)
             if !others.isEmpty { try console.output.writeLine(others) }
-            try outputs.writeFailures(
-                failures, of: results, leftOut: recovery.failuresLeftOut, report: page)
+            if isLast || hasFailed {
+                try outputs.writeFailures(
+                    failures, of: results, leftOut: recovery.failuresLeftOut, report: page)
+            }
         } else {
             lines = outputs.summary(
                 recovered: recovered.bundles.count, leftOut: recovery.failuresLeftOut, report: page)
@@ -145,7 +180,7 @@ struct RunCommand: Command {
         if let end = brackets?.end { console.command(end) }
         brackets = nil
         for line in outputs.annotations { console.command(line) }
-        return ExitCode(rawValue: report.exitStatus)
+        return (ExitCode(rawValue: report.exitStatus), hasFailed)
     }
 
     private func recovery(

@@ -99,7 +99,7 @@ struct RunOutputs {
 
     // MARK: - Last lines
 
-    /// Returns the last lines of `run`, at most fifteen; none if nothing was left and nothing left out.
+    /// Returns the last lines of `run`, at most eighteen; none if nothing was left and nothing left out.
     func summary(recovered: Int, leftOut: Int = 0, report: String? = nil) -> [String] {
         let output = console.error
         let heading = output.styled("failure-artifacts:", .heading) + " "
@@ -234,6 +234,9 @@ struct RunOutputs {
         if let finding = cause.finding {
             lines.append(
                 "    " + TextWidth.abridged("\(finding.label): \(finding.line)", to: columns - 4))
+        }
+        if let seen = bundle.seenBefore {
+            lines.append("    " + TextWidth.shortened(seen, to: columns - 4))
         }
         return lines + ["    " + (bundle.usesNoStore ? "It used no store." : bundle.explainCommand)]
     }

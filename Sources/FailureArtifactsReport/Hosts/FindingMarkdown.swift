@@ -42,8 +42,8 @@ package struct FindingMarkdown {
             return true
         }
         if let failure = explanation.failure {
-            let place = failure.place.map { SafeText.line($0) + "\n" } ?? ""
-            let lines = place + Self.lines(failure.message)
+            let facts = [failure.place.map { SafeText.line($0) }, explanation.seenBefore?.line]
+            let lines = facts.compactMap(\.self).map { $0 + "\n" }.joined() + Self.lines(failure.message)
             let part = Markdown.block(lines.abridged(toBytes: limit / 5))
             if take(part) { text += part }
         }

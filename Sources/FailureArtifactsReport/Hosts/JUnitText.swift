@@ -83,6 +83,7 @@ package struct JUnitText: WrittenText {
             return file + (failure.line.map { ":\($0)" } ?? "") + ": " + failure.message
         }.joined(separator: "\n")
         text = text.abridged(toBytes: Self.textLimit)
+        if let seen = run.bundles.lazy.compactMap(\.seenBefore).first { text += "\n" + seen }
         if let finding = run.bundles.lazy.compactMap(\.finding).first {
             text += "\n" + finding.summary.joined(separator: "\n")
         }

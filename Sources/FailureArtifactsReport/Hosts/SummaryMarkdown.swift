@@ -65,6 +65,7 @@ package struct SummaryMarkdown {
         if bundle.failures.count > 5 {
             text += "\(bundle.failures.count - 5) more failures of this test.\n\n"
         }
+        if let seen = bundle.seenBefore { text += Markdown.code(seen) + "\n\n" }
         if let finding = cause.finding {
             let line = Markdown.code(finding.line)
             let url = finding.source.flatMap { SourceLink.url(of: $0, variables: bundle.variables) }

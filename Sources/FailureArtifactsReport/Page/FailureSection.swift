@@ -63,6 +63,7 @@ struct FailureSection {
         if cause.bundles.count > 1 {
             parts.append("\(cause.bundles.count) bundles")
         }
+        if let seen = first.seenBefore { parts.append(HTMLText.line(seen)) }
         let location = folder.location(of: first.location)
         let name = HTMLText.line(Path.name(of: location.inner ?? location.path))
         let isLinked = location.inner == nil && folder.holds(first.location)

@@ -14,6 +14,8 @@ package final class Interruption: Sendable {
         var pending: [CInt] = []
         /// A closure that takes signals over, and returns true if it did.
         var handler: (@Sendable (ReceivedSignal) -> Bool)?
+        /// The last signal that asked the tool to end and that a handler has taken over.
+        var signalToEnd: CInt?
         /// The signal mask and dispositions of this process before ``watch()``.
         var inherited: InheritedSignals?
         var watched = sigset_t()
@@ -45,6 +47,9 @@ package final class Interruption: Sendable {
     func setHandler(_ handler: (@Sendable (ReceivedSignal) -> Bool)?) {
         state.withLock { state in state.handler = handler }
     }
+
+    /// The last signal that asked the tool to end, and that the supervisor of a command has taken over.
+    package var signalToEnd: CInt? { state.withLock(\.signalToEnd) }
 
     /// Adds a directory to be removed when a signal ends the tool.
     package func add(directory: String) {
@@ -115,7 +120,10 @@ package final class Interruption: Sendable {
                 continue
             }
             if let handler = state.withLock(\.handler) {
-                if handler(signal) { continue }
+                if handler(signal) {
+                    if signal.asksToEnd { state.withLock { $0.signalToEnd = signal.number } }
+                    continue
+                }
             } else if leaveToChild(signal.number) {
                 continue
             }

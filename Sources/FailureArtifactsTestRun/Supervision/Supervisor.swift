@@ -145,8 +145,7 @@ package struct Supervisor {
     /// Passes a signal on to the command, unless the terminal has sent it to the command already; returns true if this
     /// process was told to stop.
     private mutating func pass(on signal: ReceivedSignal) -> Bool {
-        let isForOwnPurposes = signal.number == SIGUSR1 || signal.number == SIGUSR2
-        if !isForOwnPurposes, ending != .timeLimit {
+        if signal.asksToEnd, ending != .timeLimit {
             if ending == .itself { recovery.beforeEnd() }
             ending = .signal(signal.number)
         }
@@ -154,7 +153,7 @@ package struct Supervisor {
         if signal.isFromTerminal { return false }
         // The command's number stays its own until it is reaped.
         if commandEnd == nil { kill(child, signal.number) }
-        return !isForOwnPurposes
+        return signal.asksToEnd
     }
 
     /// The substitute for a command whose end this process could not see; this doesn't happen in practice.

@@ -63,6 +63,10 @@ import Testing
             ["--timeout", "soon", "--", "true"],
             "'--timeout' needs a duration of a year at most, such as 90, 90s, 10m or 1h30m, not 'soon'."
         ),
+        (
+            ["--until-failure", "0", "--", "true"],
+            "'--until-failure' needs a whole number of 1 or more, not '0'."
+        ),
         (["--junit", "", "--", "true"], "'--junit' needs a value: --junit FILE."),
     ])
     func usageErrors(_ arguments: [String], _ sentence: String) throws {

@@ -63,7 +63,7 @@ class BaselineCase(SuiteCase):
         return found
 
     def files(self):
-        return sorted(self.baselines.iterdir()) if self.baselines.is_dir() else []
+        return sorted(self.baselines.glob("*.baseline"))
 
     def entry(self, bundle):
         """The versions in a bundle: each one's first line, and its statements."""
@@ -118,6 +118,18 @@ class Bundles(BaselineCase):
         bundle = Bundle(path)
         self.assertEqual((bundle.metadata["outcome"], bundle.metadata["formatVersion"]), ("crashed", "1.3"))
         self.assertEqual(len(self.entry(bundle)), 1)
+
+    def test_a_failure_has_its_earlier_occurrences(self):
+        for kilos in ("crash", ENOUGH, "crash"):
+            shutil.rmtree(self.directory / "failure-artifacts", ignore_errors=True)
+            command = [str(TOOL), "run", "--", str(EXECUTABLE), XCTEST]
+            subprocess.run(command, cwd=SUITES, env=self.environment(kilos), capture_output=True)
+        (path,) = (self.directory / "failure-artifacts").glob("*.zip")
+        seen = Bundle(path).metadata["seenBefore"]
+        self.assertEqual((seen["count"], seen["passedOnRetry"]), (1, 1))
+        command = ["git", "-c", "safe.directory=*", "rev-parse", "HEAD"]
+        head = subprocess.run(command, cwd=SUITES, check=True, capture_output=True, text=True)
+        self.assertEqual(seen["commit"], head.stdout.strip())
 
     def test_the_first_failure_of_a_test_has_none(self):
         bundle = self.failed(XCTEST)
