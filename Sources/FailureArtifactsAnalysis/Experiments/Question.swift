@@ -427,58 +427,6 @@ struct Question {
     }
 }
 
-extension ResultPart {
-    /// Returns the parts of a result that an assertion can compare whose message has only the expression; empty if that
-    /// is uncertain.
-    fileprivate static func compared(by claim: Claim, in result: QueryResult) -> [ResultPart] {
-        guard claim.tested == nil else { return [] }
-        let named = claim.member.flatMap(result.column(of:))
-        let isRowCount = claim.member == "count" && named == nil
-        guard claim.member == nil || named != nil || isRowCount else { return [] }
-        let column = named ?? (result.columns.count == 1 ? 0 : nil)
-        let cell = column.map { ResultPart.cell($0, prefix: "", suffix: "") }
-        switch claim.condition {
-        case .unknown: return []
-        case .contains, .lacks: return lists(for: claim, in: result)
-        case .exists: return [(result.isValue || named != nil ? cell : nil) ?? .existence]
-        case .equals(let list) where list.isStructured:
-            let properties = ResultPart.properties(isOrdered: result.isSorted)
-            return list.values.contains { $0.label.flatMap(result.column(of:)) != nil }
-                ? [properties] : []
-        case .equals(let list) where list.isList, .differs(let list) where list.isList:
-            // Each element of a dictionary, or of structures without labels, has several values.
-            if list.width > 1 {
-                return list.width == result.columns.count
-                    ? [.properties(isOrdered: result.isSorted)] : []
-            }
-            let isAny = list.values.isEmpty || result.rows.isEmpty
-            guard let column = isAny ? column ?? 0 : named ?? result.onlyColumn(like: list.values),
-                isAny
-                    || result.rows.contains(where: { row in
-                        list.values.contains { $0.matches(row[column]) }
-                    })
-            else { return [] }
-            return [.list(column, isOrdered: true)]
-        case .equals, .differs, .ordered:
-            if isRowCount { return result.isAggregate ? [] : [.rowCount] }
-            return result.rows.count < 2 || named != nil ? cell.map { [$0] } ?? [] : []
-        }
-    }
-
-    /// Returns the ways in which a result can meet a claim whose tested value isn't in the message.
-    fileprivate static func all(for claim: Claim, in result: QueryResult) -> [ResultPart] {
-        guard claim.tested == nil, let expected = claim.expected, !claim.isCommon else { return [] }
-        return all(giving: expected, in: result).filter {
-            switch $0 {
-            // If the query has no order, the code or the test gives it one.
-            case .list(_, let isOrdered), .properties(let isOrdered): isOrdered || !result.isSorted
-            case .cell: result.isValue && !$0.isEmbedded
-            case .texts, .rowCount, .sum, .existence, .all: true
-            }
-        }
-    }
-}
-
 extension Question {
     /// Asks the question in all states of the history; empty if a state can't be read.
     func periods() -> [QuestionDocument.Period] {

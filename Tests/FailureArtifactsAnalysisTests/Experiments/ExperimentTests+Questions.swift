@@ -62,6 +62,30 @@ extension ExperimentTests {
         }
     }
 
+    /// Without values in the message, the expected rows are a dictionary, structures with or without labels, or texts.
+    @Test(arguments: [
+        #"["ann": 35, "ben": 65, "cleo": 60]"#,
+        #"[Sum("ann", 35), Sum("ben", 65), Sum("cleo", 60)]"#,
+        #"[Sum(owner: "ann", minutes: 35), Sum(owner: "ben", minutes: 65), Sum(owner: "cleo", minutes: 60)]"#,
+        #"[Report.Sum("ann", minutes: 35), Report.Sum("ben", minutes: 65), Report.Sum("cleo", minutes: 60)]"#,
+        #"["ann: 35", "ben: 65", "cleo: 60"]"#,
+    ])
+    func theExpectedRows(_ literal: String) throws {
+        let fixture = try Fixture()
+        let explanation = try explanation(
+            [
+                Step(sql: "UPDATE task SET minutes = 50 WHERE id = 2"),
+                Step(
+                    sql: "SELECT owner, sum(minutes) AS minutes FROM task GROUP BY owner ORDER BY owner",
+                    changes: 0, lines: ["Sources/Tasks.swift:90", "Tests/ATests.swift:8"],
+                    isTransaction: false),
+            ], "Expectation failed: try tasks.sums() == \(literal)", in: fixture,
+            file: "Tests/ATests.swift")
+        let first = try #require(explanation.findings.first)
+        #expect(first.title.hasPrefix("Without transaction 3, the query returns the expected ["))
+        #expect(explanation.question?.isFailing == true)
+    }
+
     /// The lines of a query that the function in an expression runs on another thread.
     private static func await(_ expression: String) -> [String] {
         let name = expression.split(separator: ".")[1].prefix { $0 != "(" }

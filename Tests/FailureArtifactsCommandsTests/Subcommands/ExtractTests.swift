@@ -133,7 +133,7 @@ import Testing
         let file = try fixture.write([], to: "file")
         let path = file + below + "/name"
         let outcome = outcome(of: command, path)
-        let named = command.contains("--fixture") ? path + "/Fixtures/PlainTestsStore.sql" : path
+        let named = command.contains("--fixture") ? path + "/Fixtures/Store.sql" : path
         #expect(
             outcome
                 == Outcome(
