@@ -13,6 +13,8 @@ package struct FailureMessage: Sendable {
         var text: String
         /// The label in the description of a structure, such as `score` in `Player(id: 3, score: 100)`.
         var label: String?
+        /// True for an amount of money, which a store may have in cents.
+        var isAmount = false
 
         var number: Double? {
             switch text {
@@ -244,7 +246,9 @@ extension FailureMessage.Value {
     func matches(_ value: StoredValue) -> Bool {
         switch value.content {
         case .null: return text == "nil"
-        case .integer(let stored): return number == Double(stored) || dates.contains(Double(stored))
+        case .integer(let stored):
+            return number == Double(stored) || dates.contains(Double(stored))
+                || isAmount && Double(ResultPart.withoutPoints(text)) == Double(stored)
         case .real(let stored):
             if let number, abs(number - stored) <= 1e-9 * max(1, abs(number)) { return true }
             return dates.contains { abs($0 - stored) < 0.001 }

@@ -147,17 +147,18 @@ struct Claim {
     private static func unevaluated(in text: String) -> Claim {
         let unknown = Claim(tested: nil, condition: .unknown)
         guard let start = text.firstRange(of: "Expectation failed: ")?.upperBound else { return unknown }
-        let line = expression(in: text[start...])[...]
+        let whole = expression(in: text[start...])[...]
+        let line =
+            FailureMessage.outerRange(of: " // ", in: whole).map { whole[..<$0.lowerBound] } ?? whole
         if line.hasPrefix("an error was") || line.hasPrefix("an unexpected error") { return unknown }
         let isCompound = [" && ", " || "].contains { FailureMessage.outerRange(of: $0, in: line) != nil }
         guard !isCompound else { return unknown }
         for sign in [" == ", " != ", " <= ", " >= ", " < ", " > "] {
             guard let place = FailureMessage.outerRange(of: sign, in: line) else { continue }
             let sides = [line[..<place.lowerBound], line[place.upperBound...]]
-            guard let index = sides.lastIndex(where: { FailureMessage.Operand.isLiteral($0) }) else {
-                return unknown
-            }
-            let literal = FailureMessage.Operand(String(sides[index]))
+            let operands = sides.map(FailureMessage.Operand.init(literal:))
+            guard let index = operands.lastIndex(where: { $0 != nil }), let literal = operands[index]
+            else { return unknown }
             return Claim(
                 tested: nil, condition: condition(in: sign, literal, isSwapped: index == 0),
                 member: member(of: sides[1 - index]))
@@ -197,7 +198,7 @@ extension FailureMessage {
     struct Operand {
         let text: String
         /// The value, the elements of a list, or the properties of structures.
-        let values: [Value]
+        private(set) var values: [Value]
 
         init(_ text: String) {
             var rest = text[...]
@@ -212,6 +213,14 @@ extension FailureMessage {
         init(_ values: [Value]) {
             text = "[" + values.map(\.text).joined(separator: ", ") + "]"
             self.values = values
+        }
+
+        /// Makes the operand of a literal, or of a call such as `euros("7.35")`; nil for another expression.
+        init?(literal text: Substring) {
+            let amount = text.wholeMatch(of: /\w+\((?:\w+: )?"(-?[0-9]+\.[0-9]{2})"\)/)
+            guard amount != nil || Self.isLiteral(text) else { return nil }
+            self.init(amount.map { String($0.1) } ?? String(text))
+            if amount != nil { values[0].isAmount = true }
         }
 
         /// True for the text of a number, a text, a truth value, nil, a case, or an array or a structure of these.

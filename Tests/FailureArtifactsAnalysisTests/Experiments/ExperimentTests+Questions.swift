@@ -86,6 +86,24 @@ extension ExperimentTests {
         #expect(explanation.question?.isFailing == true)
     }
 
+    /// A store may have an amount of money in cents.
+    @Test func anAmountInACall() throws {
+        let fixture = try Fixture()
+        let explanation = try explanation(
+            [
+                Step(sql: "UPDATE task SET minutes = 1236 WHERE id = 2"),
+                Step(sql: "UPDATE task SET minutes = 1235 WHERE id = 2"),
+                Step(
+                    sql: "SELECT minutes FROM task WHERE id = 2", changes: 0,
+                    lines: ["Sources/Tasks.swift:90", "Tests/ATests.swift:8"], isTransaction: false),
+            ], #"Expectation failed: try tasks.price(of: 2) == euros("12.36") // 3 at 4.12"#,
+            in: fixture,
+            file: "Tests/ATests.swift")
+        #expect(
+            explanation.findings.first?.title
+                == "Without transaction 4, the query returns the expected 12.36")
+    }
+
     /// The lines of a query that the function in an expression runs on another thread.
     private static func await(_ expression: String) -> [String] {
         let name = expression.split(separator: ".")[1].prefix { $0 != "(" }
