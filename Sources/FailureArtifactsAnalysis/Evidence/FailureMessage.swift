@@ -91,6 +91,16 @@ package struct FailureMessage: Sendable {
 
     // MARK: - Parsing
 
+    /// Returns a text without the points and commas between digits: a store has an amount of money such as 150.00 in cents.
+    static func withoutPoints(_ text: String) -> String {
+        let characters = Array(text)
+        return String(
+            characters.indices.filter { index in
+                !(".,".contains(characters[index]) && characters[safe: index - 1]?.isNumber == true
+                    && characters[safe: index + 1]?.isNumber == true)
+            }.map { characters[$0] })
+    }
+
     /// Returns the words and numbers of at least two characters in a text.
     static func words(of text: String) -> [Substring] {
         text.split { !$0.isLetter && !$0.isNumber }.filter { $0.count > 1 }
@@ -248,7 +258,7 @@ extension FailureMessage.Value {
         case .null: return text == "nil"
         case .integer(let stored):
             return number == Double(stored) || dates.contains(Double(stored))
-                || isAmount && Double(ResultPart.withoutPoints(text)) == Double(stored)
+                || isAmount && Double(FailureMessage.withoutPoints(text)) == Double(stored)
         case .real(let stored):
             if let number, abs(number - stored) <= 1e-9 * max(1, abs(number)) { return true }
             return dates.contains { abs($0 - stored) < 0.001 }

@@ -83,21 +83,11 @@ enum ResultPart: Equatable {
         case .null, .blob: return nil
         }
         guard shown.count >= 3 else { return nil }
-        for text in [text, withoutPoints(text)] {
+        for text in [text, FailureMessage.withoutPoints(text)] {
             guard let range = text.firstRange(of: shown), shown.count < text.count else { continue }
             return (String(text[..<range.lowerBound]), String(text[range.upperBound...]))
         }
         return nil
-    }
-
-    /// Returns a text without the points and commas between digits: a store has an amount of money such as 150.00 in cents.
-    static func withoutPoints(_ text: String) -> String {
-        let characters = Array(text)
-        return String(
-            characters.indices.filter { index in
-                !(".,".contains(characters[index]) && characters[safe: index - 1]?.isNumber == true
-                    && characters[safe: index + 1]?.isNumber == true)
-            }.map { characters[$0] })
     }
 
     var isEmbedded: Bool {
@@ -115,7 +105,7 @@ enum ResultPart: Equatable {
             guard let cell = result.rows.first?[safe: column] else { return operand.text == "nil" }
             if prefix.isEmpty, suffix.isEmpty { return operand.values[0].matches(cell) }
             let text = operand.values[0].text
-            return [text, Self.withoutPoints(text)].contains { text in
+            return [text, FailureMessage.withoutPoints(text)].contains { text in
                 guard text.hasPrefix(prefix), text.dropFirst(prefix.count).hasSuffix(suffix) else {
                     return false
                 }

@@ -19,7 +19,7 @@ struct RowFormat: Equatable {
         guard Set(texts).count > 1, texts.count == rows.count else { return nil }
         let cells = rows[0].enumerated().map { (column: $0, text: Self.text(of: $1)) }
             .filter { !$0.text.isEmpty }.sorted { $0.text.count > $1.text.count }
-        var rest = ResultPart.withoutPoints(texts[0])[...]
+        var rest = FailureMessage.withoutPoints(texts[0])[...]
         var pieces: [Piece] = []
         while let character = rest.first {
             if let cell = cells.first(where: { rest.hasPrefix($0.text) }) {
@@ -37,7 +37,7 @@ struct RowFormat: Equatable {
     /// True if the texts are those of the rows, in their order.
     func gives(_ texts: [String], of rows: [[StoredValue]]) -> Bool {
         texts.count == rows.count
-            && zip(texts, rows).allSatisfy { ResultPart.withoutPoints($0) == text(of: $1) }
+            && zip(texts, rows).allSatisfy { FailureMessage.withoutPoints($0) == text(of: $1) }
     }
 
     private func text(of row: [StoredValue]) -> String {
@@ -50,6 +50,6 @@ struct RowFormat: Equatable {
     }
 
     private static func text(of value: StoredValue) -> String {
-        ResultPart.withoutPoints(value.string ?? value.number.map(ValueText.plain) ?? "")
+        FailureMessage.withoutPoints(value.string ?? value.number.map(ValueText.plain) ?? "")
     }
 }

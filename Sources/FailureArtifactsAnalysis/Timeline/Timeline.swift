@@ -18,7 +18,8 @@ package final class Timeline {
         package let tables: [ChangedTable]
         /// The statements that changed something or may have; empty if they are unknown.
         package fileprivate(set) var statements: [Statement] = []
-        /// True if it ended before the log began, which has all statements of the test.
+        /// True if it ended before the log began, which has all statements of the test, or before a transaction of another
+        /// test that had ended before.
         package fileprivate(set) var precedesLog = false
 
         /// True if it ended before the test began.
@@ -209,10 +210,13 @@ package final class Timeline {
             for (index, own) in found.enumerated() {
                 steps[index].statements = own.map { statements[$0] }
             }
-            // Connections that were closed before the test have left no statements.
-            if store.history?.source == .pages, store.olderStatements == nil, hasLog {
+            // The log lacks connections that were closed long before the test.
+            if store.history?.source == .pages, hasLog {
                 let first = transactions.compactMap(\.number).min() ?? .max
-                for index in steps.indices where steps[index].number.map({ $0 < first }) ?? false {
+                let isWhole = store.olderStatements == nil
+                let earlier = steps.lastIndex { !$0.statements.isEmpty && $0.isEarlier } ?? -1
+                for index in steps.indices
+                where index < earlier || isWhole && steps[index].number.map({ $0 < first }) ?? false {
                     steps[index].precedesLog = true
                 }
             }
