@@ -16,6 +16,11 @@ import Testing
         return Baseline(at: at, commit: commit, statements: statements)
     }
 
+    /// A working directory that is gone has no path.
+    @Test(arguments: ["", ".", "a/b"]) func aRelativePathIsInNoRepository(path: String) {
+        #expect(CheckedOutCommit.current(in: path) == nil)
+    }
+
     @Test func linesAreReadAsTheyWereWritten() {
         var versions = [
             Self.version("3f2a9c1", ["SELECT 1", "SELECT '\n\"baseline\":{'"]), Self.version(nil, []),

@@ -2,12 +2,13 @@ internal import FailureArtifactsSystem
 
 /// The commit that a process was built from, as far as files and variables tell.
 package enum CheckedOutCommit {
-    /// Returns the commit that is checked out around a directory; nil if unknown.
+    /// Returns the commit that is checked out around a directory; nil if unknown, and for a relative path, as of a working
+    /// directory that is gone.
     ///
     /// Source: <https://git-scm.com/docs/gitrepository-layout>.
     package static func current(in directory: String) -> String? {
         var place = directory
-        while place != "/" {
+        while place.hasPrefix("/"), place != "/" {
             let path = Path.join(place, ".git")
             if let status = try? FileSystem.status(of: path) {
                 guard status.kind == .regular else { return head(of: path) }

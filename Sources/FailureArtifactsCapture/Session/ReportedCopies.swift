@@ -24,10 +24,10 @@ extension CaptureSession {
     /// Returns the copies made for a failing test that were not returned before, with their content.
     ///
     /// They are the stores as they were at the first failure, their committed versions if a transaction was open, the
-    /// external files of libraries' stores, a text about the failure (``FailureNote``), and with the mode `everyFailure` the stores at each further failure. A
-    /// store that hasn't changed since is not returned again. The bundle itself appears only after the test's end, when
-    /// the test takes no more attachments. If a copy would exceed the maximum total size for one test, a text names it
-    /// instead.
+    /// external files of libraries' stores, a text about the failure (``FailureNote``), and with the mode `everyFailure`
+    /// the stores at each further failure. A store that hasn't changed since is not returned again. The bundle itself
+    /// appears only after the test's end, when the test takes no more attachments. If a copy would exceed the maximum
+    /// total size for one test, a text names it instead.
     ///
     /// The content is read here, because the files exist only until they are packed. May be called from any thread;
     /// nothing is returned if another thread makes a copy for the test at the moment.

@@ -257,13 +257,16 @@ class Cases(TestingCase):
 
 class Attachments(TestingCase):
     def test_bundle_is_attached(self):
-        """This works even if several tests fail at the same time."""
+        """With it is a text about the failure. This works even if several tests fail at the same time."""
         for selection, count in [(only("FailureTests", "record"), 1), (only("ArgumentTests", "one"), 2)]:
             with tempfile.TemporaryDirectory(prefix="attachments ") as name:
                 options = (*selection, "--attachments-path", name)
                 found = run(options)
                 self.assertTidy(found, count)
                 attached = {path.name: path.read_bytes() for path in pathlib.Path(name).iterdir()}
+                notes = [name for name in attached if name.endswith(".md")]
+                texts = sorted(attached.pop(name) for name in notes)
+                self.assertEqual(texts, sorted(bundle.contents["README.txt"] for bundle in found.bundles))
                 self.assertEqual(sorted(attached), [bundle.path.name for bundle in found.bundles])
                 sizes = sorted(len(content) for content in attached.values())
                 self.assertEqual(sizes, sorted(bundle.size for bundle in found.bundles))
