@@ -1,3 +1,4 @@
+internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 
 #if canImport(FoundationEssentials)
@@ -31,7 +32,7 @@ package enum JSONText {
         }
         var result = ""
         for scalar in json.unicodeScalars {
-            if scalar.value >= 0x7F, SafeText.isControl(scalar) {
+            if scalar.value >= 0x7F, scalar.isControl {
                 result += escape(scalar)
             } else {
                 result.unicodeScalars.append(scalar)

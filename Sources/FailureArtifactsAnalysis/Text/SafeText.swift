@@ -1,3 +1,5 @@
+internal import FailureArtifactsBundle
+
 /// Escapes text from a bundle for a terminal; recorded text may contain control sequences, by accident or not, and a
 /// terminal would interpret them.
 package enum SafeText {
@@ -33,10 +35,10 @@ package enum SafeText {
     private static func escaped(
         _ text: String, _ replacement: (Unicode.Scalar, String) -> String?
     ) -> String {
-        guard text.unicodeScalars.contains(where: isControl) else { return text }
+        guard text.unicodeScalars.contains(where: \.isControl) else { return text }
         var result = ""
         for scalar in text.unicodeScalars {
-            if isControl(scalar) {
+            if scalar.isControl {
                 result += replacement(scalar, result) ?? escape(scalar)
             } else {
                 result.unicodeScalars.append(scalar)
@@ -47,14 +49,6 @@ package enum SafeText {
 
     package static func escape(_ scalar: Unicode.Scalar) -> String {
         "\\u{" + String(scalar.value, radix: 16) + "}"
-    }
-
-    /// True for control characters and for characters that change the text direction.
-    package static func isControl(_ scalar: Unicode.Scalar) -> Bool {
-        switch scalar.value {
-        case 0..<0x20, 0x7F..<0xA0, 0x61C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069: true
-        default: false
-        }
     }
 }
 

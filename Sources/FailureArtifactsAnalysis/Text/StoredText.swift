@@ -131,7 +131,7 @@ extension BoundValue {
         case .integer(let number): "\(number)"
         case .real(let number): number.isFinite ? "\(number)" : number < 0 ? "-9e999" : "9e999"
         case .text(let text):
-            text.unicodeScalars.contains { $0 != "\n" && SafeText.isControl($0) }
+            text.unicodeScalars.contains { $0 != "\n" && $0.isControl }
                 ? "CAST(X'\(hexadecimalText(text.utf8))' AS TEXT)" : quotedText(text)
         case .blob(let bytes): "X'\(hexadecimalText(bytes))'"
         }

@@ -60,13 +60,18 @@ package struct FailureNote: CustomStringConvertible {
     /// Returns a text on one line, without characters that a terminal obeys or that change the direction of text.
     package static func line(_ text: String, _ limit: Int) -> String {
         let start = text.prefix(limit)
-        let scalars = start.unicodeScalars.map { scalar -> Unicode.Scalar in
-            switch scalar.properties.generalCategory {
-            case .control, .format, .lineSeparator, .paragraphSeparator: " "
-            default: scalar
-            }
-        }
+        let scalars = start.unicodeScalars.map { $0.isControl ? " " : $0 }
         return String(String.UnicodeScalarView(scalars)) + (start.endIndex < text.endIndex ? "…" : "")
+    }
+}
+
+extension Unicode.Scalar {
+    /// True for control characters, separators of lines, and characters that change the text direction.
+    package var isControl: Bool {
+        switch value {
+        case 0..<0x20, 0x7F..<0xA0, 0x61C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069: true
+        default: false
+        }
     }
 }
 

@@ -1,4 +1,5 @@
 internal import FailureArtifactsAnalysis
+internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 
 /// The lines of Swift that compare the rows in `found` with what an assertion expects.
@@ -73,7 +74,7 @@ struct RowExpectation {
     private static func escaped(_ scalar: Unicode.Scalar) -> String {
         switch scalar {
         case "\\", "\"": "\\\(scalar)"
-        default: SafeText.isControl(scalar) ? SafeText.escape(scalar) : String(scalar)
+        default: scalar.isControl ? SafeText.escape(scalar) : String(scalar)
         }
     }
 }

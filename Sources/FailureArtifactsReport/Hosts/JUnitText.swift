@@ -151,7 +151,7 @@ enum XMLText {
             // XML readers replace a literal one with a line feed.
             case "\r": result += "&#13;"
             default:
-                if scalar.value >= 0x7F, SafeText.isControl(scalar) {
+                if scalar.value >= 0x7F, scalar.isControl {
                     // A terminal would interpret it.
                     result += "&#\(scalar.value);"
                 } else if isAllowed(scalar) {

@@ -358,7 +358,7 @@ import Testing
         #expect(!found.contains { $0.explanation.contains("leaves them out") })
     }
 
-    /// Of a list, only the elements that the result lacks tell which rows matter.
+    /// Only the elements that the result lacks tell which rows of a list matter.
     @Test func elementsOfBothListsSayNothing() throws {
         let found = try findings(
             [
