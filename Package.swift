@@ -267,8 +267,8 @@ let package = Package(
         .testTarget(
             name: "FailureArtifactsTestRunTests",
             dependencies: [
-                "FailureArtifactsTestRun", "FailureArtifactsAnalysis", "FailureArtifactsSystem",
-                "FailureArtifactsTestFixtures", "FailureArtifactsTestPrograms",
+                "FailureArtifactsTestRun", "FailureArtifactsAnalysis", "FailureArtifactsBundle",
+                "FailureArtifactsSystem", "FailureArtifactsTestFixtures", "FailureArtifactsTestPrograms",
                 "FailureArtifactsTestStores",
             ],
             swiftSettings: settings),

@@ -1,6 +1,5 @@
 import FailureArtifactsSQLite
 import FailureArtifactsSystem
-import FailureArtifactsTestFixtures
 import Testing
 
 @testable import FailureArtifactsBundle
