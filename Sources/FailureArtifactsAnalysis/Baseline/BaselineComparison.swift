@@ -16,9 +16,17 @@ struct BaselineComparison {
     ///
     /// - `own`: the failing run.
     /// - `common`: the differences that passing tests have from their baselines, too.
-    init?(_ own: Baseline, _ baselines: [Baseline], common: Set<CommonDifference>) {
+    /// - `place`: the place of the failed assertion; nil if it is unknown.
+    init?(
+        _ own: Baseline, _ baselines: [Baseline], common: Set<CommonDifference>,
+        failedAt place: FailureEvidence.Place? = nil
+    ) {
         var texts = ComparedTexts()
-        let runs = baselines.map { ComparedRun($0.statements, at: $0.at, &texts) }
+        let runs = baselines.map { passing in
+            let end = place.flatMap { Self.end(of: passing.statements, at: $0, in: own.statements) }
+            let statements = passing.statements.prefix(end ?? passing.statements.count)
+            return ComparedRun(Array(statements), at: passing.at, &texts)
+        }
         let run = ComparedRun(own.statements, at: own.at, &texts)
         guard let newest = runs.first, !newest.executions.isEmpty, !run.executions.isEmpty else {
             return nil
@@ -43,6 +51,20 @@ struct BaselineComparison {
             let known = run.executions.filter { $0.text.hasParameters }
             return known.isEmpty || known.contains { $0.record.values != nil }
         }
+    }
+
+    /// Returns the end of a passing run's statements up to an assertion with which the failing run ended; nil if it is
+    /// unknown.
+    private static func end(
+        of passing: [StatementRecord], at place: FailureEvidence.Place, in failing: [StatementRecord]
+    ) -> Int? {
+        let count = failing.count(where: place.isCaller(of:))
+        let indices = passing.indices.filter { place.isCaller(of: passing[$0]) }
+        guard count > 0, let last = indices[safe: count - 1],
+            !(failing + passing).contains(where: { $0.repeated != nil && place.isCaller(of: $0) })
+        else { return nil }
+        // The assertion's call may have run more statements.
+        return passing[last...].firstIndex { !place.isCaller(of: $0) }
     }
 
     /// Returns the statements before a difference in the passing run and in the failing one.

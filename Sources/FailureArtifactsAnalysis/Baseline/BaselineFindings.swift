@@ -32,7 +32,8 @@ struct BaselineFindings {
     init?(_ failure: FailureEvidence) {
         guard
             let comparison = BaselineComparison(
-                failure.own, failure.baselines, common: failure.commonDifferences)
+                failure.own, failure.baselines, common: failure.commonDifferences,
+                failedAt: failure.place)
         else { return nil }
         self.failure = failure
         self.comparison = comparison
@@ -109,7 +110,7 @@ struct BaselineFindings {
         return Finding(
             code: .noDifference,
             title:
-                "The database was asked the same, and did the same, as when this test passed at \(baseline.title)",
+                "The test ran the same statements with the same values as when it passed at \(baseline.title)",
             confidence: .possible,
             explanation: (comparison.isOfSameCode ? "Both runs are of the same code. " : "")
                 + "Look at the expectation, at code after the query, or at what other tests left."
@@ -143,16 +144,27 @@ struct BaselineFindings {
             ?? failure.usedStores.first { !difference.tables.isDisjoint(with: $0.schema.tables.keys) }
         let statement = known.map { $0.store.statements[$0.index] }
         let step = statement.flatMap { store?.step(of: $0) }.flatMap { store?.steps[$0] }
+        let record = statement?.record ?? comparison.record(of: difference)
         var finding = Finding(
             code: .differenceFromPass, title: text.title, confidence: isLikely ? .likely : .possible,
             store: store?.name, rows: statement.flatMap { step?.rows(of: $0) } ?? [],
-            transaction: step?.number, statement: statement?.record ?? comparison.record(of: difference),
-            explanation: ([text.explanation]
-                + (difference.isCommon ? ["Passing tests have this difference, too."] : [])
+            transaction: step?.number, statement: record,
+            explanation: ([text.explanation, place(of: difference, record?.source)].compactMap(\.self)
+                + (difference.isCommon ? ["Tests that passed have this difference, too."] : [])
                 + circumstances(of: difference, other)).joined(separator: "\n"),
             evidence: .difference)
         finding.comparison = text.comparison
         return finding
+    }
+
+    /// Returns a sentence about the line of a missing statement, which is that of another one; nil without one.
+    private func place(
+        of difference: RunComparison.Difference, _ source: StatementRecord.Source?
+    ) -> String? {
+        guard difference.failing == nil, let source, source != difference.passing?.record.source else {
+            return nil
+        }
+        return "In this run, its place is beside the statement at \(SafeText.line(source.place))."
     }
 
     /// Returns sentences about what may have led to the first difference: other content, or another test.

@@ -52,7 +52,7 @@ struct DifferenceText {
                 : "\(name) changed \(Counted.items(Int64(own), "row")), and \(other) \(passed)"
             (then, now) = compared(Self.changes)
         case .scanned:
-            title = "\(name) found another number of rows than \(passed)"
+            title = "\(name) went through another number of rows than \(passed)"
             (then, now) = compared(Self.rows)
         case .missing:
             title = "\(name) is missing, which ran \(passed)"

@@ -266,6 +266,14 @@ extension FailureMessage {
             return count > 0 && values.count.isMultiple(of: count) ? values.count / count : 1
         }
 
+        /// True if the order of a result's rows can be another one than that of the values.
+        func hasOrder(in result: QueryResult) -> Bool {
+            let first = isList ? FailureMessage.parts(of: text.dropFirst().dropLast()).first : nil
+            // A dictionary has none.
+            return result.rows.count > 1
+                && first.map { FailureMessage.outerRange(of: ": ", in: $0) == nil } ?? true
+        }
+
         /// True if the values have labels.
         var isStructured: Bool { values.contains { $0.label != nil } }
 

@@ -23,6 +23,8 @@ struct Experiment {
     private(set) var withoutSettings: QueryResult?
     /// True if the result was the expected one in an earlier state, which an outdated expectation may be about.
     private(set) var wasExpected = true
+    /// The rows that the query names by a value.
+    let named: NamedRows
     private var rowsLeft: Int
 
     private var store: Timeline { question.store }
@@ -93,6 +95,7 @@ struct Experiment {
     init(_ question: Question, _ effort: Effort) {
         self.question = question
         self.effort = effort
+        named = NamedRows(question)
         rowsLeft = effort.rows
     }
 
@@ -410,7 +413,7 @@ struct Experiment {
 
     /// True if a changed row has a value that the query or the assertion names.
     private func isNamed(_ change: ScratchStore.Change) -> Bool {
-        isNamedByQuery(change) || isWanted(change)
+        named.contains(change) || isWanted(change)
     }
 
     /// True if a changed row has the value that the assertion expects.
@@ -429,17 +432,6 @@ struct Experiment {
                 operand.names($0, in: cell.column, isKey: keys.contains(folded(cell.column)))
             }
         }
-    }
-
-    /// True if a changed row has a value that is bound to a parameter of the query.
-    func isNamedByQuery(_ change: ScratchStore.Change) -> Bool {
-        let bound = question.values.filter { $0 != .null }
-        return !bound.isEmpty
-            && Self.values(of: change.row).contains { $0.bindable.map(bound.contains) ?? false }
-    }
-
-    private static func values(of row: RowChange) -> [StoredValue] {
-        row.key + row.cells.flatMap { [$0.old, $0.new].compactMap(\.self) }
     }
 
     // MARK: - Other queries

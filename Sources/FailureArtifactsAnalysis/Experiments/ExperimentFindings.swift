@@ -111,8 +111,11 @@ struct ExperimentFindings {
             return ("\(name) changed the schema, and the query's result", .change, "")
         case .approaches, .changes, .recedes, .named:
             guard isOtherResult(of: trial) || trial.partCount != nil else {
-                let isOfQuery = trial.changes.contains(where: experiment.isNamedByQuery)
-                let value = question.claim.expected?.isList == true ? "a missing" : "the expected"
+                let isOfQuery = trial.changes.contains(where: experiment.named.contains)
+                let value =
+                    question.isReversed
+                    ? "the assertion's other"
+                    : question.claim.expected?.isList == true ? "a missing" : "the expected"
                 let row = isOfQuery ? "that the query names" : "with \(value) value"
                 return ("\(name) changed a row \(row)", .named, sameResult(trial))
             }
@@ -281,6 +284,7 @@ struct ExperimentFindings {
                 } else {
                     (question.isFailing ? "has " : "may have ")
                         + (question.parts[0] == question.parts[0].ordered
+                            || question.claim.tested.map { !$0.hasOrder(in: question.result) } ?? false
                             ? "the result that the assertion compared"
                             : "the elements that the assertion compared in another order")
                         + question.parameters
@@ -302,7 +306,6 @@ struct ExperimentFindings {
     /// The rows that the query names by their key, and those with a value that only one of the operands has.
     private var namedRows: [Finding.Row] {
         var rows: [Finding.Row] = []
-        let words = Set(SQLText(question.record.sql).tokens.map(\.text))
         for table in store.tables where question.reads[folded(table.name)] != nil {
             let key = store.keyColumns(of: table.name)
             guard key.count == 1 else { continue }
@@ -316,10 +319,9 @@ struct ExperimentFindings {
                     if !rows.contains(row) { rows.append(row) }
                 }
             }
-            if words.contains(folded(key[0])) {
-                for value in question.values.prefix(5) where value != .null {
-                    add(where: key[0], is: value)
-                }
+            let values = experiment.named.values(of: key[0], in: table.name)
+            for value in question.values.prefix(5) where values.contains(value) {
+                add(where: key[0], is: value)
             }
             guard case .list(let index, _) = question.parts[0],
                 let name = question.result.columns[safe: index],

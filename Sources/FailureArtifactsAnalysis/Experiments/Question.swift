@@ -18,6 +18,8 @@ struct Question {
     let claim: Claim
     /// True if the result is certainly the assertion's: the assertion's line ran the query, or the value is rare.
     let isFailing: Bool
+    /// True if only the second value of an assertion is a query's result: by convention, that is the expected one.
+    private(set) var isReversed = false
     /// True if the query found a value of another question's parameters.
     let isSource: Bool
     /// The finding whose transaction wrote values of its result; nil without one.
@@ -93,7 +95,9 @@ struct Question {
         case .existence: return text(of: result) + ", as expected"
         case .cell where part.isEmbedded: return text(of: result) + ", as expected"
         case .list, .properties:
-            let isOrdered = claim.element != nil || part.ordered.meets(claim.condition, in: result)
+            let isOrdered =
+                claim.element != nil || part.ordered.meets(claim.condition, in: result)
+                || claim.expected.map { !$0.hasOrder(in: result) } ?? false
             return part.description(
                 of: isOrdered ? "the expected \(expected)" : "the elements of the expected \(expected)",
                 in: result) + (isOrdered ? "" : ", in another order")
@@ -232,6 +236,9 @@ struct Question {
         {
             found.removeLast()
         }
+        if claims.count > 1, found.count == 1, found[0].claim.tested?.text == claims[1].tested?.text {
+            found[0].isReversed = true
+        }
         if found.isEmpty {
             let words = Set(claims[0].tested.map { FailureMessage.words(of: $0.text) } ?? [])
             // Swift's sort is stable.
@@ -313,6 +320,12 @@ struct Question {
             guard statement.outline.isSelect, statement.record.error == nil,
                 statement.record.cut != true, let query = candidate(statement, in: store, budget)
             else { continue }
+            // The history has the state after a transaction, which may have gone on with what the query had read.
+            let hasChanged = store.statements(ofTransactionWith: statement).contains {
+                $0.order > statement.order && $0.hasChangedRows
+                    && $0.outline.table.map { query.reads[$0] != nil } ?? true
+            }
+            if hasChanged { continue }
             let isSource = (query.result?.rows ?? []).joined().contains { cell in
                 cell.bindable.map { values.contains($0) && !query.values.contains($0) } ?? false
             }
@@ -356,9 +369,7 @@ struct Question {
             let sql: String
             let values: [BoundValue]?
         }
-        let first = failure.metadata.failures.first
-        let file = first?.sourceFile.map(failure.packageRoot.relativePath)
-        let line = first?.line
+        let place = failure.place
         // The compiler gives the closure of an assertion no line.
         var mayBeInAssertion = true
         var all: [(store: Timeline, statement: Timeline.Statement, order: UInt64)] = []
@@ -378,14 +389,15 @@ struct Question {
             let key = Key(store: store.name, sql: record.sql, values: record.values)
             guard !record.isQuiet, seen.insert(key).inserted else { continue }
             let frames = record.frames.filter(\.isInTests)
-            var distance = frames.filter { $0.file == file }.map { abs((line ?? $0.line) - $0.line) }
-                .min()
+            var distance = place.flatMap { place in
+                frames.filter { $0.file == place.file }.map { abs(place.line - $0.line) }.min()
+            }
             if distance != nil { mayBeInAssertion = false }
             if mayBeInAssertion, !record.frames.isEmpty { distance = 0 }
             guard var candidate = candidate(statement, in: store, budget) else { continue }
             candidate.distance = distance
             candidate.isOnLine =
-                frames.contains { $0.file == file && $0.line == line }
+                frames.contains { $0.file == place?.file && $0.line == place?.line }
                 || frames.isEmpty && record.frames.contains { failure.message.calls($0.function) }
             found.append(candidate)
         }

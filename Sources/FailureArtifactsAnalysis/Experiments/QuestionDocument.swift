@@ -20,6 +20,9 @@ package struct QuestionDocument: JSONDocument, Sendable {
     /// The value that the assertion expected, or a description of it; nil if it isn't known.
     package let expected: String?
     package let results: [Period]
+    /// The value that the assertion got, if that may be the expected one, which is not part of the JSON form; nil if it is
+    /// known which one is expected.
+    let second: String?
     /// The assertion of the test about the query, which is not part of the JSON form; nil if it can't be stated.
     let assertion: RowAssertion?
 
@@ -31,6 +34,7 @@ package struct QuestionDocument: JSONDocument, Sendable {
         query = question.record
         isFailing = question.isFailing
         expected = question.claim.shown
+        second = question.isReversed ? question.claim.tested?.shown : nil
         self.results = results
         self.assertion = assertion
     }

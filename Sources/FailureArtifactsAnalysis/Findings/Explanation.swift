@@ -69,6 +69,11 @@ package struct Explanation: JSONDocument {
                 $0.undone?.isExpected == true || $0.code == .wrongQuery
                     || $0.evidence == .expectedExclusion
             }
+        if !isFound, let second = question?.second {
+            return
+                "The database has \(second), the second value of the assertion. If that is the expected one, there is no "
+                + "cause in the database: look at the code after the query."
+        }
         let known = isFound ? nil : expected.map { "Nothing that was tried gives the expected \($0)" }
         return
             "\(known ?? "No cause is sure"): the expectation, or code outside of the database, may be wrong."

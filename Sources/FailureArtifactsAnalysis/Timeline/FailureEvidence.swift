@@ -25,6 +25,23 @@ package final class FailureEvidence {
     let scratch: String
     let effort: Effort
 
+    /// The place of an assertion.
+    struct Place {
+        let file: String
+        let line: Int
+
+        /// True if the assertion's line called a statement, directly or through other functions.
+        func isCaller(of record: StatementRecord) -> Bool {
+            record.frames.contains { $0.file == file && $0.line == line }
+        }
+    }
+
+    /// The place of the failed assertion, with a path relative to the package; nil if it is unknown.
+    var place: Place? {
+        guard let failure = metadata.failures.first, let line = failure.line else { return nil }
+        return failure.sourceFile.map { Place(file: packageRoot.relativePath(of: $0), line: line) }
+    }
+
     package init(
         _ bundle: BundleReader, scratch: String, checking invariants: [Invariant] = [],
         limits: UntrustedLimits = .standard, effort: Effort = .standard

@@ -23,6 +23,9 @@ import Testing
                     record.source = statement.function.map {
                         .init(file: "A.swift", function: $0, line: 1)
                     }
+                    record.callers = statement.line.map {
+                        [.init(file: "Tests/ATests.swift", function: nil, line: $0)]
+                    }
                     record.fullScanSteps = statement.steps
                     record.repeated = statement.repeated
                     return record
@@ -38,6 +41,8 @@ import Testing
         var changes: Int?
         var steps: Int?
         var repeated: Int?
+        /// The line of the test that called it.
+        var line: Int?
 
         init(
             _ sql: String, _ values: [Value]? = nil, in function: String? = nil, connection: UInt64 = 1,
@@ -50,7 +55,7 @@ import Testing
 
     private func differences(
         _ own: [Statement], from passing: [[Statement]], times: [String] = [], common: Set<String> = [],
-        isOfSameBuild: Bool = false
+        isOfSameBuild: Bool = false, failedAt line: Int? = nil
     ) -> [String] {
         var runs = ([own] + passing).enumerated().map { index, statements in
             Run(time: times.isEmpty ? "12:00:00" : times[index], statements: statements).baseline
@@ -58,7 +63,8 @@ import Testing
         runs[1].isOfSameBuild = isOfSameBuild
         let comparison = BaselineComparison(
             runs[0], Array(runs.dropFirst()),
-            common: Set(common.map { CommonDifference(shape: $0) }))
+            common: Set(common.map { CommonDifference(shape: $0) }),
+            failedAt: line.map { .init(file: "Tests/ATests.swift", line: $0) })
         return (comparison?.differences ?? []).map { difference in
             "\(difference.kind) \((difference.failing ?? difference.passing)?.record.sql ?? "")"
                 + (difference.times > 1 ? " ×\(difference.times)" : "")
@@ -170,6 +176,24 @@ import Testing
 
     @Test(arguments: cases) func differencesInOrder(_ example: Case) {
         #expect(differences(example.own, from: [example.passing]) == example.found)
+    }
+
+    /// A later statement of the passing run may be more like the failing query than its counterpart.
+    @Test(arguments: [8, 9, nil]) func nothingAfterTheFailedAssertionIsMissing(line: Int?) {
+        func read(_ name: String, _ line: Int) -> Statement {
+            var read = Statement(Self.read.sql, [.text(name)], in: "moons(of:)")
+            read.line = line
+            return read
+        }
+        let found = differences(
+            Self.start + [read("Earth", 8)],
+            from: [Self.start + [read("Mars", 8), Self.right, read("Earth", 9)]],
+            failedAt: line)
+        #expect(
+            found
+                == (line == 8
+                    ? ["values([0]) \(Self.read.sql)"]
+                    : ["missing \(Self.update)", "missing \(Self.read.sql)"]))
     }
 
     private static func generated(_ first: String, _ second: String, _ time: String, _ day: String)

@@ -153,6 +153,28 @@ extension ExperimentTests {
         if let write, let source { #expect(write < source) }
     }
 
+    /// A transaction's state is known only after it, with what it wrote after the query.
+    @Test(arguments: [true, false]) func aQueryBeforeAWriteOfItsTransaction(isOneTransaction: Bool)
+        throws
+    {
+        let lines = ["Sources/Tasks.swift:30:plan", "Tests/ATests.swift:8"]
+        let sql = "INSERT INTO task VALUES (9, 'ben', 'Total', 65, 0)"
+        let bounds = ["BEGIN", "COMMIT"].map {
+            Step(sql: $0, changes: 0, lines: lines, isTransaction: false)
+        }
+        let read = Step(
+            sql: "SELECT max(minutes) FROM task", changes: 0, lines: lines, isTransaction: false)
+        let write = Step(sql: sql, lines: lines, isTransaction: !isOneTransaction)
+        let found = try findings(
+            [
+                bounds[0], read, write, bounds[1],
+                query("SELECT title || ':' || minutes FROM task WHERE id = 9"),
+            ]
+            .filter { isOneTransaction || !["BEGIN", "COMMIT"].contains($0.sql) },
+            equal("Total:65", "Total:45"))
+        #expect(!found.contains { $0.explanation.contains("had returned what was written") })
+    }
+
     /// Code has made texts of the rows, so no part of a result is the list; but only one result has all of its words.
     @Test func theQueryWithTheValuesOfAComposedText() throws {
         let fixture = try Fixture()
@@ -247,6 +269,36 @@ extension ExperimentTests {
         #expect(
             sorted.explanation.contains("has the elements that the assertion compared in another order"))
         #expect(try first(equal(wrong, right))?.title == "The query returns the expected \(right)")
+    }
+
+    /// A dictionary has no order.
+    @Test(arguments: [
+        (#"["ann": 35, "ben": 65]"#, "owner, sum(minutes) FROM task WHERE id < 4 GROUP BY owner"),
+        (#"["ben": 65, "ann": 35]"#, "owner, sum(minutes) FROM task WHERE id < 4 GROUP BY owner"),
+        (#"["Sweep"]"#, "title FROM task WHERE id = 1 ORDER BY minutes"),
+    ]) func noOrderOfADictionaryOrASingleRow(expected: String, sql: String) throws {
+        let found = try findings([query("SELECT " + sql)], equal(#"["x": 1]"#, expected))
+        let right = try #require(found.first { $0.code == .failingQuery })
+        #expect(
+            !found.contains { ($0.title + $0.explanation).contains("another order") },
+            "\(right.title) \(right.explanation)")
+    }
+
+    /// A row is named by a value of a column, not by the limit of a page or a value of another column.
+    @Test(arguments: [
+        ("SELECT title FROM task WHERE id = ?", "[3]", true),
+        ("SELECT t.title FROM task AS t JOIN task AS u ON u.id = t.id WHERE u.id = ?", "[3]", true),
+        ("SELECT title FROM (SELECT * FROM task) WHERE id IN (?, ?)", "[9,3]", true),
+        ("SELECT title FROM task WHERE owner = 'ben' LIMIT ?", "[3]", false),
+        ("SELECT title FROM task WHERE minutes = ?", "[3]", false),
+        ("SELECT title FROM task WHERE id < ?", "[3]", false),
+    ]) func theRowThatAQueryNames(sql: String, values: String, isNamed: Bool) throws {
+        let found = try findings(
+            [Step(sql: "UPDATE task SET done = 1 WHERE id = 3"), query(sql, values: values)],
+            "XCTAssertTrue failed")
+        #expect(
+            found.contains { $0.title == "Transaction 3 changed a row that the query names" } == isNamed,
+            "\(found.map(\.title))")
     }
 
     @Test func anyOtherValueIsNotAnExpectedOne() throws {

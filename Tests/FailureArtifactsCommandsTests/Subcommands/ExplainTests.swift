@@ -139,6 +139,11 @@ import Testing
                 "SELECT balance FROM account WHERE id = 2", "balance(of: 2) == 8121",
                 "it has the expected value"
             ),
+            // Two values without expressions: the second one is the expected one by convention.
+            (
+                "SELECT balance FROM account WHERE id = 2", #"("21") is not equal to ("8121")"#,
+                "The database has 8121, the second value of the assertion."
+            ),
             ("PRAGMA user_version", "balance(of: 2) == 7", "the test ran no query near the assertion"),
             ("SELECT balance FROM account WHERE id = 2", "balance(of: 2) == 20", "No cause is sure"),
             (
@@ -152,7 +157,8 @@ import Testing
         let bundle = try fixture.walBundle(
             [update], log: [(update, 1), (query, 0)],
             facts: [1: "\"source\":{\"file\":\"Tests/BankTests.swift\",\"line\":8}"],
-            message: "Expectation failed: try \(expression)",
+            message: expression.hasPrefix("(")
+                ? "XCTAssertEqual failed: \(expression)" : "Expectation failed: try \(expression)",
             file: "/home/ci/bank/Tests/BankTests.swift",
             root: "/home/ci/bank")
         for output in [run("explain", bundle).output, run("explain", bundle, "--json").output] {

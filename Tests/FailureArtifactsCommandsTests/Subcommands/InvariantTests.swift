@@ -234,7 +234,7 @@ import Testing
         let outcome = run("explain", bundle)
         #expect(
             outcome.output.contains(
-                "1. The database was asked the same, and did the same, as when this test passed at 2026-11-21 07:08 UTC"
+                "1. The test ran the same statements with the same values as when it passed at 2026-11-21 07:08 UTC"
             ), "\(outcome.output)")
     }
 

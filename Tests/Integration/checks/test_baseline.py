@@ -186,7 +186,7 @@ class Flaky(BaselineCase):
 
     def test_another_test_wrote_to_the_same_store(self):
         finding = self.first("reader", "cleaner")
-        self.assertEqual(finding["title"], "SELECT FROM fruit found another number of rows than when this test passed")
+        self.assertEqual(finding["title"], "SELECT FROM fruit went through another number of rows than when this test passed")
         self.assertRegex(
             finding["explanation"],
             r"the content differed\.\nMeanwhile, FlakyTests\.cleaner wrote to this table: DELETE FROM fruit "
