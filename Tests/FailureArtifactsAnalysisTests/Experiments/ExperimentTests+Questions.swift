@@ -153,26 +153,24 @@ extension ExperimentTests {
         if let write, let source { #expect(write < source) }
     }
 
-    /// A transaction's state is known only after it, with what it wrote after the query.
-    @Test(arguments: [true, false]) func aQueryBeforeAWriteOfItsTransaction(isOneTransaction: Bool)
-        throws
-    {
-        let lines = ["Sources/Tasks.swift:30:plan", "Tests/ATests.swift:8"]
-        let sql = "INSERT INTO task VALUES (9, 'ben', 'Total', 65, 0)"
-        let bounds = ["BEGIN", "COMMIT"].map {
-            Step(sql: $0, changes: 0, lines: lines, isTransaction: false)
+    /// The state after a transaction has what it wrote after the query, too.
+    @Test func aQueryBetweenWritesOfItsTransaction() throws {
+        let write = "UPDATE task SET minutes = minutes + 5 WHERE id = 4"
+        func step(_ sql: String, changes: Int = 0) -> Step {
+            Step(
+                sql: sql, changes: changes,
+                lines: ["Sources/Tasks.swift:30:plan", "Tests/ATests.swift:8"], isTransaction: false)
         }
-        let read = Step(
-            sql: "SELECT max(minutes) FROM task", changes: 0, lines: lines, isTransaction: false)
-        let write = Step(sql: sql, lines: lines, isTransaction: !isOneTransaction)
         let found = try findings(
             [
-                bounds[0], read, write, bounds[1],
-                query("SELECT title || ':' || minutes FROM task WHERE id = 9"),
-            ]
-            .filter { isOneTransaction || !["BEGIN", "COMMIT"].contains($0.sql) },
-            equal("Total:65", "Total:45"))
-        #expect(!found.contains { $0.explanation.contains("had returned what was written") })
+                Step(sql: "\(write); \(write)", isLogged: false), step("BEGIN"),
+                step(write, changes: 1), step("SELECT max(minutes) FROM task"),
+                step(write, changes: 1), step("COMMIT"),
+                query("SELECT minutes FROM task WHERE id = 4"),
+            ], equal("70", "60"))
+        #expect(
+            !found.contains { $0.explanation.contains("had returned what was written") },
+            "\(found.map(\.explanation))")
     }
 
     /// Code has made texts of the rows, so no part of a result is the list; but only one result has all of its words.
