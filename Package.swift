@@ -124,7 +124,9 @@ let package = Package(
             swiftSettings: settings),
         .target(
             name: "FailureArtifacts",
-            dependencies: ["FailureArtifactsTesting", "FailureArtifactsCapture"],
+            dependencies: [
+                "FailureArtifactsTesting", "FailureArtifactsCapture", "FailureArtifactsBundle",
+            ],
             swiftSettings: settings),
 
         // Stores for tests. It imports XCTest for its base classes, and depends on the adapter to install the observer.
@@ -152,6 +154,7 @@ let package = Package(
             dependencies: [
                 "FailureArtifactsReading", "FailureArtifactsBundle", "FailureArtifactsSQLite",
                 "FailureArtifactsZip", "FailureArtifactsSystem", "CFailureArtifactsShared",
+                "CFailureArtifactsSQLite",
             ],
             swiftSettings: settings),
         .target(
@@ -212,6 +215,7 @@ let package = Package(
             dependencies: [
                 "FailureArtifactsReading", "FailureArtifactsBundle", "FailureArtifactsSQLite",
                 "FailureArtifactsSystem", "FailureArtifactsTestPrograms", "FailureArtifactsZip",
+                "CFailureArtifactsShared",
             ],
             exclude: ["SourceLines/unnoticed.c"], swiftSettings: settings),
         .testTarget(
@@ -220,8 +224,9 @@ let package = Package(
                 "FailureArtifactsCapture", "FailureArtifactsCoreData", "FailureArtifactsReading",
                 "FailureArtifactsBundle",
                 "FailureArtifactsSQLite", "FailureArtifactsZip", "FailureArtifactsSystem",
-                "CFailureArtifactsSQLite", "CFailureArtifactsCapture", "CFailureArtifactsTestInstall",
-                "FailureArtifactsTestPrograms", "FailureArtifactsTestStores",
+                "CFailureArtifactsShared", "CFailureArtifactsSQLite", "CFailureArtifactsCapture",
+                "CFailureArtifactsTestInstall", "FailureArtifactsTestPrograms",
+                "FailureArtifactsTestStores",
                 "FailureArtifactsTestSupport",
             ],
             swiftSettings: settings),

@@ -1,4 +1,3 @@
-internal import CFailureArtifactsZlib
 package import FailureArtifactsAnalysis
 internal import FailureArtifactsSystem
 

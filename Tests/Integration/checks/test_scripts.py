@@ -307,6 +307,23 @@ class Workflows(unittest.TestCase):
             self.assertEqual(workflow.pin_problems(path.read_text()), [], path.name)
 
 
+class Targets(unittest.TestCase):
+    def test_targets_depend_on_what_they_import(self):
+        """Otherwise the order of a build decides if the module is there."""
+        text = subprocess.run(["swift", "package", "describe", "--type", "json"], cwd=ROOT, check=True, text=True,
+                              capture_output=True).stdout
+        targets = json.loads(text)["targets"]
+        modules = {target["name"] for target in targets}
+        missing = []
+        for target in targets:
+            sources = [(ROOT / target["path"] / source) for source in target["sources"] if source.endswith(".swift")]
+            imports = {module for source in sources
+                       for module in re.findall(r"^(?:@?\w+ )*import (\w+)$", source.read_text(), re.MULTILINE)}
+            declared = {target["name"], *target.get("target_dependencies", [])}
+            missing += [f"{target['name']}: {module}" for module in sorted((imports & modules) - declared)]
+        self.assertEqual(missing, [])
+
+
 class Commit(unittest.TestCase):
     def test_a_build_that_is_no_release_has_no_commit(self):
         said = subprocess.run([BUILT_TOOL, "--version"], check=True, capture_output=True, text=True).stdout
