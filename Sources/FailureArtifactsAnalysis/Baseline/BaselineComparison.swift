@@ -9,7 +9,7 @@ struct BaselineComparison {
     let isOfSameCode: Bool
     private let passing: [ComparedRun.Execution]
     private let failing: [ComparedRun.Execution]
-    /// The indices of the failing run's last queries of each table.
+    /// The indices of the failing run's last statements that read each table.
     private let lastReads: [String: Int]
 
     /// Returns nil without a baseline, or if a run has no statements.
@@ -33,8 +33,12 @@ struct BaselineComparison {
         }
         (passing, failing) = (newest.executions, run.executions)
         var lastReads: [String: Int] = [:]
-        for (index, execution) in failing.enumerated() where execution.text.outline.isSelect {
-            for table in execution.text.tables { lastReads[table] = index }
+        for (index, execution) in failing.enumerated() {
+            let (text, written) = (execution.text, execution.text.outline.table)
+            for table in text.tables
+            where text.outline.isSelect || text.outline.isWrite && table != written {
+                lastReads[table] = index
+            }
         }
         self.lastReads = lastReads
         // A service that names the commit has checked it out.
@@ -77,9 +81,29 @@ struct BaselineComparison {
         )
     }
 
+    /// Returns the tables that a difference is about; of a statement that begins or ends a transaction, those that the
+    /// transaction wrote.
+    func tables(of difference: RunComparison.Difference) -> Set<String> {
+        let (run, position) =
+            difference.failing == nil
+            ? (passing, difference.passingPosition) : (failing, difference.position)
+        guard let end = position, let statement = run[safe: end], statement.text.isControl else {
+            return difference.tables
+        }
+        let own = run.indices.filter { run[$0].record.connection == statement.record.connection }
+        let isForward = statement.text.outline.kind == .begin
+        let others = isForward ? own.filter { $0 > end } : own.filter { $0 < end }.reversed()
+        let part = others.prefix { index in
+            ![.begin, .commit, .rollback].contains(run[index].text.outline.kind)
+        }
+        return part.reduce(into: []) { tables, index in
+            if run[index].text.isWrite { tables.formUnion(run[index].text.tables) }
+        }
+    }
+
     /// True if the failing run read one of a difference's tables later.
     func isReadLater(_ difference: RunComparison.Difference) -> Bool {
-        difference.tables.contains { lastReads[$0] ?? -1 >= difference.position }
+        tables(of: difference).contains { lastReads[$0] ?? -1 >= difference.position }
     }
 
     /// The number of the failing run's first statement.

@@ -1,5 +1,6 @@
 internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
+internal import FailureArtifactsSQLite
 
 /// The findings about the differences from the test's last passing run, or about the lack of them.
 struct BaselineFindings {
@@ -21,10 +22,12 @@ struct BaselineFindings {
     private(set) var own: [Finding] = []
     private(set) var common: [Finding] = []
     /// Those of ``common`` about a table that a question or a later query reads, by their closeness to the question.
-    private var relevant: [(closeness: Int, finding: Finding)] = []
+    private var relevant: [(closeness: Int, definition: String?, finding: Finding)] = []
     /// The tables that the questions read.
     private let asked: Set<String>
     private let failingQueries: Set<UInt64>
+    /// True if an edit of code is among ``own``.
+    private var hasEdit = false
     /// True if one of ``own`` is about what the test reads.
     private var hasRelevant = false
 
@@ -45,18 +48,38 @@ struct BaselineFindings {
                 places[statement.order] = (store, index)
             }
         }
-        for difference in comparison.differences.prefix(Self.maximumDifferences) {
+        let differences = comparison.differences.prefix(Self.maximumDifferences)
+        let start = differences.filter { !$0.isCommon }.map(\.position).min()
+        var edits: [Finding] = []
+        var scanned: [Finding] = []
+        for difference in differences {
             let isRelevant =
-                !difference.tables.isDisjoint(with: asked) || comparison.isReadLater(difference)
-            let finding = finding(difference, isRelevant: isRelevant)
-            if difference.isCommon { common.append(finding) } else { own.append(finding) }
-            if difference.isCommon, isRelevant { relevant.append((closeness(of: difference), finding)) }
+                !comparison.tables(of: difference).isDisjoint(with: asked)
+                || comparison.isReadLater(difference)
+            let closeness = closeness(of: difference)
+            // Another text is no consequence, and may have an effect only in this test.
+            let isEdit =
+                difference.isCommon && isRelevant && difference.isEdit
+                && (closeness == 0 || start.map { difference.position <= $0 } ?? false)
+            let finding = finding(difference, isRelevant: isRelevant, isEdit: isEdit)
+            if isEdit {
+                edits.append(finding)
+            } else if difference.isCommon {
+                common.append(finding)
+                if isRelevant { relevant.append((closeness, difference.definition, finding)) }
+            } else if difference.kind == .scanned, !comparison.isOfSameCode {
+                scanned.append(finding)
+            } else {
+                own.append(finding)
+            }
         }
         // What the test reads comes first, and other numbers of rows, which are consequences, last.
+        hasEdit = !edits.isEmpty || differences.contains { !$0.isCommon && $0.isEdit }
+        own = edits + own + scanned
         if !comparison.isOfSameCode { own.sort { $0.confidence > $1.confidence } }
         relevant.sort { $0.closeness < $1.closeness }
         hasRelevant = own.contains { $0.confidence == .likely }
-        if failure.commonDifferences.count > Self.maximumCommon {
+        if areMany {
             for index in own.indices where own[index].confidence == .likely {
                 own[index].confidence = .possible
                 own[index].explanation +=
@@ -64,6 +87,9 @@ struct BaselineFindings {
             }
         }
     }
+
+    /// True if code was edited in several places.
+    private var areMany: Bool { failure.commonDifferences.count > Self.maximumCommon }
 
     /// Returns 0 for the failing query, 1 for another statement on rows, and 2 for one on the schema or a setting.
     private func closeness(of difference: RunComparison.Difference) -> Int {
@@ -79,17 +105,34 @@ struct BaselineFindings {
     func added(to findings: [Finding]) -> [Finding] {
         var others = findings
         var first = own
+        let triggers = Set(
+            others.filter { $0.undone != nil }.flatMap(\.means).filter { $0.kind == .trigger }
+                .map { folded($0.name) })
+        let isOfTrigger = { (definition: String?) in definition.map(triggers.contains) ?? false }
+        let effective = relevant.filter { isOfTrigger($0.definition) }.map(\.finding)
+        let relevant = relevant.filter { !isOfTrigger($0.definition) }
         if !comparison.isOfSameCode, !hasRelevant, isConclusive {
             // What the test doesn't read, and other numbers of rows, say less than an edit that other tests have, too.
             let split = relevant.firstIndex { $0.closeness == 2 } ?? relevant.endIndex
             first = relevant[..<split].map(\.finding) + own + relevant[split...].map(\.finding)
         }
+        first = effective + first
         // With the same code, the others are consequences of the first.
         first = Array(first.prefix(comparison.isOfSameCode ? 1 : Self.limit))
         let rest = common.filter { !first.contains($0) }.prefix(Self.limit)
         for index in first.indices {
             guard let other = others.firstIndex(where: { $0.isAbout(first[index]) }) else { continue }
             first[index].take(others.remove(at: other))
+        }
+        for index in effective.indices.prefix(first.count) where !areMany {
+            first[index].confidence = .likely
+        }
+        // What another test changed leads to differences, unless code was edited.
+        if let index = others.firstIndex(where: { $0.code == .otherTest }), !hasEdit, effective.isEmpty,
+            !own.isEmpty
+        {
+            for index in first.indices { first[index].confidence = .possible }
+            first.insert(others.remove(at: index), at: 0)
         }
         if own.isEmpty, isConclusive {
             if first.isEmpty { first = [same] }
@@ -124,7 +167,9 @@ struct BaselineFindings {
             evidence: .difference)
     }
 
-    private func finding(_ difference: RunComparison.Difference, isRelevant: Bool) -> Finding {
+    private func finding(
+        _ difference: RunComparison.Difference, isRelevant: Bool, isEdit: Bool
+    ) -> Finding {
         let other =
             difference.isFirst && (difference.isOfResult || comparison.isOfSameCode)
             ? otherTests(
@@ -133,7 +178,7 @@ struct BaselineFindings {
         let isOfOtherTest = other.map { $0.isMeanwhile && $0.isOfTable } ?? false
         // With the same statements, another number of rows is only a consequence, and so is what follows with the same code.
         let isLikely =
-            !difference.isCommon && (difference.kind != .scanned || isOfOtherTest)
+            (!difference.isCommon || isEdit) && (difference.kind != .scanned || isOfOtherTest)
             && (difference.isFirst || !comparison.isOfSameCode)
             && isRelevant
         let text = DifferenceText(

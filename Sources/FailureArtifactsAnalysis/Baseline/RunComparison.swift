@@ -46,6 +46,20 @@ struct RunComparison {
             default: false
             }
         }
+        /// True if the code differs: another text, or the definition of another schema.
+        var isEdit: Bool {
+            switch kind {
+            case .text: true
+            case .missing, .extra: definition != nil
+            default: false
+            }
+        }
+        /// The folded name of the object that the statement defines; nil for others.
+        var definition: String? {
+            (failing ?? passing).flatMap {
+                $0.text.outline.kind == .definition ? $0.text.outline.table : nil
+            }
+        }
         /// True if all of it is among the differences that passing tests have, too.
         fileprivate func isAmong(_ common: Set<CommonDifference>) -> Bool {
             func has(_ text: ComparedText, _ parameter: Int? = nil, _ effect: Bool? = nil) -> Bool {

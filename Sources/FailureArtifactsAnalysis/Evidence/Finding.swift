@@ -25,6 +25,7 @@ package struct Finding: Equatable, Sendable {
         case resultChanged = "result-changed"
         case wrongQuery = "wrong-query"
         case failingQuery = "failing-query"
+        case otherTest = "other-test"
         case differenceFromPass = "difference-from-pass"
         case noDifference = "no-difference"
     }

@@ -31,6 +31,12 @@ struct Claim {
         return expected?.isCommon ?? true
     }
 
+    /// True if one of many experiments may give the expected value by chance.
+    var isChance: Bool {
+        if case .contains(let element) = condition { return element.isChance }
+        return expected?.isChance ?? true
+    }
+
     /// True if the operands have the same elements, so that only their order is wrong.
     var isAboutOrder: Bool {
         guard let tested, let expected else { return false }
@@ -248,6 +254,9 @@ extension FailureMessage {
 
         /// True if many queries have the operand as their result: a small number, a letter, a truth value, or no row.
         var isCommon: Bool { values.count < 2 && telling.isEmpty }
+
+        /// True if one of many queries may have the operand as its result by chance: two such values are enough.
+        var isChance: Bool { values.count < 3 && telling.isEmpty }
 
         /// True if the operand has a column's value, which is rare and no number in a key: numbers of rows are the same.
         func names(_ value: StoredValue, in column: String, isKey: Bool) -> Bool {

@@ -179,7 +179,8 @@ struct ExperimentFindings {
 
     /// True if an expected result is no coincidence.
     private var isSignificant: Bool {
-        !question.isCommon && !question.parts.allSatisfy(\.isEmbedded)
+        !question.isChance && !question.parts.allSatisfy(\.isEmbedded)
+            && question.parts[0].columns(of: question.claim.expected, in: question.result) == nil
     }
 
     private func finding(_ variant: QueryVariants.Variant, _ result: QueryResult) -> Finding {
@@ -187,6 +188,10 @@ struct ExperimentFindings {
             variant.family == .nulls
             || question.isFailing && !question.isCommon && variant.family == .form
         let count = experiment.variants.count
+        let isClear =
+            variant.family == .nulls || count == 1 && !question.isChance
+            || question.claim.expected?.telling.count ?? 0 > 1
+                && experiment.variants.allSatisfy { $0.variant.family == variant.family }
         let frequency =
             question.claim.shown == nil
             ? ""
@@ -197,7 +202,7 @@ struct ExperimentFindings {
             title:
                 "The query returns \(question.claim.shown != nil && question.isExpected(result) ? question.expectedText(of: result) : question.text(of: result)) "
                 + SafeText.line(TextWidth.shortened(variant.text, to: 120)),
-            confidence: isStrong && question.claim.shown != nil && count == 1 ? .likely : .possible,
+            confidence: isStrong && question.claim.shown != nil && isClear ? .likely : .possible,
             store: store.name, statement: question.record,
             explanation:
                 "\(question.title) returned \(question.text(of: question.result))\(question.parameters)."
@@ -262,7 +267,8 @@ struct ExperimentFindings {
 
     private var query: Finding {
         // A value that many queries return may be another one by chance.
-        let isRight = !question.isCommon && question.known.map(question.isExpected) ?? false
+        let isRight =
+            question.isAlone && !question.isCommon && question.known.map(question.isExpected) ?? false
         let title: String
         var explanation: String
         if question.writer != nil {

@@ -18,6 +18,8 @@ struct Question {
     let claim: Claim
     /// True if the result is certainly the assertion's: the assertion's line ran the query, or the value is rare.
     let isFailing: Bool
+    /// True if the call of the assertion ran no other query, with which code may have made the compared value.
+    private(set) var isAlone = false
     /// True if only the second value of an assertion is a query's result: by convention, that is the expected one.
     private(set) var isReversed = false
     /// True if the query found a value of another question's parameters.
@@ -46,6 +48,9 @@ struct Question {
 
     /// True if the expected result may be a coincidence.
     var isCommon: Bool { claim.isCommon || parts == [.rowCount] }
+
+    /// True if one of many experiments may give the expected result by chance.
+    var isChance: Bool { isCommon || claim.isChance }
 
     /// True if the compared part of a result is no row or NULL.
     func isNothing(_ result: QueryResult) -> Bool {
@@ -98,6 +103,9 @@ struct Question {
             let isOrdered =
                 claim.element != nil || part.ordered.meets(claim.condition, in: result)
                 || claim.expected.map { !$0.hasOrder(in: result) } ?? false
+            if case .properties = part, let columns = part.columns(of: claim.expected, in: result) {
+                return text(of: result) + ", with \(columns.joined(separator: ", ")) as expected"
+            }
             return part.description(
                 of: isOrdered ? "the expected \(expected)" : "the elements of the expected \(expected)",
                 in: result) + (isOrdered ? "" : ", in another order")
@@ -174,6 +182,8 @@ struct Question {
         var distance: Int?
         /// True if the assertion's line is among the callers, or its expression calls one of them.
         var isOnLine = false
+        /// True if it is on the assertion's line, and wrote nothing after it on that line.
+        var isLast = false
 
         /// Returns the number of words in an operand that the result has, from which code may have made its texts.
         func likeness(to words: Set<Substring>) -> Int {
@@ -221,7 +231,7 @@ struct Question {
             guard let tested = claim.tested else { continue }
             // A value that many queries return says little; only the nearest queries can be the right ones then.
             let matches = matches(tested.telling.isEmpty ? Array(nearest.prefix(3)) : candidates) {
-                ResultPart.all(giving: tested, in: $0, unlike: claim.expected)
+                ResultPart.tested(by: claim, in: $0)
             }
             let near = matches.first { $0.0.distance == least }
             // A truth value comes from any of several queries, if it is only that there is a row.
@@ -248,12 +258,16 @@ struct Question {
             let made = alike.filter { words.count > 2 && $0.likeness * 5 >= words.count * 4 }
             let near = alike.filter { !ofLine.isEmpty || least == nil || $0.candidate.distance == least }
             found = (made.isEmpty ? near : made).prefix(3).map { candidate, _ in
-                let parts = candidate.result.map { ResultPart.compared(by: claims[0], in: $0) } ?? []
+                let parts =
+                    candidate.isLast || !candidate.isOnLine
+                    ? candidate.result.map { ResultPart.compared(by: claims[0], in: $0) } ?? [] : []
                 return Question(
                     candidate, claims[0], parts.isEmpty ? [.all] : parts,
-                    isOnlyOne: ofLine.count == 1 || made.count == 1)
+                    isOnlyOne: ofLine.count == 1 && candidate.isLast || made.count == 1)
             }
         }
+        let isAlone = (ofLine.isEmpty ? nearest : ofLine).count == 1
+        for index in found.indices { found[index].isAlone = isAlone }
         var seen = Set(found.map(\.record.order))
         supporting = supporting.filter { seen.insert($0.record.order).inserted }
         return found + supporting
@@ -266,12 +280,15 @@ struct Question {
     ) -> (Candidate, [ResultPart])? {
         for candidate in candidates {
             guard let result = candidate.result else { continue }
-            // An assertion that fails has compared something else than what it expects.
+            // An assertion that fails has compared something else than what it expects. A call that goes on and writes has
+            // another result than its query.
             let parts =
-                claim.tested.map { ResultPart.all(giving: $0, in: result, unlike: claim.expected) }
-                ?? ResultPart.compared(by: claim, in: result).filter {
-                    candidates.count == 1 || !$0.meets(claim.condition, in: result)
-                }
+                claim.tested != nil
+                ? ResultPart.tested(by: claim, in: result)
+                : candidate.isLast
+                    ? ResultPart.compared(by: claim, in: result).filter {
+                        candidates.count == 1 || !$0.meets(claim.condition, in: result)
+                    } : []
             // A truth value comes from any of several queries, if it is only that there is a row.
             if !parts.isEmpty, parts != [.existence] || candidates.count == 1 {
                 return (candidate, parts)
@@ -353,8 +370,11 @@ struct Question {
             let difference = parts[0].difference(of: candidate.result ?? QueryResult(), from: expected)
             return difference.map { FailureMessage.Operand($0.missing) } ?? expected
         }
-        let isRare = parts != [.existence] && claim.tested.map { !$0.isCommon } ?? false
-        isFailing = isOnlyOne || parts != [.all] && (candidate.isOnLine || isRare)
+        let isRare =
+            parts != [.existence] && !parts.allSatisfy(\.isEmbedded)
+            && claim.tested.map { !$0.isCommon } ?? false
+        let isOfLine = candidate.isOnLine && (claim.tested != nil || candidate.isLast)
+        isFailing = isOnlyOne || parts != [.all] && (isOfLine || isRare)
     }
 
     /// Makes a question on which another one depends, so that no result of its own is expected.
@@ -382,6 +402,14 @@ struct Question {
             }
         }
         all.sort { $0.order > $1.order }
+        func isOnLine(_ record: StatementRecord) -> Bool {
+            let frames = record.frames.filter(\.isInTests)
+            return frames.contains { $0.file == place?.file && $0.line == place?.line }
+                || frames.isEmpty && record.frames.contains { failure.message.calls($0.function) }
+        }
+        let lastWrite = failure.stores.flatMap(\.testStatements).filter {
+            $0.writes && isOnLine($0.record)
+        }.map(\.order).max()
         var seen: Set<Key> = []
         var found: [Candidate] = []
         for (store, statement, _) in all where found.count < candidateLimit && !budget.isUsedUp {
@@ -396,9 +424,8 @@ struct Question {
             if mayBeInAssertion, !record.frames.isEmpty { distance = 0 }
             guard var candidate = candidate(statement, in: store, budget) else { continue }
             candidate.distance = distance
-            candidate.isOnLine =
-                frames.contains { $0.file == place?.file && $0.line == place?.line }
-                || frames.isEmpty && record.frames.contains { failure.message.calls($0.function) }
+            candidate.isOnLine = isOnLine(record)
+            candidate.isLast = candidate.isOnLine && record.order > lastWrite ?? 0
             found.append(candidate)
         }
         return found

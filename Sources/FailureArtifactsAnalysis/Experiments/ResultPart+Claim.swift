@@ -32,6 +32,16 @@ extension ResultPart {
         }
     }
 
+    /// Returns the ways in which the tested value of a claim can be a query's result, but for those in which it would meet
+    /// the claim, too.
+    static func tested(by claim: Claim, in result: QueryResult) -> [ResultPart] {
+        guard let tested = claim.tested else { return [] }
+        return all(giving: tested, in: result, unlike: claim.expected).filter { part in
+            let part = claim.isAboutOrder ? part.ordered : part
+            return !part.gives(tested, in: result) || !part.meets(claim.condition, in: result)
+        }
+    }
+
     /// True if texts have values of a column among others, so that code has made them of the rows.
     private static func isPart(
         _ column: Int, of values: [FailureMessage.Value], in result: QueryResult

@@ -182,6 +182,13 @@ enum ResultPart: Equatable {
         return true
     }
 
+    /// Returns the names of the columns that have properties of an operand, if it has other properties, too; otherwise nil.
+    func columns(of operand: FailureMessage.Operand?, in result: QueryResult) -> [String]? {
+        let labels = Set((operand?.values ?? []).compactMap(\.label).map(Self.label))
+        let columns = result.columns.filter { labels.contains(Self.label($0)) }
+        return columns.count < labels.count ? columns.map(SafeText.line) : nil
+    }
+
     /// Returns a name for comparing columns such as `folder_id` with properties such as `folderID`.
     static func label(_ name: String) -> String { folded(name).filter { $0 != "_" } }
 
@@ -230,7 +237,12 @@ enum ResultPart: Equatable {
     }
 
     private static func place(of column: Int, in result: QueryResult) -> String {
-        result.columns[safe: column].map { " in column \(SafeText.line($0))" } ?? ""
+        result.columns[safe: column].map { " in column \(SafeText.line(Self.shortened($0)))" } ?? ""
+    }
+
+    /// Returns the name of a column; without an alias, it is the text of the expression.
+    private static func shortened(_ column: String) -> String {
+        TextWidth.shortened(column.split { $0.isWhitespace }.joined(separator: " "), to: 40)
     }
 
     func number(in result: QueryResult) -> Double? {

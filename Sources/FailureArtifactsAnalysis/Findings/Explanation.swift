@@ -52,7 +52,8 @@ package struct Explanation: JSONDocument {
 
     /// The answer in one or two sentences if no finding is more than possible; nil otherwise.
     package var verdict: String? {
-        guard let first = findings.first, first.confidence == .possible, first.code != .noDifference
+        guard let first = findings.first, first.confidence == .possible,
+            ![.noDifference, .differenceFromPass, .otherTest].contains(first.code)
         else { return nil }
         if findings.contains(where: { $0.evidence == .rightData }) {
             return
@@ -74,7 +75,9 @@ package struct Explanation: JSONDocument {
                 "The database has \(second), the second value of the assertion. If that is the expected one, there is no "
                 + "cause in the database: look at the code after the query."
         }
-        let known = isFound ? nil : expected.map { "Nothing that was tried gives the expected \($0)" }
+        let known =
+            isFound || question?.isReversed == true
+            ? nil : expected.map { "Nothing that was tried gives the expected \($0)" }
         return
             "\(known ?? "No cause is sure"): the expectation, or code outside of the database, may be wrong."
     }
@@ -92,7 +95,7 @@ package struct Explanation: JSONDocument {
     static var rules: [any FindingRule.Type] {
         [
             InvariantBroken.self, PassingStore.self, BrokenReference.self, Integrity.self,
-            StatementFailed.self, Busy.self, OpenTransaction.self, RolledBack.self,
+            StatementFailed.self, Busy.self, OpenTransaction.self, RolledBack.self, SharedRow.self,
         ]
     }
 

@@ -196,6 +196,26 @@ import Testing
                     : ["missing \(Self.update)", "missing \(Self.read.sql)"]))
     }
 
+    /// The tables of a transaction that isn't rolled back, and of a row that an INSERT with a query reads.
+    @Test func whatADifferenceIsAbout() throws {
+        func comparison(_ own: [Statement], _ passing: [Statement]) throws -> BaselineComparison {
+            try #require(
+                BaselineComparison(
+                    Run(statements: own).baseline, [Run(statements: passing).baseline], common: []))
+        }
+        let ended = try comparison(
+            Self.start + [Self.right, Self.read],
+            Self.start + [Statement("BEGIN"), Self.right, Statement("ROLLBACK"), Self.read])
+        #expect(ended.differences.map { ended.tables(of: $0) } == [["planet"], ["planet"]])
+        let (delete, copy) = (
+            Statement("DELETE FROM moon"), Statement("INSERT INTO planet SELECT id, name FROM moon")
+        )
+        let moved = try comparison([delete, copy], [copy, delete])
+        #expect(moved.differences.map { moved.isReadLater($0) } == [true])
+        let unread = try comparison([delete, Self.right], [Self.right, delete])
+        #expect(unread.differences.map { unread.isReadLater($0) } == [false])
+    }
+
     private static func generated(_ first: String, _ second: String, _ time: String, _ day: String)
         -> [Statement]
     {

@@ -52,6 +52,17 @@ import Testing
         #expect(found.differences?.count == 1)
     }
 
+    @Test func aMissingStatementHasTheLineOfAnother() throws {
+        let found = try explanation(
+            [Self.insert], passing: [Self.insert, Self.right],
+            facts: [1: #""source": {"file": "Sources/Bank.swift", "line": 7}"#])
+        let first = try #require(found.findings.first)
+        #expect(first.title == "UPDATE account is missing, which ran when this test passed")
+        #expect(first.source?.line == 7)
+        let place = "In this run, its place is beside the statement at Sources/Bank.swift:7."
+        #expect(first.explanation.contains(place), "\(first.explanation)")
+    }
+
     @Test func whatTheQuestionDoesNotReadIsPossible() throws {
         let found = try explanation(
             ["CREATE TABLE note(id, text)", Self.wrong], passing: ["CREATE TABLE note(id)", Self.wrong])
@@ -109,9 +120,39 @@ import Testing
             ], query: narrow, passingQuery: Self.query)
         let first = found.findings[0]
         #expect(first.code == .differenceFromPass && first.statement?.sql == narrow)
-        #expect(first.confidence == .possible)
+        #expect(first.confidence == .likely && found.verdict == nil)
         // Each difference is listed once.
         #expect(Set(found.findings.map(\.title)).count == found.findings.count)
+    }
+
+    /// An edit that has an effect only in this test.
+    @Test func anotherTextComesBeforeItsConsequences() throws {
+        let edit = Self.right + " AND balance >= 0"
+        let extra = "DELETE FROM account WHERE id = 3"
+        let found = try explanation(
+            [edit, extra], passing: [Self.right], common: [StatementShape(edit).shape])
+        #expect(found.findings.prefix(2).map(\.statement?.sql) == [edit, extra])
+        #expect(found.findings[0].confidence == .likely)
+        // What ran before it is no consequence.
+        let other = try explanation(
+            [extra, edit], passing: [Self.right], common: [StatementShape(edit).shape])
+        #expect(other.findings[0].statement?.sql == extra)
+    }
+
+    @Test func aTriggerThatChangedTheResult() throws {
+        func trigger(_ balance: Int) -> String {
+            "CREATE TRIGGER grant AFTER INSERT ON account BEGIN UPDATE account SET balance = \(balance) WHERE id = 1; END"
+        }
+        let found = try explanation(
+            [trigger(16), Self.insert], passing: [trigger(15), Self.insert],
+            common: [StatementShape(trigger(16)).shape])
+        #expect(found.findings[0].statement?.sql == trigger(16))
+        #expect(found.findings[0].confidence == .likely)
+        let unused = try explanation(
+            [trigger(16), Self.wrong], passing: [trigger(15), Self.wrong],
+            common: [StatementShape(trigger(16)).shape])
+        #expect(
+            unused.findings.allSatisfy { $0.code != .differenceFromPass || $0.confidence == .possible })
     }
 
     @Test func aDifferenceOfPassingTestsThatTheTestDoesNotReadComesLast() throws {

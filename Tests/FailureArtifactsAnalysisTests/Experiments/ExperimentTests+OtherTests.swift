@@ -70,6 +70,32 @@ extension ExperimentTests {
         #expect(other["time"] as? String == (isEarlier ? "before" : "meanwhile"))
     }
 
+    /// A setting that another test has changed, and one that it has restored.
+    @Test(arguments: [false, true]) func aRowThatAnotherTestChanged(isRestored: Bool) throws {
+        func update(_ minutes: Int) -> Step {
+            Step(
+                sql: "UPDATE task SET minutes = \(minutes) WHERE title = 'Pay rent'", isEarlier: true,
+                test: 2, connection: 4)
+        }
+        let found = try otherFindings(
+            [update(90)] + (isRestored ? [update(20)] : []) + [
+                Step(
+                    sql: "SELECT minutes FROM task WHERE title = 'Pay rent'", changes: 0,
+                    isTransaction: false, test: 1),
+                Step(sql: "INSERT INTO task VALUES (9, 'dan', 'Total', 90, 0)", test: 1),
+                query("SELECT minutes FROM task WHERE id = 9"),
+            ], equal("90", "20"))
+        let other = found.first { $0.code == .otherTest }
+        #expect(
+            other?.title == (isRestored ? nil : "BTests.testOther changed task, which this test read"))
+        #expect(
+            other.map {
+                $0.explanation.hasPrefix(
+                    "The query at Sources/Tasks.swift:10 returned 90, and would have returned 20 before other tests' changes."
+                ) && $0.otherTests.map(\.name) == ["testOther"]
+            } ?? isRestored, "\(other?.explanation ?? "")")
+    }
+
     /// Other tests may do what the failing one expects.
     @Test func aPartOfWhatOtherTestsWroteIsNoCause() throws {
         let found = try otherFindings(

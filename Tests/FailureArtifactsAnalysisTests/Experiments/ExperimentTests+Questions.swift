@@ -350,7 +350,7 @@ extension ExperimentTests {
         #expect(found.first?.undone?.isExpected == true && found.first?.transaction == 3)
         #expect(
             found.first?.explanation
-                == "The failing query at Sources/Tasks.swift:90 returned 1115 at the failure.")
+                == "A query of this test at Sources/Tasks.swift:90 returned 1115 at the failure.")
     }
 
     /// The row that is found under another row's key was chosen elsewhere.

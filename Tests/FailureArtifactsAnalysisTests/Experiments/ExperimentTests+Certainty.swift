@@ -1,0 +1,96 @@
+import FailureArtifactsBundle
+import FailureArtifactsTestFixtures
+import Testing
+
+@testable import FailureArtifactsAnalysis
+
+/// What the findings don't say, because it isn't known.
+extension ExperimentTests {
+    private func onLine(_ sql: String, isWrite: Bool = false) -> Step {
+        Step(
+            sql: sql, changes: isWrite ? 1 : 0,
+            lines: ["Sources/Tasks.swift:90", "Tests/ATests.swift:8"],
+            isTransaction: isWrite)
+    }
+
+    private func explained(_ steps: [Step], _ expression: String) throws -> Explanation {
+        try explanation(
+            steps, "Expectation failed: try \(expression)", in: Fixture(), file: "Tests/ATests.swift")
+    }
+
+    /// A call that goes on and writes returns something else than its query.
+    @Test(arguments: [true, false]) func aQueryBeforeAWriteOfTheLine(isWriting: Bool) throws {
+        let write = onLine("UPDATE task SET minutes = 21 WHERE id = 2", isWrite: true)
+        let found = try explained(
+            [onLine("SELECT minutes FROM task WHERE id = 2")] + (isWriting ? [write] : []),
+            "tasks.extend(2) == 777")
+        #expect(found.question?.isFailing == !isWriting)
+        #expect(
+            found.findings.contains {
+                $0.explanation.contains("has the result that the assertion compared")
+            }
+                == !isWriting, "\(found.findings.map(\.explanation))")
+    }
+
+    /// The value may be made of the results of several queries.
+    @Test(arguments: [1, 2]) func oneOfSeveralQueriesHasTheSecondValue(count: Int) throws {
+        let queries = ["sum(minutes)", "count(*)"].prefix(count).map { onLine("SELECT \($0) FROM task") }
+        let found = try explanation(
+            Array(queries), equal("157", "160"), in: Fixture(), file: "Tests/ATests.swift")
+        let verdict = try #require(found.verdict)
+        #expect(verdict.contains("there is no cause in the database") == (count == 1), "\(verdict)")
+        #expect(!verdict.contains("expected 157"), "\(verdict)")
+    }
+
+    /// The columns of the result have only one of the two properties.
+    @Test func aStructureWithAPropertyThatTheQueryDoesNotHave() throws {
+        let query = onLine("SELECT owner, sum(minutes) AS total FROM task WHERE id < 3 GROUP BY owner")
+        func values(_ hours: Int, _ owner: String = "ben") -> String {
+            #"[Use(owner: "ann", hours: 1), Use(owner: "\#(owner)", hours: \#(hours))]"#
+        }
+        // All properties that are known are as expected.
+        let found = try explanation(
+            [query], equal(values(1), values(2)), in: Fixture(), file: "Tests/ATests.swift")
+        let texts = found.findings.map { $0.title + $0.explanation } + [found.verdict ?? ""]
+        #expect(
+            !texts.contains {
+                $0.contains("the elements of the expected") || $0.contains("has the expected")
+            },
+            "\(texts)")
+        let fixed = try findings(
+            [Step(sql: "UPDATE task SET owner = 'zoe' WHERE id = 2"), query],
+            equal(values(1, "zoe"), values(2)))
+        let first = try #require(fixed.first)
+        #expect(
+            first.title
+                == "Without transaction 3, the query returns ('ann', 35), ('ben', 20), with owner as expected"
+        )
+        #expect(first.confidence == .possible)
+    }
+
+    /// One of many variants returns two small numbers by chance.
+    @Test(arguments: [("[2, 1]", "[1, 1]", false), ("[55, 80]", "[55, 60]", true)])
+    func aShortListOfSmallNumbers(result: String, expected: String, isLikely: Bool) throws {
+        let column = isLikely ? "sum(minutes)" : "count(*)"
+        let found = try findings(
+            [
+                Step(sql: "UPDATE task SET owner = 'x', minutes = 20 WHERE id < 4"),
+                query(
+                    "SELECT \(column) FROM task WHERE id > 1 AND minutes >= 20 GROUP BY owner ORDER BY 1 DESC"
+                ),
+            ], equal(result, expected))
+        #expect(found.allSatisfy { $0.confidence == .possible } || isLikely, "\(found.map(\.title))")
+    }
+
+    @Test func aColumnWithoutAName() throws {
+        let found = try findings(
+            [
+                query(
+                    "SELECT title,         (SELECT max(minutes)    FROM task AS other WHERE other.owner = task.owner) FROM task WHERE id = 2"
+                )
+            ],
+            equal("45", "777"))
+        let query = try #require(found.first { $0.code == .failingQuery })
+        #expect(query.title.utf8.count < 90 && !query.title.contains("  "), "\(query.title)")
+    }
+}
