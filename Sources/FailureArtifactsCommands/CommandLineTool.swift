@@ -11,7 +11,7 @@ package enum CommandLineTool {
             DiffCommand.self, ReduceCommand.self, ExtractCommand.self,
             VerifyCommand.self,
             SweepCommand.self, PruneCommand.self, ReportCommand.self, MergeCommand.self,
-            JUnitCommand.self, SummaryCommand.self, CompletionsCommand.self,
+            JUnitCommand.self, SummaryCommand.self, CommentCommand.self, CompletionsCommand.self,
             SkillCommand.self,
         ]
     }

@@ -28,7 +28,7 @@ package struct ReportedBundle: Sendable {
     package let stores: [String]
     package let at: String
     package let packageRoot: PackageRoot
-    package let variables: [String: String]
+    package var variables: [String: String]
     /// The place of the first failure, relative to the package; nil if it is unknown.
     package let place: String?
     /// The place in an overview: 0 if the test crashed, hung or was terminated, 1 if another test crashed its process,

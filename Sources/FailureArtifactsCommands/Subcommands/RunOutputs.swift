@@ -78,6 +78,7 @@ struct RunOutputs {
             var summary = SummaryMarkdown(causes: causes)
             summary.isPart = bundles.contains { $0.metadata == nil }
             summary.report = report
+            summary.files = files
             try summary.append(to: path)
         } catch {
             try console.warn(Self.sentence("The summary of the step could not be written.", error))
@@ -88,9 +89,11 @@ struct RunOutputs {
     var annotations: [String] {
         guard WorkflowCommand.isGitHub(console.environment) else { return [] }
         return WorkflowCommand.annotations(
-            for: causes,
-            in: RepositoryFiles(
-                root: console.environment["GITHUB_WORKSPACE"], package: workingDirectory))
+            for: causes, in: files)
+    }
+
+    private var files: RepositoryFiles {
+        RepositoryFiles(root: console.environment["GITHUB_WORKSPACE"], package: workingDirectory)
     }
 
     private static func sentence(_ start: String, _ error: any Error) -> String {

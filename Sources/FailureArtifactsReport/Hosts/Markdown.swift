@@ -20,6 +20,14 @@ enum Markdown {
         return fence + "text\n" + lines.joined(separator: "\n") + "\n" + fence + "\n"
     }
 
+    /// Returns Markdown as a link; unchanged without an address that can be one.
+    static func link(_ markdown: String, to address: String?) -> String {
+        guard let address, ["https://", "http://"].contains(where: address.hasPrefix),
+            address.utf8.allSatisfy({ (0x21...0x7E).contains($0) && !"<>\\".utf8.contains($0) })
+        else { return markdown }
+        return "[\(markdown)](<\(address)>)"
+    }
+
     /// Returns the largest number of backticks in a row.
     private static func longestRun(in text: String) -> Int {
         var longest = 0

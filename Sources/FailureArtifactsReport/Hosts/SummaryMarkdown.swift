@@ -9,7 +9,6 @@ package struct SummaryMarkdown {
     /// The maximum number of bytes that GitHub accepts from a step; beyond it, GitHub [shows
     /// nothing](https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands).
     static let byteLimit = 1 << 20
-    private static let fullLimit = 100
     private static let messageLimit = 6000
     /// The maximum number of further failures that are listed for a cause.
     private static let otherLimit = 20
@@ -18,10 +17,16 @@ package struct SummaryMarkdown {
 
     let causes: [BundleCause]
     var limit = Self.byteLimit
+    /// The maximum number of causes that are described.
+    var causeLimit = 100
     /// True if some bundles could not be read.
     package var isPart = false
     /// The path of the report on these failures; nil without a report.
     package var report: String?
+    /// A paragraph of Markdown below the heading; empty for none.
+    var introduction = ""
+    /// The files that links lead to; without them, paths are as the bundles have them.
+    package var files: RepositoryFiles?
 
     package init(causes: [BundleCause]) {
         self.causes = causes
@@ -33,6 +38,7 @@ package struct SummaryMarkdown {
         var head = "## " + Counted.items(Int64(bundles), "failed test")
         if causes.count < bundles { head += " with " + Counted.items(Int64(causes.count), "cause") }
         head += "\n"
+        if !introduction.isEmpty { head += "\n" + introduction + "\n" }
         if isPart { head += "\nSome bundles could not be read: the tool said which.\n" }
         if let report { head += "\nThe report: \(Markdown.code(report))\n" }
         if let first = causes.first?.first, let download = BundleDownload(of: first) {
@@ -42,10 +48,10 @@ package struct SummaryMarkdown {
         guard head.utf8.count <= room else { return head.utf8.count <= limit ? head : "" }
         var text = head
         var told = 0
-        for cause in causes.prefix(Self.fullLimit) {
-            let section = Self.section(cause)
-            guard text.utf8.count + section.utf8.count <= room else { break }
-            text += section
+        for cause in causes.prefix(causeLimit) {
+            let part = section(cause)
+            guard text.utf8.count + part.utf8.count <= room else { break }
+            text += part
             told += 1
         }
         let rest = causes.count - told
@@ -53,14 +59,15 @@ package struct SummaryMarkdown {
         return text
     }
 
-    private static func section(_ cause: BundleCause) -> String {
+    private func section(_ cause: BundleCause) -> String {
         let bundle = cause.first
         var text = "\n### \(cause.heading(Markdown.code))\n\n"
         for failure in bundle.failures.prefix(5) {
             if let place = place(of: failure, in: bundle) { text += place + "\n\n" }
             text +=
                 Markdown.block(
-                    FailureText.essence(of: failure.message).abridged(toBytes: messageLimit)) + "\n"
+                    FailureText.essence(of: failure.message)
+                        .abridged(toBytes: min(Self.messageLimit, limit / 40))) + "\n"
         }
         if bundle.failures.count > 5 {
             text += "\(bundle.failures.count - 5) more failures of this test.\n\n"
@@ -68,15 +75,18 @@ package struct SummaryMarkdown {
         if let seen = bundle.seenBefore { text += Markdown.code(seen) + "\n\n" }
         if let finding = cause.finding {
             let line = Markdown.code(finding.line)
-            let url = finding.source.flatMap { SourceLink.url(of: $0, variables: bundle.variables) }
-            text += "\(finding.label): " + (url.map { "[\(line)](<\($0)>)" } ?? line) + "\n\n"
+            let address = finding.source.flatMap { source in
+                source.isInPackage ? url(source.file, source.line, in: bundle) : nil
+            }
+            text += "\(finding.label): " + Markdown.link(line, to: address) + "\n\n"
             let more = finding.summary.dropFirst().joined(separator: "\n")
             if !more.isEmpty { text += Markdown.block(more) + "\n" }
         }
         let others = cause.failures.dropFirst()
         if !others.isEmpty {
-            text += "The same cause:\n\n" + others.prefix(otherLimit).map(Self.line).joined()
-            if others.count > otherLimit { text += "- and \(others.count - otherLimit) more\n" }
+            text += "The same cause:\n\n" + others.prefix(Self.otherLimit).map(Self.line).joined()
+            let rest = others.count - Self.otherLimit
+            if rest > 0 { text += "- and \(rest) more\n" }
             text += "\n"
         }
         for store in bundle.stores { text += "- Store \(Markdown.code(store))\n" }
@@ -94,15 +104,16 @@ package struct SummaryMarkdown {
         return (message.isEmpty ? "" : ": " + Markdown.code(message)) + "\n"
     }
 
-    private static func place(of failure: TestAttempt.Failure, in bundle: ReportedBundle) -> String? {
+    private func place(of failure: TestAttempt.Failure, in bundle: ReportedBundle) -> String? {
         guard let file = failure.file else { return nil }
         let path = bundle.packageRoot.relativePath(of: file)
         let text = Markdown.code(path + (failure.line.map { ":\($0)" } ?? ""))
-        guard let url = SourceLink.url(file: file, line: failure.line, variables: bundle.variables)
-        else {
-            return text
-        }
-        return "[\(text)](<\(url)>)"
+        return Markdown.link(text, to: url(file, failure.line, in: bundle))
+    }
+
+    private func url(_ file: String, _ line: Int?, in bundle: ReportedBundle) -> String? {
+        SourceLink.url(
+            file: files?.path(of: file) ?? file, line: line, variables: bundle.variables)
     }
 
     /// Appends the text to the file of a step, as far as it fits.

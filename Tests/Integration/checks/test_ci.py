@@ -355,6 +355,7 @@ class GitHub(CICase):
         # The version of the action, and the entries of GitHub's cache.
         place.action_ref, place.cache = "main", {}
         place.event, place.ref = "pull_request", "refs/pull/7/merge"
+        place.number, place.head, place.token = "", "", ""
         place.environment["HOME"] = str(place.bin / "home")
         (place.bin / "home").mkdir()
         return place
@@ -367,7 +368,7 @@ class GitHub(CICase):
             action.outcomes,
             {"release": "success", "cached": "success", "tool": "success", "kept": "success", "baselines": "success",
              "passed": "success", "tests": "failure", "passing": "skipped",
-             "bundles": "success", "upload": "success", "page": "success", "where": "success"})
+             "bundles": "success", "upload": "success", "page": "success", "where": "success", "comment": "skipped"})
         self.check_bundles(place, "GitHub Actions")
         self.check_page(place)
         self.check_results(place, "results/junit.xml")
@@ -415,7 +416,7 @@ class GitHub(CICase):
             action.outcomes,
             {"release": "success", "cached": "success", "tool": "success", "kept": "success", "baselines": "success",
              "passed": "success", "tests": "success", "passing": "skipped",
-             "bundles": "success", "upload": "skipped", "page": "skipped", "where": "skipped"})
+             "bundles": "success", "upload": "skipped", "page": "skipped", "where": "skipped", "comment": "skipped"})
         self.assertEqual(action.outputs(), {"bundles": "0", "artifact-url": "", "page-url": ""})
         self.assertEqual(list(place.directory.iterdir()), [])
         self.assertEqual(place.step_summary.read_text(), "")

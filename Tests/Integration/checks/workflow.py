@@ -111,6 +111,8 @@ class Action:
         self.before = {}
         self.log = ""
         self.obeyed = []
+        self.obeyed_in = {}
+        self.is_cancelled = False
 
     def run(self):
         has_failed = False
@@ -151,6 +153,7 @@ class Action:
             log.read(line)
         assert log.token is None, f"after the step {step['id']} the runner still obeys nothing"
         self.obeyed += log.obeyed
+        self.obeyed_in[step["id"]] = log.obeyed
         for line in output.read_text().splitlines():
             name, _, value = line.partition("=")
             self.steps[step["id"]][name] = value
@@ -211,6 +214,8 @@ class Action:
             "github.run_attempt": self.place.environment["GITHUB_RUN_ATTEMPT"], "strategy.job-index": "0",
             "github.sha": self.place.environment.get("GITHUB_SHA", ""), "github.ref": self.place.ref,
             "github.event_name": self.place.event, "github.event.repository.default_branch": "main",
+            "github.event.pull_request.number": self.place.number,
+            "github.event.pull_request.head.sha": self.place.head, "github.token": self.place.token,
             "github.action_repository": "octo/failure-artifacts", "github.action_ref": self.place.action_ref,
         }
         if expression in contexts:
@@ -219,17 +224,21 @@ class Action:
             return self.inputs[found[1]]
         if found := re.fullmatch(r"steps\.([\w-]+)\.outputs\.([\w-]+)", expression):
             return self.steps[found[1]].get(found[2], "")
+        if found := re.fullmatch(r"steps\.([\w-]+)\.outcome", expression):
+            return self.outcomes[found[1]]
         raise AssertionError(f"the expression {expression!r} is not known")
 
     def condition(self, text, has_failed):
         """Evaluates comparisons with texts, joined by `&&`."""
         parts = [part.strip() for part in text.strip().removeprefix("${{").removesuffix("}}").split("&&")]
-        if not any(part in ("always()", "failure()", "cancelled()") for part in parts) and has_failed:
+        if not any(part in ("always()", "!cancelled()") for part in parts) and (has_failed or self.is_cancelled):
             return False
         for part in parts:
-            if part in ("always()", "success()"):
+            if part == "!cancelled()" and self.is_cancelled:
+                return False
+            if part in ("always()", "success()", "!cancelled()"):
                 continue
-            left, right = part.split("!=")
-            if self.value(left.strip()) == right.strip().strip("'"):
+            left, operator, right = re.fullmatch(r"(\S+) (==|!=) '(.*)'", part).groups()
+            if (self.value(left) == right) != (operator == "=="):
                 return False
         return True
