@@ -198,18 +198,15 @@ import Testing
             ])
     }
 
-    @Test(arguments: ["sweep", "prune", "completions"]) func otherCommandsDownloadNothing(
-        command: String
-    ) throws {
+    @Test(arguments: [
+        ["sweep", address], ["prune", address, "--max-bundles", "1"],
+        ["completions", "--", "query", address, "--store", ""],
+        ["completions", "--", "blame", address, ""],
+    ])
+    func otherCommandsDownloadNothing(words: [String]) throws {
         let github = try GitHub()
-        let words: [String] =
-            switch command {
-            case "prune": [Self.address, "--max-bundles", "1"]
-            case "completions": ["--", "query", Self.address, "--store", ""]
-            default: [Self.address]
-            }
-        let outcome = github.run([command] + words)
-        #expect(outcome.status == (command == "completions" ? 0 : 66))
+        let outcome = github.run(words)
+        #expect(outcome.status == (words[0] == "completions" ? 0 : 66))
         #expect(try github.calls() == [])
     }
 
@@ -242,7 +239,7 @@ private struct GitHub: ~Copyable {
     init() throws {
         let fixture = try Fixture()
         try fixture.write(Array(Self.program.utf8), to: "bin/gh")
-        try FileSystem.createDirectory(fixture.path("remote"))
+        try fixture.write(Array("[]".utf8), to: "remote/artifacts.json")
         try FileSystem.setPermissions(0o755, of: fixture.path("bin/gh"))
         self.fixture = fixture
     }
