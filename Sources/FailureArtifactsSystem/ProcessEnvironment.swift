@@ -23,6 +23,17 @@ package enum ProcessEnvironment {
     /// The command line, starting with the program.
     package static var arguments: [String] { CommandLine.arguments }
 
+    /// Returns the user's directory for caches; nil if the variables name none.
+    package static func cacheDirectory(of variables: [String: String]) -> String? {
+        let home = variables["HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
+        #if os(Linux)
+        let cache = variables["XDG_CACHE_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
+        return cache ?? home.map { Path.join($0, ".cache") }
+        #else
+        return home.map { Path.join($0, "Library/Caches") }
+        #endif
+    }
+
     package static var processID: Int { Int(getpid()) }
 
     /// Such as `Linux 6.1.0 (Debian GNU/Linux 12)`.

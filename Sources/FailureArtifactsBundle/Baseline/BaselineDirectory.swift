@@ -22,13 +22,7 @@ package struct BaselineDirectory: Sendable {
         if (try? FileSystem.status(of: build))?.kind == .directory {
             return BaselineDirectory(Path.join(build, "failure-artifacts-baseline"))
         }
-        let home = variables["HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
-        #if os(Linux)
-        let cache = variables["XDG_CACHE_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
-        guard let caches = cache ?? home.map({ Path.join($0, ".cache") }) else { return nil }
-        #else
-        guard let caches = home.map({ Path.join($0, "Library/Caches") }) else { return nil }
-        #endif
+        guard let caches = ProcessEnvironment.cacheDirectory(of: variables) else { return nil }
         var hash = FNV1a()
         // Under Xcode the working directory is `/`.
         let package =

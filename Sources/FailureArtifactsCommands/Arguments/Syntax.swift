@@ -155,14 +155,18 @@ extension Syntax.Positional {
     static let bundle = Syntax.Positional(
         "BUNDLE", isArtifacts: true,
         help:
-            "A bundle, or a directory or zip of bundles. Of several bundles, the newest failure whose test has not passed "
+            "A bundle, a directory or zip of bundles, or \(runHelp). Of several bundles, the newest failure whose test has not passed "
             + "since is taken. To choose another one, give a part of its name: PART, DIR/PART or OUTER.zip/PART."
             + defaultHelp)
 
     private static let defaultHelp =
         " By default, the directory that FAILURE_ARTIFACTS_DIR names, or else failure-artifacts."
 
-    private static let pathHelp = "A bundle, a directory of bundles, or a zip of bundles."
+    private static let runHelp =
+        "the address of a run on GitHub, whose artifacts 'gh' downloads"
+
+    private static let pathHelp =
+        "A bundle, a directory of bundles, a zip of bundles, or \(runHelp)."
 
     static let paths = Syntax.Positional(
         "PATH", isRepeated: true, isArtifacts: true, help: pathHelp + defaultHelp)

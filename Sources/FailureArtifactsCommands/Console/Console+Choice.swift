@@ -22,10 +22,11 @@ extension Console {
     /// Finds the bundles that a path from the command line stands for, and makes those of tests whose process died.
     ///
     /// A relative path at which there is nothing is searched for in the directory of bundles: a name there, or a part
-    /// of one.
+    /// of one. The bundles of a run on GitHub are downloaded, and nothing in them is used to make others.
     func searching<Found>(
         _ path: String, _ find: (String) throws -> Found
     ) throws -> Found {
+        if let directory = try downloaded(path) { return try find(directory) }
         let start = String(path.prefix { $0 != "/" })
         let isThere = try start.isEmpty || path == artifactsPath || FileSystem.status(of: start) != nil
         guard !isThere, start != artifactsPath.prefix(while: { $0 != "/" }) else {

@@ -110,8 +110,12 @@ package struct Console {
     }
 
     /// Runs `body` with a new directory and removes it afterwards, even if a signal ends the tool.
-    func withScratchDirectory<Result>(_ body: (String) throws -> Result) throws -> Result {
-        let given = environment["TMPDIR", default: ""]
+    ///
+    /// - `parent`: an existing directory; by default, the one for temporary files.
+    func withScratchDirectory<Result>(
+        in parent: String? = nil, _ body: (String) throws -> Result
+    ) throws -> Result {
+        let given = parent ?? environment["TMPDIR", default: ""]
         let directory: String
         do {
             directory = try FileSystem.createUniqueDirectory(

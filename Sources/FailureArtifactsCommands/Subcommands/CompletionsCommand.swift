@@ -135,9 +135,10 @@ private struct Completions {
                 try? FileSystem.contents(ofDirectory: console.artifactsPath).filter {
                     BundleName.isName($0)
                 }
-            case "NAME":
+            // Completion downloads nothing.
+            case "NAME" where !GitHubRun.isAddress(bundle):
                 try? console.withBundle(at: bundle) { bundle, _ in bundle.metadata.stores.map(\.name) }
-            case "TABLE": try? tables(of: bundle, store: store)
+            case "TABLE" where !GitHubRun.isAddress(bundle): try? tables(of: bundle, store: store)
             case "SHELL": ["bash", "zsh", "fish"]
             default: nil
             }

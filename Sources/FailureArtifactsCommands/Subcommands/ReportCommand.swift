@@ -40,7 +40,7 @@ struct ReportCommand: Command {
                 try report.write { try console.output.write($0) }
             }
         }
-        let path = output ?? Self.defaultOutput(for: paths[0])
+        let path = try output ?? Self.defaultOutput(for: paths[0], console)
         return try console.withReport(of: paths, at: path, maximumBytes: maximumBytes) { report, _ in
             try write(report, to: path, console)
             try console.output.writeLine(SafeText.line(path))
@@ -59,8 +59,11 @@ struct ReportCommand: Command {
         }
     }
 
-    /// Returns the page's path in a directory of bundles, or beside a zip.
-    private static func defaultOutput(for path: String) -> String {
+    /// Returns the page's path in a directory of bundles, beside a zip, or with the downloads of a run.
+    private static func defaultOutput(for path: String, _ console: Console) throws -> String {
+        if let downloads = try console.downloadDirectory(of: path) {
+            return Path.join(downloads, Report.fileName)
+        }
         var place = path
         // A part of a bundle's name, or an entry of a zip, is no file.
         while (try? FileSystem.status(of: place)) ?? nil == nil, Path.directory(of: place) != place {

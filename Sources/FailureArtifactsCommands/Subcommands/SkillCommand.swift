@@ -108,6 +108,7 @@ struct SkillCommand: Command {
         | a test crashes, or hangs | `failure-artifacts run --timeout 10m -- swift test` |
         | a test fails only sometimes | `failure-artifacts run --until-failure 50 --failures-only -- swift test --filter NAME` |
         | bundles of a CI run, as a zip | `failure-artifacts explain --markdown artifacts.zip` |
+        | bundles of a run on GitHub, with `gh` | `failure-artifacts explain --markdown https://github.com/OWNER/REPO/actions/runs/123` |
         | the same test passed in another run | `failure-artifacts explain --against PASSED FAILED` |
         | write a regression test from the failure | `failure-artifacts extract --fixture -o Tests/LedgerTests` |
         | a small store that still shows the problem | `failure-artifacts reduce --check "SELECT …"` |

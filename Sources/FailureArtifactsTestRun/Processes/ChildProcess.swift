@@ -18,15 +18,17 @@ package enum ChildProcess {
     /// Runs a program to its end; for a program that a signal ended, 128 plus the signal's number, as in shells.
     ///
     /// - `interruption`: handles signals; it leaves them to the program meanwhile.
+    /// - `outputs`: descriptors of this process, keyed by their numbers in the program.
     package static func run(
         _ executable: String, arguments: [String], environment: [String: String],
-        interruption: Interruption
+        interruption: Interruption, outputs: [CInt: CInt] = [:]
     ) throws(SystemError) -> Int32 {
         // Do this before the child exists: a signal that arrives now must not remove the child's files.
         interruption.setChild(0)
         defer { interruption.setChild(nil) }
         let child = try spawn(
-            executable, arguments: arguments, environment: environment, signals: interruption.inherited)
+            executable, arguments: arguments, environment: environment, signals: interruption.inherited,
+            outputs: outputs)
         interruption.setChild(child)
         // A child's number stays its own until it is reaped, so pending signals can still be sent to it.
         var information = siginfo_t()
