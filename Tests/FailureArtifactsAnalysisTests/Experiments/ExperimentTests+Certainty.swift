@@ -4,7 +4,7 @@ import Testing
 
 @testable import FailureArtifactsAnalysis
 
-/// What the findings don't say, because it isn't known.
+/// Findings that say no more than is known.
 extension ExperimentTests {
     private func onLine(_ sql: String, isWrite: Bool = false) -> Step {
         Step(
