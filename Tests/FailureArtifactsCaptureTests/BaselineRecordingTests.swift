@@ -348,6 +348,7 @@ import Testing
         #expect(versions().first.map(texts) == good[0])
     }
 
+    /// A test that ends while connections of others are in use has no baseline if they are in use for too long.
     @Test func testsAtTheSameTimeAreToldApart() async throws {
         let shared = try ApplicationHandle(":memory:")
         session.testsWillHaveTasks()
@@ -355,29 +356,35 @@ import Testing
             session.testWillStart(
                 framework: "Swift Testing", suite: "Suite", name: "test\(number)", isAlone: false)
         }
+        let end: @Sendable (RunningTest) -> Void = { [session] test in
+            session.testDidPass(test)
+            session.testDidFinish(test)
+        }
         try await withThrowingTaskGroup(of: Void.self) { group in
             for (number, test) in zip(1..., tests) {
-                group.addTask { [session] in
+                group.addTask {
                     try await RunningTest.$ofTask.withValue(test) {
                         let own = try ApplicationHandle(":memory:")
                         for step in 1...5 {
                             try own.run("SELECT \(number), \(step)")
                             await Task.yield()
                         }
-                        session.testDidPass(test)
+                        if number.isMultiple(of: 2) { end(test) }
                     }
-                    session.testDidFinish(test)
                 }
             }
             try await group.waitForAll()
+        }
+        for (number, test) in zip(1..., tests) where !number.isMultiple(of: 2) {
+            RunningTest.$ofTask.withValue(test) { end(test) }
         }
         withExtendedLifetime(shared) {}
         session.testsDidFinish()
         session.state.withLock { $0.passing }?.write()
         for number in 1...40 {
-            #expect(
-                versions("test\(number)").map { $0.statements.map(\.sql) }
-                    == [(1...5).map { "SELECT \(number), \($0)" }])
+            let found = versions("test\(number)").map { $0.statements.map(\.sql) }
+            let expected = [(1...5).map { "SELECT \(number), \($0)" }]
+            #expect(found == expected || number.isMultiple(of: 2) && found.isEmpty)
         }
     }
 }

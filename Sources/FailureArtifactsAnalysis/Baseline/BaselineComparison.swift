@@ -24,8 +24,9 @@ struct BaselineComparison {
         var texts = ComparedTexts()
         let runs = baselines.map { passing in
             let end = place.flatMap { Self.end(of: passing.statements, at: $0, in: own.statements) }
-            let statements = passing.statements.prefix(end ?? passing.statements.count)
-            return ComparedRun(Array(statements), at: passing.at, &texts)
+            let statements = passing.statements.prefix(end?.index ?? passing.statements.count)
+            return ComparedRun(
+                Array(statements), at: passing.at, isWhole: end?.isCertain ?? false, &texts)
         }
         let run = ComparedRun(own.statements, at: own.at, &texts)
         guard let newest = runs.first, !newest.executions.isEmpty, !run.executions.isEmpty else {
@@ -58,17 +59,19 @@ struct BaselineComparison {
     }
 
     /// Returns the end of a passing run's statements up to an assertion with which the failing run ended; nil if it is
-    /// unknown.
+    /// unknown, and uncertain if the assertion's call may have run fewer statements.
     private static func end(
         of passing: [StatementRecord], at place: FailureEvidence.Place, in failing: [StatementRecord]
-    ) -> Int? {
+    ) -> (index: Int, isCertain: Bool)? {
         let count = failing.count(where: place.isCaller(of:))
         let indices = passing.indices.filter { place.isCaller(of: passing[$0]) }
+        // The failing run may have called the assertion several times without a statement.
+        if count == 0, indices.count == 1 { return (indices[0] + 1, true) }
         guard count > 0, let last = indices[safe: count - 1],
             !(failing + passing).contains(where: { $0.repeated != nil && place.isCaller(of: $0) })
         else { return nil }
         // The assertion's call may have run more statements.
-        return passing[last...].firstIndex { !place.isCaller(of: $0) }
+        return passing[last...].firstIndex { !place.isCaller(of: $0) }.map { ($0, false) }
     }
 
     /// Returns the statements before a difference in the passing run and in the failing one.

@@ -88,6 +88,11 @@ struct BaselineFindings {
         }
     }
 
+    /// True if other tests used the stores.
+    private var isShared: Bool {
+        failure.usedStores.contains { store in store.statements.contains { !$0.isOfTest } }
+    }
+
     /// True if code was edited in several places.
     private var areMany: Bool { failure.commonDifferences.count > Self.maximumCommon }
 
@@ -124,6 +129,8 @@ struct BaselineFindings {
             guard let other = others.firstIndex(where: { $0.isAbout(first[index]) }) else { continue }
             first[index].take(others.remove(at: other))
         }
+        // The others may be consequences of the first.
+        for index in first.indices.dropFirst() { first[index].confidence = .possible }
         for index in effective.indices.prefix(first.count) where !areMany {
             first[index].confidence = .likely
         }
@@ -156,7 +163,8 @@ struct BaselineFindings {
                 "The test ran the same statements with the same values as when it passed at \(baseline.title)",
             confidence: .possible,
             explanation: (comparison.isOfSameCode ? "Both runs are of the same code. " : "")
-                + "Look at the expectation, at code after the query, or at what other tests left."
+                + "Look at the expectation, or at code after the query"
+                + (isShared ? ", or at what other tests left." : ".")
                 + (count == 0
                     ? ""
                     : " \(Counted.items(Int64(count), "difference is", "differences are")) not counted: "
@@ -195,10 +203,16 @@ struct BaselineFindings {
             store: store?.name, rows: statement.flatMap { step?.rows(of: $0) } ?? [],
             transaction: step?.number, statement: record,
             explanation: ([text.explanation, place(of: difference, record?.source)].compactMap(\.self)
-                + (difference.isCommon ? ["Tests that passed have this difference, too."] : [])
+                + (difference.isCommon
+                    ? [
+                        "Tests that passed have this difference, too"
+                            + (isEdit ? ", where it may have no effect." : ".")
+                    ] : [])
                 + circumstances(of: difference, other)).joined(separator: "\n"),
             evidence: .difference)
         finding.comparison = text.comparison
+        finding.isBeside =
+            difference.failing == nil && record?.source != difference.passing?.record.source
         return finding
     }
 

@@ -119,10 +119,16 @@ struct ComparedRun {
     /// The time of the run, in seconds since 1970.
     let time: Double
     let executions: [Execution]
+    /// True for a passing run that ends where the failing run ended.
+    let isWhole: Bool
 
     /// Leaves out what reads the schema, what sets up another connection like an earlier one, and the begin and the end of
     /// transactions that only read.
-    init(_ records: [StatementRecord], at time: String, _ texts: inout ComparedTexts) {
+    init(
+        _ records: [StatementRecord], at time: String, isWhole: Bool = false,
+        _ texts: inout ComparedTexts
+    ) {
+        self.isWhole = isWhole
         self.time = ComparedValues.seconds(of: time)
         var begun: Set<UInt64> = []
         var preparing: [String: UInt64] = [:]

@@ -26,7 +26,11 @@ struct DifferenceText {
         switch difference.kind {
         case .text:
             let isSetting = y?.text.outline.pragma != nil
-            title = "\(name) has another \(isSetting ? "value" : "text") than \(passed)"
+            let other = x.map { Self.name(of: $0.text.outline) } ?? ""
+            title =
+                isSetting || y?.text.isControl != true
+                ? "\(name) has another \(isSetting ? "value" : "text") than \(passed)"
+                : "\(name) ran, where \(other) did \(passed)"
             (then, now) = MarkedText.pair(x?.text.text ?? "", y?.text.text ?? "")
         case .values(let indices):
             let values = Self.values(x, y)
@@ -48,17 +52,21 @@ struct DifferenceText {
             let (own, other) = (y?.ownChanges ?? 0, x?.ownChanges ?? 0)
             title =
                 own == other
-                ? "\(name) changed other rows by triggers and foreign keys than \(passed)"
+                ? "\(name) changed \(Self.indirect(y)) by triggers and foreign keys, and \(Self.indirect(x, isShort: true)) \(passed)"
                 : "\(name) changed \(Counted.items(Int64(own), "row")), and \(other) \(passed)"
             (then, now) = compared(Self.changes)
         case .scanned:
             title = "\(name) went through another number of rows than \(passed)"
             (then, now) = compared(Self.rows)
         case .missing:
-            title = "\(name) is missing, which ran \(passed)"
+            title =
+                difference.isRepeated
+                ? "\(name) ran less often than \(passed)" : "\(name) is missing, which ran \(passed)"
             isOfStatement = true
         case .extra:
-            title = "\(name) ran, and didn't \(passed)"
+            title =
+                difference.isRepeated
+                ? "\(name) ran more often than \(passed)" : "\(name) ran, and didn't \(passed)"
             isOfStatement = true
         case .moved:
             let distance = difference.position - (difference.passingPosition ?? difference.position)
@@ -97,7 +105,7 @@ struct DifferenceText {
             default:
                 statement.isSelect
                     ? "SELECT FROM "
-                        + (SQLText(statement.words.joined(separator: " ")).tables.first ?? "nothing")
+                        + (SQLText(statement.words.joined(separator: " ")).outerTable ?? "nothing")
                     : "\(verb) \(statement.word(1))"
             }
         return SafeText.line(
@@ -154,6 +162,13 @@ struct DifferenceText {
             + (all > own
                 ? ", and \(all.subtractingReportingOverflow(own).partialValue) by triggers and foreign keys"
                 : "")
+    }
+
+    /// Returns the number of rows that triggers and foreign keys changed.
+    private static func indirect(_ execution: ComparedRun.Execution?, isShort: Bool = false) -> String {
+        let (own, all) = (execution?.ownChanges ?? 0, execution?.record.changes ?? 0)
+        let count = Int64(all.subtractingReportingOverflow(own).partialValue)
+        return isShort ? "\(count)" : Counted.items(count, "row")
     }
 
     private static func rows(_ execution: ComparedRun.Execution?) -> String {

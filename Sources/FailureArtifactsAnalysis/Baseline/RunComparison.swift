@@ -31,6 +31,8 @@ struct RunComparison {
         fileprivate(set) var times = 1
         /// True if statements with other texts also had other effects.
         fileprivate(set) var hasOtherEffect = false
+        /// True if both runs have a statement with the same text and values, at other places.
+        fileprivate(set) var isRepeated = false
         /// True if passing tests of the failing run have it, too.
         fileprivate(set) var isCommon = false
         /// True if all that both runs did before it is the same.
@@ -100,6 +102,8 @@ struct RunComparison {
     private let b: [ComparedRun.Execution]
     private let (formsA, formsB): ([[ComparedValues.Form]?], [[ComparedValues.Form]?])
     private let noise: Set<Noise>
+    /// True if the passing run ends where the failing run ended.
+    private let isWhole: Bool
     private var values: ComparedValues
     private var alignment = Alignment(steps: Self.steps)
     /// The shapes of which the values by position say nothing, because most of them differ.
@@ -116,6 +120,7 @@ struct RunComparison {
 
     private init(_ passing: ComparedRun, _ failing: ComparedRun, _ noise: Set<Noise>) {
         (a, b, self.noise) = (passing.executions, failing.executions, noise)
+        isWhole = passing.isWhole
         values = ComparedValues([passing, failing])
         (formsA, formsB) = (
             values.forms(of: passing, without: noise), values.forms(of: failing, without: noise)
@@ -137,6 +142,7 @@ struct RunComparison {
         }
         compareCounts(until: pairs.last?.0 ?? a.count - 1)
         findMoved(keys.a, keys.b)
+        findRepeated(keys.a, keys.b)
         found = found.filter { !isNoise($0) }
         order()
     }
@@ -228,7 +234,9 @@ struct RunComparison {
         matched.sort { $0.0 < $1.0 }
         for (i, j) in matched { compare(i, j) }
         // After the failing run's last statement, the passing run went on.
-        let end = rangeB.upperBound < b.count ? rangeA.upperBound : matched.last?.0 ?? rangeA.lowerBound
+        let end =
+            isWhole || rangeB.upperBound < b.count
+            ? rangeA.upperBound : matched.last?.0 ?? rangeA.lowerBound
         var next = (index: matched.count - 1, position: rangeB.upperBound)
         for i in left.reversed() where i < end {
             while next.index >= 0, matched[next.index].0 > i {
@@ -325,6 +333,20 @@ struct RunComparison {
             joined.insert(other)
         }
         found = found.enumerated().filter { !joined.contains($0.offset) }.map(\.element)
+    }
+
+    /// Notes which of the missing and extra statements ran more or less often.
+    private mutating func findRepeated(_ keysA: [Int], _ keysB: [Int]) {
+        let (own, others) = (Set(keysA), Set(keysB))
+        for index in found.indices {
+            switch found[index].kind {
+            case .missing:
+                found[index].isRepeated =
+                    found[index].passingPosition.map { others.contains(keysA[$0]) } ?? false
+            case .extra: found[index].isRepeated = own.contains(keysB[found[index].position])
+            default: break
+            }
+        }
     }
 
     private func isNoise(_ difference: Difference) -> Bool {

@@ -142,6 +142,8 @@ package struct Finding: Equatable, Sendable {
     /// An assertion that fails as long as the store is broken; nil if none is known.
     var assertion: RowAssertion?
     package var evidence = Evidence.other
+    /// True if the statement didn't run, so that its line is that of a statement beside its place.
+    package internal(set) var isBeside = false
     /// True for the effect of the test's preparation.
     var isArranged = false
     /// The number of the transaction that wrote values of the query's result; nil for other findings.
@@ -253,7 +255,8 @@ extension Finding.Row {
 }
 
 extension Finding {
-    /// The transaction or one of several stores, the function and the line; empty if they are unknown.
+    /// The transaction or one of several stores, the function and the line, and a note on another test; empty without all
+    /// of these.
     package var place: String {
         var parts: [String] = []
         let store = isOneOfSeveralStores ? store.map { SafeText.line($0) } : nil
@@ -264,8 +267,9 @@ extension Finding {
         }
         if let source {
             let function = source.function.map { SafeText.line($0) + " " } ?? ""
-            parts.append(function + SafeText.line(source.place))
+            parts.append((isBeside ? "beside " : "") + function + SafeText.line(source.place))
         }
+        if !otherTests.isEmpty { parts.append("of another test") }
         return parts.joined(separator: ", ")
     }
 

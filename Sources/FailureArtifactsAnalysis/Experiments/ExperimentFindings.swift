@@ -5,11 +5,22 @@ internal import FailureArtifactsSQLite
 /// The findings that the experiments about a question give.
 struct ExperimentFindings {
     let experiment: Experiment
+    /// True if the question is the first one, which titles needn't name.
+    var isFirst = true
 
     private static let variantLimit = 3
 
     private var question: Question { experiment.question }
     private var store: Timeline { question.store }
+    /// The query, inside a sentence.
+    private var asked: String {
+        guard !isFirst else { return "the query" }
+        return question.record.source.map {
+            "the query at \(SafeText.line(String($0.file.split(separator: "/").last ?? ""))):\($0.line)"
+        } ?? "another query of this test"
+    }
+    /// The query, at the start of a sentence.
+    private var subject: String { asked.prefix(1).uppercased() + asked.dropFirst() }
 
     var all: [Finding] {
         var findings = experiment.trials.map(finding) + [otherTests, setting].compactMap(\.self)
@@ -67,7 +78,7 @@ struct ExperimentFindings {
         var finding = Finding(
             code: .resultChanged,
             title:
-                "Without \(object) of other tests\(others.isRenumbered ? " and their numbers" : ""), the query returns \(question.expectedText(of: result))",
+                "Without \(object) of other tests\(others.isRenumbered ? " and their numbers" : ""), \(asked) returns \(question.expectedText(of: result))",
             confidence: isSignificant && question.isFailing ? .likely : .possible, store: store.name,
             rows: Array(rows.prefix(5)), explanation: question.statedResult, evidence: .fix)
         finding.undone = Finding.Undone(
@@ -86,7 +97,7 @@ struct ExperimentFindings {
         else { return nil }
         return Finding(
             code: .resultChanged,
-            title: "Without PRAGMA \(name), the query returns \(question.expectedText(of: result))",
+            title: "Without PRAGMA \(name), \(asked) returns \(question.expectedText(of: result))",
             confidence: isSignificant && question.isFailing ? .likely : .possible, store: store.name,
             statement: statement.record, explanation: question.statedResult, evidence: .fix)
     }
@@ -101,14 +112,14 @@ struct ExperimentFindings {
             let result = question.expectedText(of: trial.result ?? question.result)
             return (withoutChange(trial, result), .fix, "")
         case .leaves:
-            let subject = store.subject(of: trial.step)
+            let step = store.subject(of: trial.step)
             return (
-                "Before \(subject), the query returned \(question.claim.shown.map { "the expected \($0)" } ?? "the expected result")",
+                "Before \(step), \(asked) returned \(question.claim.shown.map { "the expected \($0)" } ?? "the expected result")",
                 .end,
                 isOtherResult(of: trial) ? "" : sameResult(trial)
             )
         case .changes where !isOtherResult(of: trial):
-            return ("\(name) changed the schema, and the query's result", .change, "")
+            return ("\(name) changed the schema, and the result of \(asked)", .change, "")
         case .approaches, .changes, .recedes, .named:
             guard isOtherResult(of: trial) || trial.partCount != nil else {
                 let isOfQuery = trial.changes.contains(where: experiment.named.contains)
@@ -116,7 +127,7 @@ struct ExperimentFindings {
                     question.isReversed
                     ? "the assertion's other"
                     : question.claim.expected?.isList == true ? "a missing" : "the expected"
-                let row = isOfQuery ? "that the query names" : "with \(value) value"
+                let row = isOfQuery ? "that \(asked) names" : "with \(value) value"
                 return ("\(name) changed a row \(row)", .named, sameResult(trial))
             }
             let evidence: Finding.Evidence =
@@ -126,17 +137,22 @@ struct ExperimentFindings {
                 case .recedes: .recession
                 default: .otherValue
                 }
+            if let result = trial.result, trial.partCount == nil,
+                !question.differ(result, question.result)
+            {
+                return ("\(name) changed other values of the result of \(asked)", evidence, "")
+            }
             let result = trial.result.map(question.text) ?? "another result"
             return (withoutChange(trial, result), evidence, "")
         case .migrates:
-            return ("\(name) changed the schema, and rows that the query reads", .migration, "")
+            return ("\(name) changed the schema, and rows that \(asked) reads", .migration, "")
         case .excludes, .excludesOther:
             let evidence: Finding.Evidence =
                 trial.isExpectedWithoutTerm && !question.isCommon
                 ? .expectedExclusion
                 : trial.effect == .excludes || question.result.rows.isEmpty ? .exclusion : .touched
             return (
-                "\(name) changed rows that the query leaves out", evidence,
+                "\(name) changed rows that \(asked) leaves out", evidence,
                 " It leaves them out because of \(SafeText.line(trial.term ?? "a term"))."
             )
         case .touches:
@@ -144,7 +160,7 @@ struct ExperimentFindings {
                 question.expectsRows && question.result.rows.isEmpty
                 && trial.rows.contains { $0.change == .deleted }
             return (
-                "\(name) \(isLoss ? "deleted rows of" : "changed") a table that the query reads",
+                "\(name) \(isLoss ? "deleted rows of" : "changed") a table that \(asked) reads",
                 isLoss ? .exclusion : .touched, sameResult(trial)
             )
         }
@@ -159,7 +175,7 @@ struct ExperimentFindings {
             trial.partCount.map { $0 == 1 ? "one change of " : "\($0) changes of " }
             ?? (trial.obstacle == nil ? "" : "a part of ")
         let again = trial.isReplayed ? ", and with everything after it run again" : ""
-        return "Without \(part)\(store.subject(of: trial.step))\(again), the query returns \(result)"
+        return "Without \(part)\(store.subject(of: trial.step))\(again), \(asked) returns \(result)"
     }
 
     /// A sentence about undoing a transaction without an effect on the result, or about the reason why it wasn't undone.
@@ -196,11 +212,11 @@ struct ExperimentFindings {
             question.claim.shown == nil
             ? ""
             : " Of \(Counted.items(Int64(experiment.variantCount), "variant")) of the query that were tried, "
-                + (count == 1 ? "only this one returns it." : "\(count) return it.")
+                + (count == 1 ? "only this one returns" : "\(count) return") + " the expected result."
         return Finding(
             code: .wrongQuery,
             title:
-                "The query returns \(question.claim.shown != nil && question.isExpected(result) ? question.expectedText(of: result) : question.text(of: result)) "
+                "\(subject) returns \(question.claim.shown != nil && question.isExpected(result) ? question.expectedText(of: result) : question.text(of: result)) "
                 + SafeText.line(TextWidth.shortened(variant.text, to: 120)),
             confidence: isStrong && question.claim.shown != nil && isClear ? .likely : .possible,
             store: store.name, statement: question.record,
@@ -257,7 +273,7 @@ struct ExperimentFindings {
         store.lastWrites(of: Set(question.reads.keys)).map { statement in
             Finding(
                 code: .resultChanged,
-                title: "A statement changed \(store.tableName(of: statement)), which the query reads",
+                title: "A statement changed \(store.tableName(of: statement)), which \(asked) reads",
                 confidence: .possible, store: store.name, statement: statement.record,
                 explanation: question.statedResult
                     + " \(store.missingSteps), so the effect of the statement is unknown.",
@@ -276,14 +292,14 @@ struct ExperimentFindings {
             title = "Values that were written come from a query that returned \(result)"
             explanation = "\(question.title) has them\(question.parameters)."
         } else if isRight {
-            title = "The query returns \(question.expectedText(of: question.result))"
+            title = "\(subject) returns \(question.expectedText(of: question.result))"
             explanation =
                 "The store has the expected value, so the code that reads it, "
                 + "or what it does with the result, is wrong."
         } else {
             title =
-                question.known.map { "The query returned \(question.text(of: $0))" }
-                ?? "The query's result is unknown"
+                question.known.map { "\(subject) returned \(question.text(of: $0))" }
+                ?? "The result of \(asked) is unknown"
             let relation =
                 if question.parts == [.all], question.claim.tested != nil, question.known != nil {
                     "has another result than the assertion compared, which may be computed from it"
@@ -364,7 +380,8 @@ extension Question {
         guard let known else {
             return "\(title) \(obstacle), so its result is unknown."
         }
-        return "\(title) returned \(text(of: known)) at the failure\(parameters)."
+        let time = path == store.path ? "at the failure" : "when it ran"
+        return "\(title) returned \(text(of: known)) \(time)\(parameters)."
     }
 
     var parameters: String {

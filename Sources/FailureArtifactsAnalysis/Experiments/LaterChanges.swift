@@ -68,7 +68,8 @@ struct LaterChanges {
         rest.columns = Set(
             change.row.cells.map { folded($0.column) }.filter { column in
                 guard let other = later.first(where: { $0.row.cell(column) != nil }) else { return true }
-                obstacle = "\(other.step) changed \(SafeText.line(column)) again"
+                let name = change.table.table.name + "." + column
+                obstacle = "\(other.step) changed \(SafeText.line(name)) again"
                 return false
             })
         return (rest.columns?.isEmpty == true ? nil : obstacle == nil ? change : rest, obstacle)

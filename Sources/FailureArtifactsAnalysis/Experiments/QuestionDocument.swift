@@ -23,6 +23,8 @@ package struct QuestionDocument: JSONDocument, Sendable {
     /// The value that the assertion got, if that may be the expected one, which is not part of the JSON form; nil if it is
     /// known which one is expected.
     let second: String?
+    /// True if the assertion expects what code may make of no row or NULL.
+    let expectsNothing: Bool
     /// True if the expected value may be the one that the assertion got.
     let isReversed: Bool
     /// The assertion of the test about the query, which is not part of the JSON form; nil if it can't be stated.
@@ -38,6 +40,7 @@ package struct QuestionDocument: JSONDocument, Sendable {
         expected = question.claim.shown
         second = question.isReversed && question.isAlone ? question.claim.tested?.shown : nil
         isReversed = question.isReversed
+        expectsNothing = question.claim.expectsNothing
         self.results = results
         self.assertion = assertion
     }

@@ -229,6 +229,7 @@ enum ResultPart: Equatable {
                 + (count > 1 ? " of the first of \(count) rows" : "")
         case .list(let column, _) where result.columns.count > 1:
             return text + Self.place(of: column, in: result)
+        case .sum where result.rows.isEmpty: return "no row"
         case .sum(let column):
             return
                 "rows whose \(result.columns[safe: column].map(SafeText.line) ?? "values") add up to \(text)"

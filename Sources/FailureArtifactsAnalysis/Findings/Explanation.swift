@@ -53,7 +53,7 @@ package struct Explanation: JSONDocument {
     /// The answer in one or two sentences if no finding is more than possible; nil otherwise.
     package var verdict: String? {
         guard let first = findings.first, first.confidence == .possible,
-            ![.noDifference, .differenceFromPass, .otherTest].contains(first.code)
+            ![.noDifference, .differenceFromPass].contains(first.code)
         else { return nil }
         if findings.contains(where: { $0.evidence == .rightData }) {
             return
@@ -75,11 +75,12 @@ package struct Explanation: JSONDocument {
                 "The database has \(second), the second value of the assertion. If that is the expected one, there is no "
                 + "cause in the database: look at the code after the query."
         }
+        let isOpen = isFound || question?.isReversed == true || question?.expectsNothing == true
         let known =
-            isFound || question?.isReversed == true
+            isOpen
             ? nil : expected.map { "Nothing that was tried gives the expected \($0)" }
         return
-            "\(known ?? "No cause is sure"): the expectation, or code outside of the database, may be wrong."
+            "\(known ?? "No cause is sure"): a statement, the code around it, or the expectation may be wrong."
     }
 
     package var json: JSONObject {
@@ -210,20 +211,23 @@ package struct Explanation: JSONDocument {
             return x > y
         }
         var kept: [Finding] = []
-        var alike: [Int: Int] = [:]
+        var alike: [Int: Set<Int>] = [:]
         for finding in sorted {
             if let index = kept.firstIndex(where: { $0.says(finding) }) {
-                let isOther = kept[index].transaction != finding.transaction
-                if isOther, kept[index].isAlike(finding) { alike[index, default: 0] += 1 }
+                if let transaction = finding.transaction, transaction != kept[index].transaction,
+                    kept[index].isAlike(finding)
+                {
+                    alike[index, default: []].insert(transaction)
+                }
             } else {
                 kept.append(finding)
             }
         }
-        for (index, count) in alike {
+        for (index, transactions) in alike {
             let subject = Counted.items(
-                Int64(count), "more transaction with the same statement has",
-                "more transactions with the same statement have")
-            kept[index].explanation += " \(subject) the same kind of effect."
+                Int64(transactions.count), "more transaction with the same statement is",
+                "more transactions with the same statement are")
+            kept[index].explanation += " \(subject) left out."
         }
         if let query = kept.firstIndex(where: \.isAboutQuery), query > placeOfQuery {
             kept.insert(kept.remove(at: query), at: placeOfQuery)
@@ -251,8 +255,11 @@ extension Finding {
     /// True if the finding is about the effect of a transaction on the question.
     var isExperiment: Bool { [.resultChanged, .unexpectedDelete].contains(code) }
 
-    /// The evidence; the effects of other tests come after those of the test itself.
-    fileprivate var rank: Evidence { isIncidental ? max(evidence, .otherTest) : evidence }
+    /// The evidence; other tests' changes to what the question reads come after those of the test itself.
+    fileprivate var rank: Evidence {
+        if code == .otherTest { return min(evidence, .approach) }
+        return isIncidental ? max(evidence, .otherTest) : evidence
+    }
 
     /// Notes whether another test ran the transaction or the statement, which the finding names then.
     fileprivate mutating func findOtherTest(in store: Timeline) {

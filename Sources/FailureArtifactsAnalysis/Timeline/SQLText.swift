@@ -225,6 +225,13 @@ struct SQLText {
 
     var tables: [String] { sources.map(\.table) }
 
+    /// The first table of the query itself, not of a subquery; nil without one.
+    var outerTable: String? {
+        let sources = sources
+        let depth = sources.map { tokens[$0.range.lowerBound].depth }.min()
+        return sources.first { tokens[$0.range.lowerBound].depth == depth }?.table
+    }
+
     /// The tables of the `FROM` clauses of the query and its subqueries.
     var sources: [Source] {
         var isList: [Int: Bool] = [:]

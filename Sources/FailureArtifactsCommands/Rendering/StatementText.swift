@@ -91,13 +91,12 @@ struct StatementText {
     }
 
     private func callerLine(of record: StatementRecord, indent: Int) -> [String] {
-        guard let caller = record.callerInAnotherFile else { return [] }
         let label = "called from "
         let room = output.terminal.map { max($0.width, 40) - indent - label.count }
-        return [
+        return record.shownCallers.map { caller in
             String(repeating: " ", count: indent) + output.styled(label, .dim)
                 + Place(caller).text(for: output, columns: room)
-        ]
+        }
     }
 
     /// Returns the time of day, such as `07:08:09.123456`; the day is the day of the failure.

@@ -75,7 +75,8 @@ struct ExplainCommand: Command {
             if !showsAll { explanation.keepFirst(Explanation.standardCount) }
             if arguments.has("--markdown") {
                 let markdown = FindingMarkdown(
-                    explanation, count: count, path: ToolCommand().shortened(bundle.location))
+                    explanation, count: count, path: ToolCommand().shortened(bundle.location),
+                    isAll: showsAll)
                 try console.output.writeLines(markdown.text)
             } else {
                 let text = FindingText(isAll: showsAll, output: console.output)

@@ -83,7 +83,8 @@ struct SkillCommand: Command {
         ## Check a finding
 
         Transactions are numbered from 1. A state is named with `--at`: 0 is before the first transaction, N after the
-        Nth, `last` at the failure. Without a bundle, each command takes the newest failure.
+        Nth, `last` at the failure. Without a bundle, each command takes the newest failure. Another one comes before the
+        rest, as in `failure-artifacts query 9bf3f248 "SELECT …"`.
 
         | question | command |
         | --- | --- |

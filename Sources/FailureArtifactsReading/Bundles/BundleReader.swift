@@ -153,9 +153,19 @@ extension StatementRecord {
     ///
     /// A reader may have replaced the source by one of the callers; its own callers follow it.
     package var callerInAnotherFile: Source? {
-        guard let source, let callers else { return nil }
-        let outer = callers.firstIndex(of: source).map { callers[($0 + 1)...] } ?? callers[...]
-        return outer.first { $0.file != source.file }
+        outerCallers.first { $0.file != source?.file }
+    }
+
+    private var outerCallers: ArraySlice<Source> {
+        guard let source, let callers else { return [] }
+        return callers.firstIndex(of: source).map { callers[($0 + 1)...] } ?? callers[...]
+    }
+
+    /// The lines that called the function of ``source``, up to the one in another file: the innermost two of those in its
+    /// file, and that one.
+    package var shownCallers: [Source] {
+        let own = outerCallers.prefix { $0.file == source?.file }.prefix(2)
+        return own + (callerInAnotherFile.map { [$0] } ?? [])
     }
 }
 

@@ -16,11 +16,15 @@ package struct FindingMarkdown {
     private let explanation: Explanation
     private let count: Int
     private let path: String
+    private let isAll: Bool
     private let limit: Int
 
+    /// - `isAll`: true to write further findings that are only possible in full, too.
     package init(
-        _ explanation: Explanation, count: Int, path: String, maximumBytes: Int = Self.standardBytes
+        _ explanation: Explanation, count: Int, path: String, isAll: Bool = false,
+        maximumBytes: Int = Self.standardBytes
     ) {
+        self.isAll = isAll
         self.explanation = explanation
         self.count = count
         self.path = path
@@ -66,6 +70,10 @@ package struct FindingMarkdown {
     }
 
     private func section(_ finding: Finding, number: Int) -> String {
+        let title = "\(number). \(finding.code.rawValue), \(finding.confidence.rawValue)"
+        if number > 1, finding.confidence == .possible, !isAll {
+            return "\n\(title): \(Markdown.code(finding.line.abridged(toBytes: 400)))\n"
+        }
         var lines = [
             SafeText.line(finding.title).abridged(toBytes: 300),
             SafeText.line(finding.explanation).abridged(toBytes: 600),
@@ -92,11 +100,8 @@ package struct FindingMarkdown {
                 "perhaps by: " + SafeText.line(statement.sqlWithValues).abridged(toBytes: 400) + source)
         }
         if let source = finding.source { lines.append("source: " + Self.text(source)) }
-        if let caller = finding.statement?.callerInAnotherFile {
-            lines.append("called from: " + Self.text(caller))
-        }
-        return "\n## \(number). \(finding.code.rawValue), \(finding.confidence.rawValue)\n\n"
-            + Markdown.block(lines.joined(separator: "\n"))
+        lines += (finding.statement?.shownCallers ?? []).map { "called from: " + Self.text($0) }
+        return "\n## \(title)\n\n" + Markdown.block(lines.joined(separator: "\n"))
     }
 
     private static func section(_ question: QuestionDocument) -> String {

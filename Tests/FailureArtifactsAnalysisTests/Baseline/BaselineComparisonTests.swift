@@ -196,6 +196,33 @@ import Testing
                     : ["missing \(Self.update)", "missing \(Self.read.sql)"]))
     }
 
+    /// The assertion's call ran a query when it passed, and none when it failed.
+    @Test func theQueryOfTheFailedAssertionIsMissing() {
+        var read = Self.read
+        read.line = 8
+        let after = Statement("DELETE FROM planet")
+        #expect(
+            differences(Self.start, from: [Self.start + [read, after]], failedAt: 8)
+                == ["missing \(Self.read.sql)"])
+        #expect(differences(Self.start, from: [Self.start + [read, after]], failedAt: 9) == [])
+    }
+
+    /// A statement that both runs have isn't missing, and none that only one has is repeated.
+    @Test func whatRanMoreOrLessOften() throws {
+        func isRepeated(_ own: [Statement], _ passing: [Statement]) throws -> [Bool] {
+            let comparison = try #require(
+                BaselineComparison(
+                    Run(statements: own).baseline, [Run(statements: passing).baseline], common: []))
+            return comparison.differences.map(\.isRepeated)
+        }
+        #expect(try isRepeated(Self.start + [Self.read, Self.read], Self.start + [Self.read]) == [true])
+        #expect(
+            try isRepeated(Self.start + [Self.read], Self.start + [Self.read, Self.read, Self.right])
+                == [])
+        #expect(
+            try isRepeated(Self.start + [Self.right, Self.read], Self.start + [Self.read]) == [false])
+    }
+
     /// The tables of a transaction that isn't rolled back, and of a row that an INSERT with a query reads.
     @Test func whatADifferenceIsAbout() throws {
         func comparison(_ own: [Statement], _ passing: [Statement]) throws -> BaselineComparison {

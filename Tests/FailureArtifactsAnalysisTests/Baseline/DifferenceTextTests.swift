@@ -88,6 +88,33 @@ import Testing
         #expect(moved.comparison.now.text == "after «SELECT 1»")
     }
 
+    @Test func whatRanMoreOrLessOften() throws {
+        let sum = "SELECT (SELECT count(*) FROM payment) FROM fine"
+        let (a, b) = (record("DELETE FROM a"), record(sum))
+        #expect(
+            try difference([b, a], [b, record(sum), a]).title
+                == "SELECT FROM fine ran more often than when this test passed")
+        #expect(
+            try difference([b, record(sum), a], [b, a]).title
+                == "SELECT FROM fine ran less often than when this test passed")
+    }
+
+    @Test func anotherEndAndOtherIndirectChanges() throws {
+        let (begin, write) = (record("BEGIN"), record("DELETE FROM a"))
+        #expect(
+            try difference([begin, write, record("ROLLBACK")], [begin, write, record("COMMIT")]).title
+                == "COMMIT ran, where ROLLBACK did when this test passed")
+        func changed(_ changes: Int) -> StatementRecord {
+            var write = write
+            (write.changes, write.ownChanges) = (changes, 1)
+            return write
+        }
+        #expect(
+            try difference([changed(3)], [changed(2)]).title
+                == "DELETE FROM a changed 1 row by triggers and foreign keys, and 2 when this test passed"
+        )
+    }
+
     @Test func aSettingHasAnotherValue() throws {
         let text = try difference(
             [record("PRAGMA foreign_keys = ON")], [record("PRAGMA foreign_keys = OFF")])

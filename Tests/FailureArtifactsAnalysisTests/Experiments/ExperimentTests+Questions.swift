@@ -25,7 +25,8 @@ extension ExperimentTests {
             ], "Expectation failed: !(try store.isFull(1))", in: fixture)
         #expect(explanation.question?.isFailing == false)
         #expect(
-            explanation.findings.first?.title == "Without transaction 3, the query returns 'Call'")
+            explanation.findings.first?.title
+                == "Without transaction 3, the query at Tasks.swift:90 returns 'Call'")
     }
 
     /// Most assertions about a store have `try` or `await`, and then the message has no values.
@@ -364,7 +365,8 @@ extension ExperimentTests {
             ], equal("Book dentist", "Call"))
         let star = try #require(found.first { $0.source?.file == "Sources/Stars.swift" })
         #expect(
-            star.evidence == .source && star.title == "Without transaction 4, the query returns no row")
+            star.evidence == .source
+                && star.title == "Without transaction 4, the query at Tasks.swift:90 returns no row")
         // A transaction that only made the row is no cause.
         #expect(!found.prefix(2).contains { $0.transaction == 2 })
     }
@@ -400,7 +402,7 @@ extension ExperimentTests {
             ],
             equal("a", "b"))
         let query = try #require(found.first { $0.code == .failingQuery })
-        #expect(query.source?.line == 90 && query.title == "The query's result is unknown")
+        #expect(query.source?.line == 90 && query.title == "The result of the query is unknown")
         let change = try #require(found.first { $0.transaction == 3 })
         #expect(change.explanation.hasSuffix("can't run outside of the test, so its result is unknown."))
         #expect(found.allSatisfy { $0.undone == nil })
@@ -415,7 +417,7 @@ extension ExperimentTests {
             ],
             "XCTAssertNil failed: \"Pay\"")
         let query = try #require(found.first { $0.code == .failingQuery })
-        #expect(query.evidence == .query && query.title == "The query's result is unknown")
+        #expect(query.evidence == .query && query.title == "The result of the query is unknown")
     }
 
     @Test func theResultsInAllStates() throws {

@@ -20,7 +20,9 @@ extension ExperimentTests {
         #expect(first.title == "The query returns the expected 160 with >= in place of >")
         #expect(
             first.explanation.wholeMatch(
-                of: /.* Of \d+ variants of the query that were tried, only this one returns it\./)
+                of:
+                    /.* Of \d+ variants of the query that were tried, only this one returns the expected result\./
+            )
                 != nil,
             "\(first.explanation)")
     }
@@ -155,7 +157,7 @@ extension ExperimentTests {
     func aQueryOfSeveralDatabasesHasNoKnownResult(sql: String) throws {
         let found = try findings([query(sql)], equal(#"["Sweep"]"#, #"["Call"]"#))
         let last = try #require(found.first { $0.code == .failingQuery })
-        #expect(last.title == "The query's result is unknown")
+        #expect(last.title == "The result of the query is unknown")
         #expect(
             last.explanation.hasSuffix("It reads another database of its connection."),
             "\(last.explanation)")

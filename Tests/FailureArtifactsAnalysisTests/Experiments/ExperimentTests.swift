@@ -140,8 +140,8 @@ import Testing
         let explanation = try #require(alike.first?.explanation)
         let sentence =
             count == 2
-            ? "1 more transaction with the same statement has the same kind of effect."
-            : "3 more transactions with the same statement have the same kind of effect."
+            ? "1 more transaction with the same statement is left out."
+            : "3 more transactions with the same statement are left out."
         #expect(explanation.contains("more transaction") == (count > 1))
         #expect(explanation.contains(sentence) == (count > 1), "\(explanation)")
     }
@@ -190,7 +190,8 @@ import Testing
         let other = try #require(found.first { $0.transaction == 3 })
         #expect(other.undone == nil)
         #expect(
-            other.explanation.hasSuffix("It can't be undone alone: transaction 4 changed minutes again.")
+            other.explanation.hasSuffix(
+                "It can't be undone alone: transaction 4 changed task.minutes again.")
         )
     }
 
@@ -258,7 +259,7 @@ import Testing
         #expect(finding.title == "Without a part of transaction 3, the query returns 165")
         #expect(
             finding.explanation.hasSuffix(
-                "The rest of it can't be undone alone: transaction 4 changed minutes again."))
+                "The rest of it can't be undone alone: transaction 4 changed task.minutes again."))
     }
 
     @Test func oneOfTheRowsOfATransactionIsTheWrongOne() throws {

@@ -109,7 +109,7 @@ struct StatementTextTests {
             Self.lines(short, width: 80, isWhole: true) == Self.lines(short, width: 80, isWhole: false))
     }
 
-    @Test func `The caller in another file is below the statement`() {
+    @Test func `The callers up to another file are below the statement`() {
         let test = StatementRecord.Source(
             file: "Tests/LedgerTests.swift", function: "LedgerTests.testSplit()", line: 7)
         let record = Self.record("COMMIT") {
@@ -123,11 +123,12 @@ struct StatementTextTests {
         #expect(
             lines == [
                 "  COMMIT  (scanned at least 20,001 rows)  Ledger.split(_:) Sources/Ledger/Ledger.swift:42",
+                "    called from Ledger.run() Sources/Ledger/Ledger.swift:9",
                 "    called from LedgerTests.testSplit() Tests/LedgerTests.swift:7", "    SCAN a",
             ])
-        #expect(Self.lines(record) == [lines[0], lines[2]])
+        #expect(Self.lines(record) == [lines[0], lines[3]])
         let narrow = Self.lines(record, width: 60, hasCaller: true)
-        #expect(narrow[2] == "    called from LedgerTests.testS… Tests/LedgerTests.swift:7")
+        #expect(narrow[3] == "    called from LedgerTests.testS… Tests/LedgerTests.swift:7")
 
         // The line may be one of the callers; the line that ran the statement is not its caller.
         let outer = Self.record("COMMIT") { $0.source = test }

@@ -112,7 +112,7 @@ import Testing
 
                 """), "\(text)")
         #expect(
-            run("explain", bundle, "--markdown").output.contains(
+            run("explain", bundle, "--markdown", "--all").output.contains(
                 "\nperhaps by: INSERT INTO account VALUES (?, 'c', ?) at Sources/Bank.swift:14\n"))
     }
 
@@ -148,7 +148,7 @@ import Testing
             ("SELECT balance FROM account WHERE id = 2", "balance(of: 2) == 20", "No cause is sure"),
             (
                 "SELECT balance FROM account WHERE id = 2", "balance(of: 2) == 777",
-                "Nothing that was tried gives the expected 777: the expectation"
+                "Nothing that was tried gives the expected 777: a statement, the code around it"
             ),
         ]) func anAnswerSaysThatNothingIsSure(query: String, expression: String, verdict: String) throws
     {
@@ -194,7 +194,7 @@ import Testing
                 PlainTests.testStore failed
                 m
 
-                No cause is sure: the expectation, or code outside of the database, may be wrong.
+                No cause is sure: a statement, the code around it, or the expectation may be wrong.
 
                 1. Without transaction 1, the query returns 20  possible, result-changed\(store)
                    A query of this test at Sources/Bank.swift:20 returned 21 at the failure.
@@ -204,7 +204,7 @@ import Testing
                 """), "\(output)")
         #expect(
             output.contains(
-                "2. Without transaction 1, the query returns 20  possible, result-changed, store mirror\n"
+                "2. Without transaction 1, the query at Bank.swift:20 returns 20  possible, result-changed, store mirror\n"
             ) == !copies.isEmpty)
         #expect(
             output.contains(
@@ -230,7 +230,7 @@ import Testing
             ), "\(short)")
         #expect(!short.contains("may have the result that the assertion compared"))
         let markdown = run("explain", bundle, "--markdown").output
-        #expect(markdown.contains("\nNo cause is sure: the expectation,"))
+        #expect(markdown.contains("\nNo cause is sure: a statement,"))
         #expect(
             markdown.contains(
                 """

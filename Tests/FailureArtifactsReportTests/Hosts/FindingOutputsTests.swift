@@ -209,6 +209,7 @@ import Testing
                 transaction: 6
                 statement: DELETE FROM transfer
                 source: Sources/Ledger/Ledger.swift:42 Ledger.remove(_:)
+                called from: Sources/Ledger/Ledger.swift:50 Ledger.clear()
                 called from: Tests/LedgerTests.swift:7 LedgerTests.testClear()
                 ```
 
@@ -224,6 +225,19 @@ import Testing
                 ```
 
                 """)
+    }
+
+    @Test func markdownHasOneLineForFurtherPossibleFindings() {
+        var other = finding("the `note` changed")
+        other.confidence = .possible
+        func text(isAll: Bool) -> String {
+            FindingMarkdown(
+                explanation([finding("m"), other]), count: 2, path: "a.zip", isAll: isAll
+            ).text
+        }
+        let line = "\n2. foreign-key-violation, possible: ``\(other.line)``\n"
+        #expect(text(isAll: false).contains(line), "\(text(isAll: false))")
+        #expect(text(isAll: true).contains("\n## 2. foreign-key-violation, possible\n\n```text\n"))
     }
 
     @Test func markdownNamesTheHistoriesThereAre() {
