@@ -142,7 +142,7 @@ package struct Finding: Equatable, Sendable {
     /// An assertion that fails as long as the store is broken; nil if none is known.
     var assertion: RowAssertion?
     package var evidence = Evidence.other
-    /// True if the statement didn't run, so that its line is that of a statement beside its place.
+    /// True if the statement didn't run, so that the line belongs to a statement beside its place.
     package internal(set) var isBeside = false
     /// True for the effect of the test's preparation.
     var isArranged = false

@@ -275,7 +275,7 @@ extension FailureMessage {
             return count > 0 && values.count.isMultiple(of: count) ? values.count / count : 1
         }
 
-        /// True if the order of a result's rows can be another one than that of the values.
+        /// True if the values have an order that the rows of a result may lack.
         func hasOrder(in result: QueryResult) -> Bool {
             let first = isList ? FailureMessage.parts(of: text.dropFirst().dropLast()).first : nil
             // A dictionary has none.

@@ -246,8 +246,9 @@ struct Question {
         {
             found.removeLast()
         }
-        if claims.count > 1, found.count == 1, found[0].claim.tested?.text == claims[1].tested?.text {
-            found[0].isReversed = true
+        if claims.count > 1, found.count == 1 {
+            let texts = claims.map(\.tested?.text)
+            found[0].isReversed = texts[0] != texts[1] && found[0].claim.tested?.text == texts[1]
         }
         if found.isEmpty {
             let words = Set(claims[0].tested.map { FailureMessage.words(of: $0.text) } ?? [])

@@ -163,9 +163,14 @@ extension StatementRecord {
 
     /// The lines that called the function of ``source``, up to the one in another file: the innermost two of those in its
     /// file, and that one.
+    ///
+    /// The function around a closure isn't one of them.
     package var shownCallers: [Source] {
-        let own = outerCallers.prefix { $0.file == source?.file }.prefix(2)
-        return own + (callerInAnotherFile.map { [$0] } ?? [])
+        let own = outerCallers.prefix { $0.file == source?.file }.filter { caller in
+            let isAround = caller.function.map { source?.function?.hasSuffix(" in " + $0) ?? false }
+            return isAround != true
+        }
+        return own.prefix(2) + (callerInAnotherFile.map { [$0] } ?? [])
     }
 }
 

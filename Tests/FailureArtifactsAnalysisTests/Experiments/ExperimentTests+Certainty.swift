@@ -42,6 +42,15 @@ extension ExperimentTests {
         #expect(!verdict.contains("expected 157"), "\(verdict)")
     }
 
+    /// Both values are the same, so none of them is the second one.
+    @Test func twoEqualValues() throws {
+        let found = try explanation(
+            [onLine("SELECT minutes FROM task WHERE id = 9")],
+            #"XCTAssertNotEqual failed: ("nil") is equal to ("nil")"#, in: Fixture(),
+            file: "Tests/ATests.swift")
+        #expect(found.verdict?.contains("the second value") == false, "\(found.verdict ?? "")")
+    }
+
     /// The columns of the result have only one of the two properties.
     @Test func aStructureWithAPropertyThatTheQueryDoesNotHave() throws {
         let query = onLine("SELECT owner, sum(minutes) AS total FROM task WHERE id < 3 GROUP BY owner")

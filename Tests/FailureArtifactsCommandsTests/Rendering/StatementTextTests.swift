@@ -130,6 +130,13 @@ struct StatementTextTests {
         let narrow = Self.lines(record, width: 60, hasCaller: true)
         #expect(narrow[3] == "    called from LedgerTests.testS… Tests/LedgerTests.swift:7")
 
+        // The function around a closure says nothing new.
+        let inside = Self.record("COMMIT") {
+            $0.source?.function = "closure #1 in Ledger.run()"
+            $0.callers = record.callers
+        }
+        #expect(!Self.lines(inside, hasCaller: true).contains { $0.contains("from Ledger.run()") })
+
         // The line may be one of the callers; the line that ran the statement is not its caller.
         let outer = Self.record("COMMIT") { $0.source = test }
         for callers in [[test], [.init(file: "A.swift", function: nil, line: 1), test]] {
