@@ -91,6 +91,24 @@ extension ExperimentTests {
         #expect(found.allSatisfy { $0.confidence == .possible } || isLikely, "\(found.map(\.title))")
     }
 
+    /// A transaction that changed none of a query's tables has the result of the one before it; a full-text table has its
+    /// rows in others.
+    @Test(arguments: ["task WHERE title = 'Rest'", "note WHERE note MATCH 'Rest'"])
+    func statesWithAnotherResult(source: String) throws {
+        let steps = [
+            Step(sql: "CREATE VIRTUAL TABLE note USING fts5(title)", changes: 0),
+            Step(sql: "INSERT INTO note VALUES ('Rest')"),
+            Step(sql: "INSERT INTO task VALUES (7, 'dan', 'Rest', 1, 0)"),
+            Step(sql: "INSERT INTO note VALUES ('Rest')"),
+            Step(sql: "UPDATE task SET title = 'Rest' WHERE id = 1"),
+        ]
+        let found = try explanation(
+            steps + [query("SELECT count(*) FROM " + source)], equal("2", "1"), in: Fixture())
+        let results = found.question?.results.map(\.result) ?? []
+        #expect(results.suffix(3) == ["0", "1", "2"], "\(results)")
+        #expect(found.question?.results.last?.transaction == (source.hasPrefix("task") ? 7 : 6))
+    }
+
     @Test func aColumnWithoutAName() throws {
         let found = try findings(
             [
