@@ -81,6 +81,12 @@ struct NamedRows {
     func contains(_ change: ScratchStore.Change) -> Bool {
         let table = change.table.table.name
         let keys = store.keyColumns(of: table)
+        // A row with another value in a part of its key is another row.
+        let isOther = zip(keys, change.row.key).contains { column, value in
+            let named = values(of: column, in: table)
+            return !named.isEmpty && !(value.bindable.map(named.contains) ?? false)
+        }
+        if isOther { return false }
         func isNamed(_ column: String, _ value: StoredValue?) -> Bool {
             guard let value = value?.bindable, values(of: column, in: table).contains(value) else {
                 return false

@@ -17,7 +17,7 @@ struct Question {
     let parts: [ResultPart]
     let claim: Claim
     /// True if the result is certainly the assertion's: the assertion's line ran the query, or the value is rare.
-    let isFailing: Bool
+    private(set) var isFailing: Bool
     /// True if the call of the assertion ran no other query, with which code may have made the compared value.
     private(set) var isAlone = false
     /// True if only the second value of an assertion is a query's result: by convention, that is the expected one.
@@ -268,7 +268,11 @@ struct Question {
             }
         }
         let isAlone = (ofLine.isEmpty ? nearest : ofLine).count == 1
-        for index in found.indices { found[index].isAlone = isAlone }
+        for index in found.indices {
+            found[index].isAlone = isAlone
+            // Code may have made the other value of the results of other queries.
+            if found[index].isReversed, !isAlone { found[index].isFailing = false }
+        }
         var seen = Set(found.map(\.record.order))
         supporting = supporting.filter { seen.insert($0.record.order).inserted }
         return found + supporting

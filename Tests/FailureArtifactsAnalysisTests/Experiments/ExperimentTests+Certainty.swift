@@ -40,6 +40,7 @@ extension ExperimentTests {
         let verdict = try #require(found.verdict)
         #expect(verdict.contains("there is no cause in the database") == (count == 1), "\(verdict)")
         #expect(!verdict.contains("expected 157"), "\(verdict)")
+        #expect(found.question?.isFailing == (count == 1))
     }
 
     /// Both values are the same, so none of them is the second one.
@@ -89,6 +90,23 @@ extension ExperimentTests {
                 ),
             ], equal(result, expected))
         #expect(found.allSatisfy { $0.confidence == .possible } || isLikely, "\(found.map(\.title))")
+    }
+
+    /// A row with another value in a part of its key is another one.
+    @Test(arguments: [("[1,\"b\"]", false), ("[1,\"a\"]", true)])
+    func aRowWithAKeyOfTwoColumns(values: String, isNamed: Bool) throws {
+        let found = try findings(
+            [
+                Step(
+                    sql: "CREATE TABLE price(list, sku, cents, PRIMARY KEY (list, sku)) WITHOUT ROWID",
+                    changes: 0),
+                Step(sql: "INSERT INTO price VALUES (1, 'b', 5), (1, 'a', 9)", changes: 2),
+                Step(sql: "UPDATE price SET cents = 7 WHERE list = 1 AND sku = 'a'"),
+                query("SELECT list FROM price WHERE list = ? AND sku = ? AND cents > 0", values: values),
+            ], "XCTAssertTrue failed")
+        #expect(
+            found.contains { $0.title == "Transaction 5 changed a row that the query names" } == isNamed,
+            "\(found.map(\.title))")
     }
 
     /// A transaction that changed none of a query's tables has the result of the one before it; a full-text table has its
