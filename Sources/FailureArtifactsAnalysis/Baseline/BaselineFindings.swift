@@ -216,7 +216,7 @@ struct BaselineFindings {
         return finding
     }
 
-    /// Returns a sentence about the line of a missing statement, which is that of another one; nil without one.
+    /// Returns a sentence about the line beside the place of a missing statement; nil without one.
     private func place(
         of difference: RunComparison.Difference, _ source: StatementRecord.Source?
     ) -> String? {

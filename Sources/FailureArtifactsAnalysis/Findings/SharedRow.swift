@@ -18,6 +18,7 @@ enum SharedRow: FindingRule {
     }
 
     static func findings(in store: Timeline, of failure: FailureEvidence) throws -> [Finding] {
+        guard store.statements.contains(where: { !$0.isOfTest }) else { return [] }
         let budget = StepBudget(steps: failure.effort.steps)
         var changes: [Place: Changes] = [:]
         var found: [Finding] = []
