@@ -14,7 +14,7 @@ struct DifferenceText {
         after neighbors: (then: ComparedRun.Execution?, now: ComparedRun.Execution?)
     ) {
         let (x, y) = (difference.passing, difference.failing)
-        let name = (y ?? x).map { Self.name(of: $0.text.outline) } ?? ""
+        let name = (y ?? x).map { Self.name(of: $0.text) } ?? ""
         let passed = "when this test passed"
         func compared(
             _ text: (ComparedRun.Execution?) -> String
@@ -26,7 +26,7 @@ struct DifferenceText {
         switch difference.kind {
         case .text:
             let isSetting = y?.text.outline.pragma != nil
-            let other = x.map { Self.name(of: $0.text.outline) } ?? ""
+            let other = x.map { Self.name(of: $0.text) } ?? ""
             title =
                 isSetting || y?.text.isControl != true
                 ? "\(name) has another \(isSetting ? "value" : "text") than \(passed)"
@@ -60,8 +60,10 @@ struct DifferenceText {
             (then, now) = compared(Self.rows)
         case .missing:
             title =
-                difference.isRepeated
-                ? "\(name) ran less often than \(passed)" : "\(name) is missing, which ran \(passed)"
+                difference.isWholeTransaction
+                ? "A transaction is missing, which ended with \(name) \(passed)"
+                : difference.isRepeated
+                    ? "\(name) ran less often than \(passed)" : "\(name) is missing, which ran \(passed)"
             isOfStatement = true
         case .extra:
             title =
@@ -92,24 +94,36 @@ struct DifferenceText {
 
     private static let nothing = MarkedText("nothing here", isMarked: true)
 
-    /// Returns the verb and the table, such as `INSERT INTO planet`.
-    private static func name(of statement: StatementOutline) -> String {
+    /// Returns the verb and the table as the statement writes it, such as `INSERT INTO planet`.
+    private static func name(of text: ComparedText) -> String {
+        let statement = text.outline
         let verb = statement.word(0).uppercased()
-        let table = statement.table ?? ""
+        let table = statement.table.map { spelling(of: $0, in: text) } ?? ""
         let name =
             switch statement.kind {
             case .insert: "\(verb) INTO \(table)"
             case .update: "UPDATE \(table)"
             case .delete: "DELETE FROM \(table)"
             case .definition: "\(verb) \(statement.word(1).uppercased()) \(table)"
+            case .begin, .commit, .rollback: verb
             default:
                 statement.isSelect
                     ? "SELECT FROM "
-                        + (SQLText(statement.words.joined(separator: " ")).outerTable ?? "nothing")
-                    : "\(verb) \(statement.word(1))"
+                        + (SQLText(text.text).outerTable.map { spelling(of: $0, in: text) } ?? "nothing")
+                    : "\(verb) \(spelling(of: statement.word(1), in: text))"
             }
         return SafeText.line(
             TextWidth.shortened(name.split(separator: " ").joined(separator: " "), to: 80))
+    }
+
+    /// Returns a name as the statement writes it, without quotes.
+    private static func spelling(of name: String, in text: ComparedText) -> String {
+        let sql = SQLText(text.text)
+        guard let index = sql.tokens.firstIndex(where: { $0.kind == .name && $0.text == name }) else {
+            return name
+        }
+        let spelling = sql.text(index)
+        return sql.tokens[index].isQuoted ? String(spelling.dropFirst().dropLast()) : spelling
     }
 
     /// Returns a statement with its values.

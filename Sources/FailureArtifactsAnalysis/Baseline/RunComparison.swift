@@ -33,6 +33,8 @@ struct RunComparison {
         fileprivate(set) var hasOtherEffect = false
         /// True if both runs have a statement with the same text and values, at other places.
         fileprivate(set) var isRepeated = false
+        /// True for the missing end of a transaction whose beginning is missing, too.
+        fileprivate(set) var isWholeTransaction = false
         /// True if passing tests of the failing run have it, too.
         fileprivate(set) var isCommon = false
         /// True if all that both runs did before it is the same.
@@ -143,6 +145,7 @@ struct RunComparison {
         compareCounts(until: pairs.last?.0 ?? a.count - 1)
         findMoved(keys.a, keys.b)
         findRepeated(keys.a, keys.b)
+        findTransactions()
         found = found.filter { !isNoise($0) }
         order()
     }
@@ -346,6 +349,20 @@ struct RunComparison {
             case .extra: found[index].isRepeated = own.contains(keysB[found[index].position])
             default: break
             }
+        }
+    }
+
+    /// Notes which missing ends of transactions had a beginning that is missing, too.
+    private mutating func findTransactions() {
+        let missing = Set(found.filter { $0.kind == .missing }.compactMap(\.passingPosition))
+        for index in found.indices where found[index].kind == .missing {
+            guard let end = found[index].passingPosition,
+                [.commit, .rollback].contains(a[end].text.outline.kind),
+                let start = a[..<end].lastIndex(where: {
+                    $0.record.connection == a[end].record.connection && $0.text.outline.kind == .begin
+                })
+            else { continue }
+            found[index].isWholeTransaction = missing.contains(start)
         }
     }
 

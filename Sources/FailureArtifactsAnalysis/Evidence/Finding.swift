@@ -25,9 +25,13 @@ package struct Finding: Equatable, Sendable {
         case resultChanged = "result-changed"
         case wrongQuery = "wrong-query"
         case failingQuery = "failing-query"
+        case query
         case otherTest = "other-test"
         case differenceFromPass = "difference-from-pass"
         case noDifference = "no-difference"
+
+        /// True for a query itself: the failing one, or one that may be it.
+        var isOfQuery: Bool { self == .failingQuery || self == .query }
     }
 
     /// The changes that an experiment undid, and the result of the query without them.
@@ -103,6 +107,8 @@ package struct Finding: Equatable, Sendable {
         package var key: [KeyValue]
         package var change: Change
         package var columns: [RowChange.Cell]
+        /// True if several statements of the transaction may have changed it, so that no statement alone did.
+        package var isOfWholeTransaction = false
 
         /// Returns the key of a row.
         static func key(_ columns: [String], _ values: [StoredValue]) -> [KeyValue] {
@@ -249,8 +255,9 @@ extension Finding.Row {
             case (nil, nil): return name
             }
         }
-        return title + " " + change.rawValue
+        return title + " " + change.rawValue + (isOfWholeTransaction ? " by the whole transaction" : "")
             + (cells.isEmpty ? "" : ": " + cells.joined(separator: ", "))
+            + (columns.count > limit ? ", …" : "")
     }
 }
 

@@ -59,12 +59,9 @@ struct Experiment {
         let isRenumbered: Bool
     }
 
-    /// The query without one of its terms.
+    /// The query without one of its terms, and its result.
     private struct Relaxed {
-        let term: String
-        let sql: String
-        /// True if the term compares a column with a parameter, so that it leaves out what belongs to something else.
-        let isIdentity: Bool
+        let query: SQLText.RelaxedQuery
         let result: QueryResult
     }
 
@@ -108,8 +105,7 @@ struct Experiment {
             guard canAsk, let result = question.ask(scratch.connection, relaxed.sql),
                 result != question.result
             else { return nil }
-            return Relaxed(
-                term: relaxed.term, sql: relaxed.sql, isIdentity: relaxed.isIdentity, result: result)
+            return Relaxed(query: relaxed, result: result)
         }
         let related = store.steps(before: question.statement).reversed().filter { step in
             step.tables.contains { question.reads[folded($0.table.name)] != nil }
@@ -276,7 +272,7 @@ struct Experiment {
             isComplete = scratch.hasUndoneAll
             let result = question.ask(scratch.connection)
             if result == question.result {
-                relaxedResults = relaxed.map { question.ask(scratch.connection, $0.sql) }
+                relaxedResults = relaxed.map { question.ask(scratch.connection, $0.query.sql) }
             }
             return result
         }
@@ -303,12 +299,20 @@ struct Experiment {
                 ? later.dependents(on: Set(read.map { folded($0.table.table.name) }))
                 : "it changed the schema"
         }
-        if let index = firstAffected(relaxed, relaxedResults),
-            read.contains(where: { $0.row.kind != .deleted }),
-            !relaxed[index].isIdentity || named.isEmpty
+        let present = read.filter { $0.row.kind != .deleted }
+        let affected = relaxed.indices.filter { index in
+            guard let result = relaxedResults[safe: index] ?? nil, result != relaxed[index].result else {
+                return false
+            }
+            return present.contains { leavesOut(relaxed[index].query, $0, later) }
+        }
+        // Identities come last.
+        if let index = affected.first(where: { !relaxed[$0].query.isIdentity }) ?? affected.first,
+            !relaxed[index].query.isIdentity || named.isEmpty
         {
-            trial.effect = relaxed[index].isIdentity ? .excludesOther : .excludes
-            trial.term = relaxed[index].term
+            let query = relaxed[index].query
+            trial.effect = query.isIdentity ? .excludesOther : .excludes
+            trial.term = query.term
             trial.isExpectedWithoutTerm = question.isExpected(relaxed[index].result)
         } else if !named.isEmpty {
             trial.effect = .named
@@ -317,10 +321,17 @@ struct Experiment {
         return trial
     }
 
-    /// Returns the first of the relaxed queries whose result has changed; identities come last.
-    private func firstAffected(_ relaxed: [Relaxed], _ results: [QueryResult?]) -> Int? {
-        let affected = results.indices.filter { results[$0] != nil && results[$0] != relaxed[$0].result }
-        return affected.first { !relaxed[$0].isIdentity } ?? affected.first
+    /// True if a term can leave out a changed row because of the change: it applies to the row's table, and no later
+    /// transaction changed what it compares.
+    private func leavesOut(
+        _ query: SQLText.RelaxedQuery, _ change: ScratchStore.Change, _ later: LaterChanges
+    ) -> Bool {
+        let table = folded(change.table.table.name)
+        // The rows of a view or of a common table expression are those of other tables.
+        let isOfTable = query.tables.map { tables in
+            tables.contains { $0 == table || store.schema.tables[$0] == nil }
+        }
+        return isOfTable ?? true && !later.changed(change, in: query.names)
     }
 
     private func effect(of result: QueryResult) -> Effect {

@@ -172,8 +172,10 @@ struct ExperimentFindings {
 
     private func withoutChange(_ trial: Experiment.Trial, _ result: String) -> String {
         let part =
-            trial.partCount.map { $0 == 1 ? "one change of " : "\($0) changes of " }
-            ?? (trial.obstacle == nil ? "" : "a part of ")
+            trial.partCount.map { count in
+                let row = count == 1 ? trial.rows.first : nil
+                return row.map { "the change of \($0.title) in " } ?? "\(count) changes of "
+            } ?? (trial.obstacle == nil ? "" : "a part of ")
         let again = trial.isReplayed ? ", and with everything after it run again" : ""
         return "Without \(part)\(store.subject(of: trial.step))\(again), \(asked) returns \(result)"
     }
@@ -315,7 +317,8 @@ struct ExperimentFindings {
             if question.known == nil { explanation += " It \(question.obstacle)." }
         }
         var finding = Finding(
-            code: .failingQuery, title: title, confidence: .possible, store: store.name,
+            code: question.isFailing ? .failingQuery : .query, title: title, confidence: .possible,
+            store: store.name,
             rows: namedRows, statement: question.record, explanation: explanation,
             evidence: isRight ? .rightData : .query)
         if let writer = question.writer {

@@ -42,7 +42,7 @@ struct Investigation {
             }
             for index in found.indices { found[index].assertion = assertion }
             if questions.count < Self.maximumQuestions {
-                addSource(of: &found, StepBudget(steps: effort.steps), in: question.store)
+                addSource(of: &found, StepBudget(steps: effort.steps), of: question)
             }
             findings += found
             index += 1
@@ -70,7 +70,7 @@ extension Investigation {
 
     /// Adds the question from whose result the strongest finding has its values, and says so.
     private mutating func addSource(
-        of findings: inout [Finding], _ budget: StepBudget, in store: Timeline
+        of findings: inout [Finding], _ budget: StepBudget, of question: Question
     ) {
         let strongest = findings.indices.filter {
             findings[$0].transaction != nil && findings[$0].evidence < .touched
@@ -78,7 +78,14 @@ extension Investigation {
         for index in strongest.prefix(3) {
             let finding = findings[index]
             guard let write = finding.statement ?? finding.statements.first,
-                var source = Question.source(of: finding.rows, writtenBy: write, in: store, budget),
+                var source = Question.source(
+                    of: finding.rows.map { row in
+                        // What the query doesn't read can't have changed its result.
+                        var row = row
+                        let read = question.reads[folded(row.table)] ?? []
+                        if !read.isEmpty { row.columns.removeAll { !read.contains(folded($0.column)) } }
+                        return row
+                    }, writtenBy: write, in: question.store, budget),
                 !questions.contains(where: { $0.record.order == source.record.order })
             else { continue }
             source.writer = finding

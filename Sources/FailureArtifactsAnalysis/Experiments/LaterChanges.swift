@@ -75,6 +75,12 @@ struct LaterChanges {
         return (rest.columns?.isEmpty == true ? nil : obstacle == nil ? change : rest, obstacle)
     }
 
+    /// True if a later transaction changed one of some columns of a changed row.
+    func changed(_ change: ScratchStore.Change, in columns: Set<String>) -> Bool {
+        let later = changes[Row(table: folded(change.table.table.name), key: change.row.key)] ?? []
+        return later.contains { $0.row.cells.contains { columns.contains(folded($0.column)) } }
+    }
+
     /// Returns the reason why other changes may be different without those of some tables, as a clause; nil without one.
     func dependents(on tables: Set<String>) -> String? {
         tables.sorted().lazy.compactMap { table in

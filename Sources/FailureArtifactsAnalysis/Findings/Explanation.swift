@@ -1,5 +1,6 @@
 package import FailureArtifactsBundle
 internal import FailureArtifactsReading
+internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 /// The findings about a failure, best first.
@@ -135,6 +136,7 @@ package struct Explanation: JSONDocument {
             }
             found[index].isOneOfSeveralStores = metadata.stores.count > 1
             found[index].countRows(in: store)
+            found[index].findRowsOfTransaction(in: store)
             found[index].findOtherTest(in: store)
             found[index].findArrangement(of: function)
             found[index].weaken()
@@ -238,10 +240,10 @@ package struct Explanation: JSONDocument {
 
 extension Finding {
     /// True for the finding that names the failing query.
-    fileprivate var isAboutQuery: Bool { code == .failingQuery && writer == nil }
+    fileprivate var isAboutQuery: Bool { code.isOfQuery && writer == nil }
 
     /// True if the test itself ran the statement, which then does what its author wanted.
-    fileprivate var isOfTestCode: Bool { source?.isInTests == true && code != .failingQuery }
+    fileprivate var isOfTestCode: Bool { source?.isInTests == true && !code.isOfQuery }
 
     /// Notes whether the test's preparation ran the statement: code of the tests' files, but not the test's function, called
     /// it.
@@ -312,6 +314,18 @@ extension Finding {
         switch evidence {
         case .fix, .approach, .change, .loss: confidence = .possible
         default: break
+        }
+    }
+
+    /// Notes which rows several statements of the transaction may have changed.
+    fileprivate mutating func findRowsOfTransaction(in store: Timeline) {
+        guard let transaction, let step = store.step(ofTransaction: transaction) else { return }
+        for index in rows.indices where rows[index].change != .present {
+            let table = folded(rows[index].table)
+            let writes = step.statements.filter { $0.writes && $0.outline.table == table }
+            // Each row is inserted once.
+            rows[index].isOfWholeTransaction =
+                writes.count > 1 && !writes.allSatisfy { $0.outline.kind == .insert }
         }
     }
 

@@ -155,9 +155,9 @@ struct SQLText {
     /// The query with one term of a condition always true, for each term, and with each inner join as an outer one.
     ///
     /// The parameters stay the same. Terms that name a row by its key stay: all other rows would count as left out. So do
-    /// those that relate tables. An identity compares a column with a parameter.
-    func relaxed(keys: Set<String>) -> [(term: String, sql: String, isIdentity: Bool)] {
-        let joins = tokens.indices.compactMap { index -> (String, String, Bool)? in
+    /// those that relate tables.
+    func relaxed(keys: Set<String>) -> [RelaxedQuery] {
+        let joins = tokens.indices.compactMap { index -> RelaxedQuery? in
             guard tokens[index].isWord("join") else { return nil }
             let previous = tokens[safe: index - 1]
             if previous?.isWord(in: ["left", "cross", "outer", "natural", "right", "full"]) == true {
@@ -167,19 +167,37 @@ struct SQLText {
             let table = tokens[safe: index + 1].map {
                 text((index + 1)..<(index + 2)) + ($0.text == "(" ? "…" : "")
             }
-            return ("JOIN " + (table ?? ""), replacing(start..<(index + 1), with: "LEFT JOIN"), false)
+            return RelaxedQuery(
+                term: "JOIN " + (table ?? ""), sql: replacing(start..<(index + 1), with: "LEFT JOIN"))
         }
-        return conditions.filter { !tokens[$0.start].isWord("on") }.flatMap { condition in
-            condition.terms.compactMap { term in
+        return conditions.filter { !tokens[$0.start].isWord("on") }.flatMap {
+            condition -> [RelaxedQuery] in
+            let outer = select(around: condition.start)
+            let tables = sources.filter { select(around: $0.range.lowerBound) == outer }.map(\.table)
+            return condition.terms.compactMap { term -> RelaxedQuery? in
                 if relatesTables(term) { return nil }
                 let (text, words) = (text(term), tokens[term])
                 let isIdentity =
                     words.contains { $0.kind == .sign && ["=", "=="].contains($0.text) }
                     && words.contains { $0.kind == .parameter }
                 if isIdentity, words.contains(where: { keys.contains($0.text) }) { return nil }
-                return (text, replacing(term, with: "(1 OR (\(text)))"), isIdentity)
+                return RelaxedQuery(
+                    term: text, sql: replacing(term, with: "(1 OR (\(text)))"), isIdentity: isIdentity,
+                    tables: Set(tables), names: Set(words.filter { $0.kind == .name }.map(\.text)))
             }
         } + joins
+    }
+
+    /// The query without one of its terms.
+    struct RelaxedQuery {
+        let term: String
+        let sql: String
+        /// True if the term compares a column with a parameter, so that it leaves out what belongs to something else.
+        var isIdentity = false
+        /// The tables to whose rows the term applies; nil for a join.
+        var tables: Set<String>?
+        /// The folded names in the term, among them its columns.
+        var names: Set<String> = []
     }
 
     private static let aggregates: Set = [

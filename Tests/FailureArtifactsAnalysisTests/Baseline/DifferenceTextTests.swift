@@ -115,6 +115,37 @@ import Testing
         )
     }
 
+    @Test func aMissingTransaction() throws {
+        let (begin, write) = (record("BEGIN IMMEDIATE TRANSACTION"), record("DELETE FROM a"))
+        let (end, other) = (record("ROLLBACK TRANSACTION"), record("DELETE FROM b"))
+        let whole = try difference([other, begin, write, end, other], [other, write, other])
+        #expect(whole.title == "BEGIN is missing, which ran when this test passed")
+        // Of another transaction of the test, the beginning is the same.
+        let first = [begin, record("INSERT INTO c VALUES (1)"), record("COMMIT")]
+        let runs = [first + [begin, write, end, other], first + [write, other]].map {
+            Baseline(at: "2026-11-28T12:04:00.000000Z", commit: nil, statements: $0)
+        }
+        let comparison = try #require(BaselineComparison(runs[1], [runs[0]], common: []))
+        let titles = comparison.differences.map {
+            DifferenceText($0, runs[0], after: (nil, nil)).title
+        }
+        #expect(
+            titles.contains("A transaction is missing, which ended with ROLLBACK when this test passed"),
+            "\(titles)")
+    }
+
+    @Test func namesAreWrittenAsInTheStatement() throws {
+        for sql in ["INSERT INTO orderLine VALUES (?)", "INSERT INTO \"orderLine\" VALUES (?)"] {
+            let text = try difference([record(sql, .integer(108))], [record(sql, .integer(99))])
+            #expect(
+                text.title == "INSERT INTO orderLine has the value 99, not 108 as when this test passed")
+        }
+        let query = record("SELECT (SELECT 1 FROM other) FROM priceList")
+        #expect(
+            try difference([query, record("DELETE FROM a")], [record("DELETE FROM a")]).title
+                == "SELECT FROM priceList is missing, which ran when this test passed")
+    }
+
     @Test func aSettingHasAnotherValue() throws {
         let text = try difference(
             [record("PRAGMA foreign_keys = ON")], [record("PRAGMA foreign_keys = OFF")])

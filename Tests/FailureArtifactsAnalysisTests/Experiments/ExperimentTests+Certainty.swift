@@ -135,7 +135,55 @@ extension ExperimentTests {
                 )
             ],
             equal("45", "777"))
-        let query = try #require(found.first { $0.code == .failingQuery })
+        let query = try #require(found.first { $0.code.isOfQuery })
         #expect(query.title.utf8.count < 90 && !query.title.contains("  "), "\(query.title)")
+    }
+
+    /// The last change of what a term compares leaves the row out.
+    @Test func whatLaterTransactionsChangedLeavesOutARow() throws {
+        let found = try findings(
+            [
+                Step(sql: "INSERT INTO task VALUES (5, 'ann', 'Iron', 70, 0)"),
+                Step(sql: "UPDATE task SET done = 1 WHERE id = 5"),
+                query("SELECT title FROM task WHERE minutes > 40 AND done = 0 ORDER BY id"),
+            ], equal(#"["Book dentist", "Call"]"#, #"["Sweep"]"#))
+        #expect(found.contains { $0.transaction == 4 })
+        #expect(
+            !found.contains { $0.title.contains("leaves out") },
+            "\(found.map { $0.title + $0.explanation })")
+    }
+
+    /// The term of a subquery leaves out rows of its own tables.
+    @Test func theTermsOfASubquery() throws {
+        let limit = "(SELECT value FROM setting WHERE name = 'least')"
+        let found = try findings(
+            [
+                Step(sql: "CREATE TABLE setting(name TEXT, value INTEGER)", changes: 0),
+                Step(sql: "INSERT INTO setting VALUES ('low', 50), ('least', 70)", changes: 2),
+                Step(sql: "INSERT INTO task VALUES (5, 'ann', 'Iron', 20, 0)"),
+                query("SELECT owner FROM task GROUP BY owner HAVING sum(minutes) > \(limit)"),
+            ], equal("[]", #"["eve"]"#))
+        #expect(
+            !found.contains { $0.transaction == 5 && $0.title.contains("leaves out") },
+            "\(found.map { $0.title + $0.explanation })")
+    }
+
+    /// A transaction's changes of a row are one change.
+    @Test func rowsThatSeveralStatementsChanged() throws {
+        let update = "UPDATE task SET minutes = 50 WHERE id = 3"
+        let found = try findings(
+            [
+                Step(sql: "BEGIN", changes: 0, isTransaction: false),
+                Step(sql: "UPDATE task SET minutes = 40 WHERE id = 3", isTransaction: false),
+                Step(sql: update, isTransaction: false),
+                Step(sql: "COMMIT", changes: 0, isTransaction: false),
+                Step(sql: update, isLogged: false), query(Self.sum),
+            ], equal("165", "160"))
+        let finding = try #require(found.first { $0.transaction == 3 })
+        #expect(
+            finding.rows.map(\.text) == [
+                "task id = 3 updated by the whole transaction: minutes 45 → 50"
+            ],
+            "\(found)")
     }
 }

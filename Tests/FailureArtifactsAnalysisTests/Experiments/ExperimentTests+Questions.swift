@@ -58,7 +58,7 @@ extension ExperimentTests {
             #expect(question.isFailing)
             #expect(question.query.sql == "SELECT \(failing) FROM task WHERE owner = 'ben'")
             #expect(
-                explanation.findings.first { $0.code == .failingQuery }?.title.contains(result) == true,
+                explanation.findings.first { $0.code.isOfQuery }?.title.contains(result) == true,
                 "\(explanation.findings.map(\.title))")
         }
     }
@@ -154,6 +154,23 @@ extension ExperimentTests {
         if let write, let source { #expect(write < source) }
     }
 
+    /// A value in another column has no effect on the question.
+    @Test func theQueryOfAValueThatTheQuestionDoesNotRead() throws {
+        let call = "Tests/ATests.swift:8"
+        let found = try findings(
+            [
+                Step(
+                    sql: "SELECT sum(minutes) FROM task WHERE owner = 'ben'", changes: 0,
+                    lines: ["Sources/Tasks.swift:30:plan", call], isTransaction: false),
+                Step(
+                    sql: "INSERT INTO task VALUES (9, 'ben', 'Total', coalesce(?, 65), 0)",
+                    values: "[65]", lines: ["Sources/Tasks.swift:31:plan", call]),
+                query("SELECT title FROM task WHERE id = 9"),
+            ], equal("Total", "Sum"))
+        #expect(found.contains { $0.source?.line == 31 })
+        #expect(!found.contains { $0.source?.line == 30 }, "\(found.map(\.title))")
+    }
+
     /// The state after a transaction has what it wrote after the query, too.
     @Test func aQueryBetweenWritesOfItsTransaction() throws {
         let write = "UPDATE task SET minutes = minutes + 5 WHERE id = 4"
@@ -220,7 +237,7 @@ extension ExperimentTests {
         let update = Step(sql: "UPDATE task SET owner = 'zoe' WHERE id = 1")
         func titles(_ sql: String, _ message: String) throws -> [String] {
             try findings([update, query(sql)], message).filter {
-                $0.transaction == 3 || $0.code == .failingQuery
+                $0.transaction == 3 || $0.code.isOfQuery
             }.map(\.title)
         }
         #expect(
@@ -241,12 +258,13 @@ extension ExperimentTests {
             found.first?.explanation
                 == "A query of this test at Sources/Tasks.swift:90 may have the result that the assertion compared."
         )
-        #expect(
-            try findings([query(Self.sum)], equal("160", "3")).first?.explanation.hasPrefix(
-                "The failing") == true)
+        #expect(found.first?.code == .query)
+        let failing = try findings([query(Self.sum)], equal("160", "3"))
+        #expect(failing.first?.explanation.hasPrefix("The failing") == true)
+        #expect(failing.filter(\.code.isOfQuery).map(\.code) == [.failingQuery])
         // The code may have divided the sum by the number of owners, for example.
         #expect(
-            try findings([query(Self.sum)], equal("53", "54")).first { $0.code == .failingQuery }?
+            try findings([query(Self.sum)], equal("53", "54")).first { $0.code.isOfQuery }?
                 .explanation
                 == "A query of this test at Sources/Tasks.swift:90 has another result than the assertion compared, "
                 + "which may be computed from it.")
@@ -256,7 +274,7 @@ extension ExperimentTests {
         let list = query("SELECT title FROM task WHERE owner = 'ben' ORDER BY title")
         let (right, wrong) = (#"["Book dentist", "Pay rent"]"#, #"["Pay rent", "Book dentist"]"#)
         func first(_ message: String) throws -> Finding? {
-            try findings([list], message).first { $0.code == .failingQuery }
+            try findings([list], message).first { $0.code.isOfQuery }
         }
         // The query has neither the order of the test nor another one that is expected.
         let reversed = try #require(try first(equal(right, wrong)))
@@ -277,7 +295,7 @@ extension ExperimentTests {
         (#"["Sweep"]"#, "title FROM task WHERE id = 1 ORDER BY minutes"),
     ]) func noOrderOfADictionaryOrASingleRow(expected: String, sql: String) throws {
         let found = try findings([query("SELECT " + sql)], equal(#"["x": 1]"#, expected))
-        let right = try #require(found.first { $0.code == .failingQuery })
+        let right = try #require(found.first { $0.code.isOfQuery })
         #expect(
             !found.contains { ($0.title + $0.explanation).contains("another order") },
             "\(right.title) \(right.explanation)")
@@ -389,7 +407,7 @@ extension ExperimentTests {
                 lines: ["Sources/Tasks.swift:\($0)"])
         }
         let found = try findings(updates + [query(Self.sum)], equal("170", "100"))
-        let query = try #require(found.firstIndex { $0.code == .failingQuery })
+        let query = try #require(found.firstIndex { $0.code.isOfQuery })
         #expect(query == 2 && found[2].source?.line == 90)
     }
 
@@ -401,7 +419,7 @@ extension ExperimentTests {
                 query("SELECT shorten(title) FROM task"),
             ],
             equal("a", "b"))
-        let query = try #require(found.first { $0.code == .failingQuery })
+        let query = try #require(found.first { $0.code.isOfQuery })
         #expect(query.source?.line == 90 && query.title == "The result of the query is unknown")
         let change = try #require(found.first { $0.transaction == 3 })
         #expect(change.explanation.hasSuffix("can't run outside of the test, so its result is unknown."))
@@ -416,7 +434,7 @@ extension ExperimentTests {
                 query("SELECT shorten(title) FROM task"),
             ],
             "XCTAssertNil failed: \"Pay\"")
-        let query = try #require(found.first { $0.code == .failingQuery })
+        let query = try #require(found.first { $0.code.isOfQuery })
         #expect(query.evidence == .query && query.title == "The result of the query is unknown")
     }
 

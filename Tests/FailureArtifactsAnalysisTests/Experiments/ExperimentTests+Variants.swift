@@ -156,19 +156,19 @@ extension ExperimentTests {
     ])
     func aQueryOfSeveralDatabasesHasNoKnownResult(sql: String) throws {
         let found = try findings([query(sql)], equal(#"["Sweep"]"#, #"["Call"]"#))
-        let last = try #require(found.first { $0.code == .failingQuery })
+        let last = try #require(found.first { $0.code.isOfQuery })
         #expect(last.title == "The result of the query is unknown")
         #expect(
             last.explanation.hasSuffix("It reads another database of its connection."),
             "\(last.explanation)")
         let others = try findings(
             [query("SELECT title FROM old.task")], equal(#"["Sweep"]"#, #"["Call"]"#))
-        #expect(!others.contains { $0.code == .failingQuery })
+        #expect(!others.contains { $0.code.isOfQuery })
     }
 
     @Test func theDataIsRightIfTheQueryGivesTheExpectedResult() throws {
         let found = try findings([query(Self.sum)], "Expectation failed: try tasks.total() == 160")
-        let first = try #require(found.first { $0.code == .failingQuery })
+        let first = try #require(found.first { $0.code.isOfQuery })
         #expect(first.title == "The query returns the expected 160" && first.confidence == .possible)
         #expect(found.allSatisfy { $0.confidence == .possible })
     }

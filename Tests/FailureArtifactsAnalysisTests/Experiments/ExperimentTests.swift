@@ -270,7 +270,8 @@ import Testing
         let first = try #require(found.first)
         #expect(
             first.title
-                == #"Without one change of transaction 3, the query returns the expected ["Pay rent"]"#)
+                == #"Without the change of task id = 3 in transaction 3, the query returns the expected ["Pay rent"]"#
+        )
         #expect(first.rows.first?.text == "task id = 3 updated: done 0 → 1")
         #expect(first.undone?.rows.count == 1)
     }

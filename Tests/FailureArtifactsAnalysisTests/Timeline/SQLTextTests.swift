@@ -58,5 +58,7 @@ import Testing
         let relaxed = query.relaxed(keys: ["id"])
         #expect(relaxed.map(\.term) == ["t.owner = ?", "t.done = 0", "JOIN u"])
         #expect(relaxed.map(\.isIdentity) == [true, false, false])
+        #expect(relaxed.map(\.tables) == [["t", "u"], ["t", "u"], nil])
+        #expect(relaxed[1].names == ["t", "done"])
     }
 }
