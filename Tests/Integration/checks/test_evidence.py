@@ -61,7 +61,7 @@ class Experiments(Evidence):
         first = self.findings(bundle)[0]
         self.assertEqual(
             (first["code"], first["title"]),
-            ("result-changed", "Without one change of transaction 5, the query returns the expected 110"))
+            ("result-changed", "Without the change of fruit name = 'apple' in transaction 5, the query returns the expected 110"))
         self.assertEqual((first["confidence"], first["transaction"]), ("likely", 5))
         row = {"table": "fruit", "key": {"name": "apple"}, "change": "updated",
                "columns": {"kilos": {"before": 21, "after": 0}}}
@@ -94,7 +94,7 @@ class Experiments(Evidence):
                 self.assertEqual({finding["confidence"] for finding in found}, {"possible"})
                 self.assertFalse([finding for finding in found if finding.get("undone", {}).get("isExpected")])
                 # The query whose result the code used is part of the answer.
-                [query] = [finding for finding in found[:3] if finding["code"] == "failing-query"]
+                [query] = [finding for finding in found[:3] if finding["code"] in ("failing-query", "query")]
                 self.assertEqual(query["statement"]["sql"], "SELECT cents FROM fruit WHERE name = ?")
                 self.assertLine(query, GRDB_MARKET, "queried")
 
@@ -102,7 +102,7 @@ class Experiments(Evidence):
     def test_a_query_without_a_row_is_not_expected(self):
         """The assertion demands any other result."""
         bundle = self.left_by("GRDBSuite.ExplanationTests/testMissingRow")
-        [query] = self.findings(bundle, "failing-query")
+        [query] = self.findings(bundle, "query")
         self.assertEqual(query["statement"]["values"], ["fig"])
         self.assertEqual(query["title"], "The query returned no row")
         self.assertNotIn("expected", self.text(bundle, "explain", "--all"))
@@ -117,7 +117,7 @@ class LeftReaders(Evidence):
             with self.subTest(bundle.metadata["test"]["name"]):
                 question = bundle.json("explain", "--all")["question"]
                 self.assertEqual(question["sql"], own)
-                self.assertEqual([found["statement"]["sql"] for found in self.findings(bundle, "failing-query")], [own])
+                self.assertEqual([found["statement"]["sql"] for found in self.findings(bundle, "query")], [own])
         # The commands begin with the store that the test itself has used last.
         self.assertRegex(self.text(lock, "show"), "Store own .* Store endless ")
         self.assertTrue(lock.said("history").startswith("History of store own, "))
