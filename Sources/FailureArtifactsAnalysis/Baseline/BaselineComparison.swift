@@ -9,6 +9,9 @@ struct BaselineComparison {
     let isOfSameCode: Bool
     private let passing: [ComparedRun.Execution]
     private let failing: [ComparedRun.Execution]
+    /// The query with which the passing run went on after all that the failing run ran; nil without one, or if a line of
+    /// the tests is known to have run it.
+    let next: StatementRecord?
     /// The indices of the failing run's last statements that read each table.
     private let lastReads: [String: Int]
 
@@ -51,6 +54,11 @@ struct BaselineComparison {
         }
         differences = RunComparison.differences(
             from: newest, to: run, without: noise, common: isOfSameCode ? nil : common)
+        let further = differences.isEmpty ? newest.executions[safe: run.executions.count] : nil
+        next = further.flatMap { execution in
+            execution.text.outline.isSelect && !execution.record.frames.contains(where: \.isInTests)
+                ? execution.record : nil
+        }
         isConclusive = [newest, run].allSatisfy { run in
             // Redactions and settings leave out all values.
             let known = run.executions.filter { $0.text.hasParameters }
@@ -67,6 +75,16 @@ struct BaselineComparison {
         let indices = passing.indices.filter { place.isCaller(of: passing[$0]) }
         // The failing run may have called the assertion several times without a statement.
         if count == 0, indices.count == 1 { return (indices[0] + 1, true) }
+        if count == 0, indices.isEmpty {
+            func isAfter(_ record: StatementRecord) -> Bool? {
+                record.frames.last(where: \.isInTests).flatMap {
+                    $0.file == place.file ? $0.line > place.line : nil
+                }
+            }
+            if failing.contains(where: { isAfter($0) == true }) { return nil }
+            let last = passing.lastIndex { isAfter($0) == false } ?? -1
+            return passing[(last + 1)...].firstIndex { isAfter($0) == true }.map { ($0, false) }
+        }
         guard count > 0, let last = indices[safe: count - 1],
             !(failing + passing).contains(where: { $0.repeated != nil && place.isCaller(of: $0) })
         else { return nil }
@@ -107,6 +125,21 @@ struct BaselineComparison {
     /// True if the failing run read one of a difference's tables later.
     func isReadLater(_ difference: RunComparison.Difference) -> Bool {
         tables(of: difference).contains { lastReads[$0] ?? -1 >= difference.position }
+    }
+
+    /// True if another text of a statement can have an effect in the failing run: it changed a row, or defines a trigger that
+    /// a later statement started.
+    func isEffectiveEdit(_ difference: RunComparison.Difference) -> Bool {
+        guard difference.kind == .text, let execution = difference.failing,
+            execution.text.shapeNumber != difference.passing?.text.shapeNumber
+        else { return false }
+        guard let event = execution.text.event else {
+            return !execution.text.outline.isWrite || execution.record.changes ?? 1 > 0
+        }
+        return failing[difference.position...].contains {
+            $0.text.outline.kind == event.kind && $0.text.outline.table == event.table
+                && $0.record.changes ?? 1 > 0
+        }
     }
 
     /// The number of the failing run's first statement.

@@ -22,9 +22,11 @@ struct BaselineFindings {
     private(set) var own: [Finding] = []
     private(set) var common: [Finding] = []
     /// Those of ``common`` about a table that a question or a later query reads, by their closeness to the question.
-    private var relevant: [(closeness: Int, definition: String?, finding: Finding)] = []
+    private var relevant: [(closeness: Int, definition: String?, isEdit: Bool, finding: Finding)] = []
     /// The tables that the questions read.
     private let asked: Set<String>
+    /// These, and the tables whose triggers may change their rows.
+    private let affecting: Set<String>
     private let failingQueries: Set<UInt64>
     /// True if an edit of code is among ``own``.
     private var hasEdit = false
@@ -42,6 +44,9 @@ struct BaselineFindings {
         self.comparison = comparison
         baseline = failure.baselines[0]
         asked = failure.usedStores.reduce(into: []) { $0.formUnion($1.asked.tables) }
+        affecting = failure.usedStores.reduce(into: []) {
+            $0.formUnion($1.tables(affecting: $1.asked.tables))
+        }
         failingQueries = Set(failure.usedStores.flatMap(\.asked.failingQueries))
         for store in failure.usedStores.reversed() {
             for (index, statement) in store.statements.enumerated() {
@@ -50,12 +55,15 @@ struct BaselineFindings {
         }
         let differences = comparison.differences.prefix(Self.maximumDifferences)
         let start = differences.filter { !$0.isCommon }.map(\.position).min()
-        var edits: [Finding] = []
+        var (edits, origins): ([Finding], [Finding]) = ([], [])
         var scanned: [Finding] = []
         for difference in differences {
+            let missing = difference.kind == .missing ? difference.passing?.record : nil
             let isRelevant =
-                !comparison.tables(of: difference).isDisjoint(with: asked)
-                || comparison.isReadLater(difference)
+                !(difference.isCommon && hasSameResult(difference))
+                && (!comparison.tables(of: difference).isDisjoint(with: affecting)
+                    || comparison.isReadLater(difference)
+                    || missing.map { failure.place?.isCaller(of: $0) ?? false } ?? false)
             let closeness = closeness(of: difference)
             // Another text is no consequence, and may have an effect only in this test.
             let isEdit =
@@ -64,9 +72,17 @@ struct BaselineFindings {
             let finding = finding(difference, isRelevant: isRelevant, isEdit: isEdit)
             if isEdit {
                 edits.append(finding)
+            } else if difference.isOrigin(of: start), isRelevant {
+                origins.append(finding)
             } else if difference.isCommon {
                 common.append(finding)
-                if isRelevant { relevant.append((closeness, difference.definition, finding)) }
+                if isRelevant {
+                    relevant.append(
+                        (
+                            closeness, difference.definition, comparison.isEffectiveEdit(difference),
+                            finding
+                        ))
+                }
             } else if difference.kind == .scanned, !comparison.isOfSameCode {
                 scanned.append(finding)
             } else {
@@ -75,7 +91,8 @@ struct BaselineFindings {
         }
         // What the test reads comes first, and other numbers of rows, which are consequences, last.
         hasEdit = !edits.isEmpty || differences.contains { !$0.isCommon && $0.isEdit }
-        own = edits + own + scanned
+        if edits.isEmpty, origins.count == 1 { origins[0].confidence = .likely }
+        own = edits + origins + own + scanned
         if !comparison.isOfSameCode { own.sort { $0.confidence > $1.confidence } }
         relevant.sort { $0.closeness < $1.closeness }
         hasRelevant = own.contains { $0.confidence == .likely }
@@ -86,6 +103,27 @@ struct BaselineFindings {
                     "\nPassing tests differ from their last runs in many ways, so it may be one of several edits."
             }
         }
+    }
+
+    /// True if the query of the passing run would have returned the same in the failing one; false if that is unknown.
+    private func hasSameResult(_ difference: RunComparison.Difference) -> Bool {
+        guard difference.kind == .text, difference.times == 1, let own = difference.failing,
+            let other = difference.passing,
+            own.text.outline.isSelect, other.text.outline.isSelect, let place = places[own.record.order],
+            let connection = try? Connection.untrusted(
+                place.store.path(at: place.store.statements[place.index]), limits: place.store.limits)
+        else { return false }
+        StepBudget(steps: failure.effort.steps).limit(connection)
+        let results = [own, other].map { execution -> QueryResult? in
+            guard let values = execution.record.knownValues, values.allSatisfy({ $0.bytes == nil })
+            else {
+                return nil
+            }
+            return
+                (try? QueryResult.of(execution.record.sql, values.map(\.value), with: [], on: connection))
+                ?? nil
+        }
+        return results[0] != nil && results[0] == results[1]
     }
 
     /// True if other tests used the stores.
@@ -122,6 +160,12 @@ struct BaselineFindings {
             first = relevant[..<split].map(\.finding) + own + relevant[split...].map(\.finding)
         }
         first = effective + first
+        // The runs differ only in this text.
+        if own.isEmpty, relevant.count == 1, relevant[0].isEdit, !areMany,
+            first.first == relevant[0].finding
+        {
+            first[0].confidence = .likely
+        }
         // With the same code, the others are consequences of the first.
         first = Array(first.prefix(comparison.isOfSameCode ? 1 : Self.limit))
         let rest = common.filter { !first.contains($0) }.prefix(Self.limit)
@@ -135,14 +179,14 @@ struct BaselineFindings {
             first[index].confidence = .likely
         }
         // What another test changed leads to differences, unless code was edited.
-        if let index = others.firstIndex(where: { $0.code == .otherTest }), !hasEdit, effective.isEmpty,
-            !own.isEmpty
-        {
+        let other = others.firstIndex { $0.code == .otherTest || $0.isLeftBehind }
+        if let other, !hasEdit, effective.isEmpty {
             for index in first.indices { first[index].confidence = .possible }
-            first.insert(others.remove(at: index), at: 0)
+            first.insert(others.remove(at: other), at: 0)
+            if !own.isEmpty { first[0].confidence = .likely }
         }
         if own.isEmpty, isConclusive {
-            if first.isEmpty { first = [same] }
+            if !first.contains(where: { $0.code == .differenceFromPass }) { first.append(same) }
             for index in others.indices { others[index].confidence = .possible }
         }
         return first + others + rest
@@ -165,6 +209,10 @@ struct BaselineFindings {
             explanation: (comparison.isOfSameCode ? "Both runs are of the same code. " : "")
                 + "Look at the expectation, or at code after the query"
                 + (isShared ? ", or at what other tests left." : ".")
+                + (comparison.next?.source.map {
+                    " The passing run went on with the query at \(SafeText.line($0.place)). If the assertion runs it, "
+                        + "this run answered without the database."
+                } ?? "")
                 + (count == 0
                     ? ""
                     : " \(Counted.items(Int64(count), "difference is", "differences are")) not counted: "

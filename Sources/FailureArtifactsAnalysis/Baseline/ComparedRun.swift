@@ -20,6 +20,8 @@ final class ComparedText {
 
     /// True if it only begins or ends a transaction, or is a `PRAGMA`.
     let isControl: Bool
+    /// The kind and the table of the statements that start a trigger; nil for other definitions.
+    let event: (kind: StatementOutline.Kind, table: String)?
     var isWrite: Bool { outline.isWrite || outline.kind == .definition }
 
     fileprivate init(_ sql: String, function: String?, _ names: inout ComparedTexts) {
@@ -29,9 +31,15 @@ final class ComparedText {
         outline = StatementOutline(sql)
         // An index or a trigger is one of a table.
         let subjects = zip(outline.words, outline.words.dropFirst()).filter { $0.0 == "on" }.map(\.1)
-        tables = Set(
-            tokens.tables + (outline.table.map { [$0] } ?? [])
-                + (outline.kind == .definition ? subjects : []))
+        event = outline.triggerEvent
+        // A trigger has an effect on the rows that it writes.
+        let written = event == nil ? [] : tokens.writtenTables
+        tables =
+            written.isEmpty
+            ? Set(
+                tokens.tables + (outline.table.map { [$0] } ?? [])
+                    + (outline.kind == .definition ? subjects : []))
+            : Set(written)
         let parameters = StatementParameter.all(in: sql)
         hasParameters = !parameters.isEmpty
         keys = Self.keys(of: tokens, parameters)

@@ -58,6 +58,10 @@ struct RunComparison {
             default: false
             }
         }
+        /// True if passing tests have other values, too, before all that only this test has, which may follow from them.
+        func isOrigin(of start: Int?) -> Bool {
+            if case .values = kind { isCommon && start.map { position < $0 } ?? false } else { false }
+        }
         /// The folded name of the object that the statement defines; nil for others.
         var definition: String? {
             (failing ?? passing).flatMap {
@@ -134,7 +138,8 @@ struct RunComparison {
         let sampled = Set(
             zip(a + b, formsA + formsB).filter { $1 == nil }.map(\.0.text.likeness[1]))
         let keys = keys(sampled)
-        let pairs = alignment.pairs(keys.a, keys.b, fromEnd: (a + b).contains(where: \.isSummary))
+        let pairs = ofSameFunctions(
+            alignment.pairs(keys.a, keys.b, fromEnd: (a + b).contains(where: \.isSummary)), keys)
         noteDoubtful(pairs, sampled)
         var (doneA, doneB) = (0, 0)
         for (i, j) in pairs + [(a.count, b.count)] {
@@ -148,6 +153,30 @@ struct RunComparison {
         findTransactions()
         found = found.filter { !isNoise($0) }
         order()
+    }
+
+    /// Returns the pairs with neighbors of the same function in place of equal statements of other functions.
+    private func ofSameFunctions(
+        _ pairs: [(Int, Int)], _ keys: (a: [Int], b: [Int])
+    ) -> [(Int, Int)] {
+        var pairs = pairs
+        for index in pairs.indices {
+            let (i, j) = pairs[index]
+            func isSame(_ i: Int, _ j: Int) -> Bool { a[i].text.likeness[0] == b[j].text.likeness[0] }
+            if isSame(i, j) { continue }
+            let last = index == 0 ? (-1, -1) : pairs[index - 1]
+            let next = index + 1 < pairs.count ? pairs[index + 1] : (a.count, b.count)
+            if let other = (last.1 + 1..<next.1).first(where: {
+                keys.b[$0] == keys.b[j] && isSame(i, $0)
+            }) {
+                pairs[index].1 = other
+            } else if let other = (last.0 + 1..<next.0).first(where: {
+                keys.a[$0] == keys.a[i] && isSame($0, j)
+            }) {
+                pairs[index].0 = other
+            }
+        }
+        return pairs
     }
 
     /// Returns numbers for the texts and values of the statements.

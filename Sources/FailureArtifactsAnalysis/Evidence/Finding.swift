@@ -158,6 +158,10 @@ package struct Finding: Equatable, Sendable {
     package internal(set) var otherTests: [OtherTest] = []
     /// True if undoing all that other tests wrote gives the expected result.
     var isFixOfOthers = false
+    /// True if undoing the changes certainly gives what the assertion expects: a rare value of the failing query.
+    var isExactFix = false
+    /// True for such changes that another test itself left before this one began.
+    var isLeftBehind = false
     /// True for a transaction of another test without which, and without all others of other tests, the test would fail,
     /// too.
     var isIncidental = false

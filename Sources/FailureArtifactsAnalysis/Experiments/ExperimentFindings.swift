@@ -53,6 +53,7 @@ struct ExperimentFindings {
         finding.evidence =
             question.isSource ? max(evidence, question.writer?.evidence ?? .source, .source) : evidence
         finding.isFixOfOthers = isFixOfOthers
+        finding.isExactFix = trial.effect == .fixes && isSignificant && question.isFailing
         if let result = trial.result, result != question.result || trial.effect == .fixes {
             finding.undone = Finding.Undone(
                 transactions: trial.step.number.map { [$0] } ?? [],

@@ -271,7 +271,11 @@ extension Finding {
                 return
             }
             add([other], "The transaction is")
-            isIncidental = isExperiment && !isFixOfOthers
+            // What the preparation of a store does in the first of several tests is for all of them.
+            isLeftBehind =
+                isExactFix && other.time == .before && statement?.isOfTest(named: other.name) ?? false
+            if isLeftBehind { confidence = max(confidence, .likely) }
+            isIncidental = isExperiment && !isFixOfOthers && !isLeftBehind
         } else if let order = statement?.order,
             let shown = store.statements.first(where: { $0.order == order })
         {

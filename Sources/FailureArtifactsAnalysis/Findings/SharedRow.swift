@@ -2,92 +2,150 @@ internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 
-/// A row that another test changed, so that a query of the failing test returned something else: a setting, for example.
+/// A row that another test changed, so that a query of the failing test, or a trigger of its statements, returned something
+/// else: a setting, for example.
 enum SharedRow: FindingRule {
     static let code = Finding.Code.otherTest
 
-    /// The changes that other tests made to rows with a value, which no statement of the failing test has changed.
-    private struct Changes {
-        let first: Timeline.Statement
-        var last: Timeline.Statement
-    }
-
     private struct Place: Hashable {
         let table: String
-        let value: Value
+        /// A value of the row; nil for all rows.
+        let value: Value?
+    }
+
+    /// A query of the failing test that names a row by its values.
+    private struct Read {
+        let statement: Timeline.Statement
+        let sql: String
+        let values: [Value]
+        let subject: String
     }
 
     static func findings(in store: Timeline, of failure: FailureEvidence) throws -> [Finding] {
         guard store.statements.contains(where: { !$0.isOfTest }) else { return [] }
         let budget = StepBudget(steps: failure.effort.steps)
-        var changes: [Place: Changes] = [:]
+        // The changes by other tests of rows that no statement of the failing test has changed.
+        var changes: [Place: [Timeline.Statement]] = [:]
         var found: [Finding] = []
-        // The queries by their values, so that each is asked once.
+        // Each query is asked once.
         var seen: Set<String> = []
         for statement in store.statements where statement.record.error == nil && !budget.isUsedUp {
-            if statement.writes, statement.record.changes != 0, let table = statement.outline.table {
-                for value in values(of: statement) {
-                    let place = Place(table: table, value: value)
-                    if statement.isOfTest {
-                        changes[place] = nil
-                    } else if statement.outline.mayHaveNoEffect {
-                        // A new row is the usual preparation of a store that tests share.
-                        changes[place, default: Changes(first: statement, last: statement)].last =
-                            statement
+            if statement.isOfTest, !changes.isEmpty {
+                for read in reads(of: statement, in: store) {
+                    let candidates = self.changes(of: read, in: changes)
+                    if !candidates.isEmpty, seen.insert(read.sql + "\(read.values)").inserted,
+                        let finding = finding(read, candidates, in: store, budget)
+                    {
+                        found.append(finding)
                     }
                 }
-            } else if statement.isOfTest, statement.outline.isSelect, !changes.isEmpty {
-                let values = values(of: statement)
-                let read = SQLText(statement.record.sql).tables.lazy.flatMap { table in
-                    values.compactMap { changes[Place(table: table, value: $0)] }
-                }.first
-                if let read, seen.insert(statement.record.sqlWithValues).inserted,
-                    let finding = finding(statement, read, in: store, budget)
-                {
-                    found.append(finding)
+            }
+            guard statement.writes, statement.record.changes != 0, let table = statement.outline.table
+            else { continue }
+            let isOfAll =
+                statement.outline.kind != .insert
+                && SQLText(statement.record.sql, limit: maximumTokens).conditions.isEmpty
+            let places = isOfAll ? [nil] : values(of: statement).map(Optional.some)
+            if statement.isOfTest {
+                changes = changes.filter { place, _ in
+                    place.table != table || !isOfAll && !places.contains(place.value)
+                }
+            } else if statement.outline.mayHaveNoEffect {
+                for value in places {
+                    changes[Place(table: table, value: value), default: []].append(statement)
                 }
             }
         }
         return found.suffix(1)
     }
 
-    /// Returns the finding that a query would have returned something else before other tests' changes; nil if not, or if
+    /// Returns the query of a statement, or those in the triggers of its table that don't depend on the row.
+    private static func reads(of statement: Timeline.Statement, in store: Timeline) -> [Read] {
+        let place = statement.record.source.map { " at \(SafeText.line($0.place))" } ?? ""
+        if statement.outline.isSelect {
+            guard let sql = statement.localSQL, let values = statement.record.knownValues,
+                values.allSatisfy({ $0.bytes == nil })
+            else { return [] }
+            return [
+                Read(
+                    statement: statement, sql: sql, values: values.map(\.value),
+                    subject: "The query\(place)")
+            ]
+        }
+        guard statement.writes, let table = statement.outline.table else { return [] }
+        let triggers = store.schema.objects.filter { $0.type == "trigger" && folded($0.table) == table }
+        return triggers.flatMap { trigger -> [Read] in
+            let text = SQLText(trigger.sql, limit: maximumTokens)
+            return text.tokens.indices.dropLast().compactMap { index in
+                guard text.tokens[index].text == "(", text.tokens[index + 1].isWord("select"),
+                    let end = text.closing(index),
+                    !text.tokens[index..<end].contains(where: { $0.isWord(in: ["new", "old"]) })
+                else { return nil }
+                return Read(
+                    statement: statement, sql: text.text((index + 1)..<end), values: [],
+                    subject:
+                        "The trigger '\(SafeText.line(trigger.name))' of the statement\(place) has a query that"
+                )
+            }
+        }
+    }
+
+    /// Returns the changes of rows that a query names, oldest first.
+    private static func changes(
+        of read: Read, in changes: [Place: [Timeline.Statement]]
+    ) -> [Timeline.Statement] {
+        let text = SQLText(read.sql, limit: maximumTokens)
+        let values = values(of: text, read.values)
+        if values.isEmpty { return [] }
+        return text.tables.flatMap { table in
+            ([nil] + values.map(Optional.some)).flatMap { changes[Place(table: table, value: $0)] ?? [] }
+        }.sorted { $0.order < $1.order }
+    }
+
+    /// Returns the finding that a query would have returned something else before another test's changes; nil if not, or if
     /// that is unknown.
     private static func finding(
-        _ query: Timeline.Statement, _ changes: Changes, in store: Timeline, _ budget: StepBudget
+        _ read: Read, _ changes: [Timeline.Statement], in store: Timeline, _ budget: StepBudget
     ) -> Finding? {
-        guard let sql = query.localSQL, let values = query.record.knownValues,
-            values.allSatisfy({ $0.bytes == nil }),
-            let number = store.step(of: changes.first).flatMap({ store.steps[$0].number }),
-            let earlier = try? store.path(ofState: number - 1),
-            let other = store.otherTest(of: [changes.last])
-        else { return nil }
         func result(_ path: String) -> QueryResult? {
             guard let connection = try? Connection.untrusted(path, limits: store.limits) else {
                 return nil
             }
             budget.limit(connection)
-            return (try? QueryResult.of(sql, values.map(\.value), with: [], on: connection)) ?? nil
+            return (try? QueryResult.of(read.sql, read.values, with: [], on: connection)) ?? nil
         }
-        guard let now = result(store.path(at: query)), let then = result(earlier), now != then else {
-            return nil
+        guard let now = result(store.path(at: read.statement)) else { return nil }
+        var rest = changes[...]
+        while let last = rest.last {
+            let first = rest.lastIndex { $0.record.test != last.record.test }.map { $0 + 1 } ?? 0
+            guard let number = store.step(of: rest[first]).flatMap({ store.steps[$0].number }),
+                let earlier = try? store.path(ofState: number - 1), let then = result(earlier)
+            else { return nil }
+            // A test may restore what it has changed. A new row may be the preparation of a store that tests share.
+            if then == now {
+                rest = rest[..<first]
+                continue
+            }
+            guard let other = store.otherTest(of: [last]),
+                !then.rows.isEmpty || last.record.isOfTest(named: other.name)
+            else { return nil }
+            func text(_ result: QueryResult) -> String {
+                let texts = ResultPart.all.texts(of: result)
+                return texts.isEmpty
+                    ? "no row" : TextWidth.abridged(texts.prefix(4).joined(separator: ", "), to: 100)
+            }
+            return Finding(
+                code: code,
+                title:
+                    "\(other.title ?? "Another test") changed \(store.tableName(of: last)), which this test read",
+                confidence: .possible, store: store.name,
+                transaction: store.step(of: last).flatMap { store.steps[$0].number },
+                statement: last.record,
+                explanation:
+                    "\(read.subject) returned \(text(now)), and would have returned \(text(then)) before that test's changes.",
+                evidence: .change)
         }
-        func text(_ result: QueryResult) -> String {
-            let texts = ResultPart.all.texts(of: result)
-            return texts.isEmpty
-                ? "no row" : TextWidth.abridged(texts.prefix(4).joined(separator: ", "), to: 100)
-        }
-        let place = query.record.source.map { " at \(SafeText.line($0.place))" } ?? ""
-        return Finding(
-            code: code,
-            title:
-                "\(other.title ?? "Another test") changed \(store.tableName(of: changes.last)), which this test read",
-            confidence: .possible, store: store.name,
-            transaction: store.step(of: changes.last).flatMap { store.steps[$0].number },
-            statement: changes.last.record,
-            explanation:
-                "The query\(place) returned \(text(now)), and would have returned \(text(then)) before other tests' changes.",
-            evidence: .change)
+        return nil
     }
 
     /// The number of a text's tokens that are looked at.
@@ -95,10 +153,13 @@ enum SharedRow: FindingRule {
 
     /// Returns the values of a statement's parameters and literals that are rare.
     private static func values(of statement: Timeline.Statement) -> Set<Value> {
-        let bound = (statement.record.knownValues ?? []).filter { $0.bytes == nil }.map(\.value)
-        let literals = SQLText(statement.record.sql, limit: maximumTokens).tokens.compactMap {
-            $0.kind == .text ? Value.text($0.text) : nil
-        }
+        values(
+            of: SQLText(statement.record.sql, limit: maximumTokens),
+            (statement.record.knownValues ?? []).filter { $0.bytes == nil }.map(\.value))
+    }
+
+    private static func values(of text: SQLText, _ bound: [Value]) -> Set<Value> {
+        let literals = text.tokens.compactMap { $0.kind == .text ? Value.text($0.text) : nil }
         return Set((bound + literals).compactMap(key))
     }
 

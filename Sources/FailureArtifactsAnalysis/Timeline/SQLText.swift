@@ -243,6 +243,25 @@ struct SQLText {
 
     var tables: [String] { sources.map(\.table) }
 
+    /// The tables that the statements of a trigger write.
+    var writtenTables: [String] {
+        tokens.indices.compactMap { index in
+            let token = tokens[index]
+            let isWrite =
+                token.isWord(in: ["into", "update"])
+                || token.isWord("from") && tokens[safe: index - 1]?.isWord("delete") == true
+            guard isWrite, token.depth == 0, tokens[safe: index - 1]?.isWord("do") != true else {
+                return nil
+            }
+            let next = tokens[safe: index + 1]?.isWord("or") == true ? index + 3 : index + 1
+            guard let name = tokens[safe: next], name.kind == .name, !name.isWord(in: ["of", "on"])
+            else {
+                return nil
+            }
+            return name.text
+        }
+    }
+
     /// The first table of the query itself, not of a subquery; nil without one.
     var outerTable: String? {
         let sources = sources

@@ -149,6 +149,12 @@ extension StatementRecord {
             separator: ", ")
     }
 
+    /// True if a test's own function ran it, without help of other functions of the tests; false if that is unknown.
+    func isOfTest(named name: String?) -> Bool {
+        let frames = frames.filter(\.isInTests)
+        return !frames.isEmpty && frames.allSatisfy { frame in name.map(frame.isIn) ?? false }
+    }
+
     /// True if both statements ran in one call of a function, which isn't the test's, as far as their callers tell.
     func isInCall(of other: StatementRecord) -> Bool {
         let (own, others) = (frames, other.frames)

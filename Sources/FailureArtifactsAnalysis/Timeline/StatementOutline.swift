@@ -142,6 +142,17 @@ struct StatementOutline: Equatable {
         if word(1) == "temp" || word(1) == "temporary" { schema = "temp" }
     }
 
+    /// The kind and the table of the statements that start the defined trigger; nil for other definitions.
+    var triggerEvent: (kind: Kind, table: String)? {
+        guard creates, words.prefix(4).contains("trigger"), let on = words.firstIndex(of: "on") else {
+            return nil
+        }
+        let event = words[..<on]
+        let kind: Kind =
+            event.contains("insert") ? .insert : event.contains("delete") ? .delete : .update
+        return (kind, word(on + 1))
+    }
+
     private mutating func readPragma() {
         mayHaveNoEffect = true
         if words.contains("journal_mode"), words.contains("wal") {

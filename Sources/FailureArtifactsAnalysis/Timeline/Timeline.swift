@@ -238,6 +238,21 @@ package final class Timeline {
             objects.map { folded($0.table) } + references.filter(\.isDeclared).map { folded($0.parent) })
     }
 
+    /// Returns tables, and those with triggers that name one of them.
+    func tables(affecting tables: Set<String>) -> Set<String> {
+        let triggers = schema.objects.filter { $0.type == "trigger" }
+            .map { (table: folded($0.table), words: Set(SQLText($0.sql).words)) }
+        var found = tables
+        var count = 0
+        while count < found.count {
+            count = found.count
+            for trigger in triggers where !found.isDisjoint(with: trigger.words) {
+                found.insert(trigger.table)
+            }
+        }
+        return found
+    }
+
     /// The statements whose changes only the copy has; empty if they are unknown.
     var uncommittedStatements: [Statement] {
         transactions.uncommittedStatements(beforeRollback: store.isBeforeRollback, in: statements)

@@ -196,6 +196,20 @@ import Testing
                     : ["missing \(Self.update)", "missing \(Self.read.sql)"]))
     }
 
+    /// The assertion's line runs nothing, and the passing run ends with the query with which the failing one ended.
+    @Test func nothingAfterAnAssertionWithoutStatementsIsMissing() {
+        func read(_ line: Int) -> Statement {
+            var read = Self.read
+            read.line = line
+            return read
+        }
+        let found = differences(
+            Self.start + [Self.wrong, read(7)],
+            from: [Self.start + [Self.right, read(7), Self.wrong, read(9)]],
+            failedAt: 8)
+        #expect(found == ["values([0]) \(Self.update)"])
+    }
+
     /// The assertion's call ran a query when it passed, and none when it failed.
     @Test func theQueryOfTheFailedAssertionIsMissing() {
         var read = Self.read
@@ -205,6 +219,35 @@ import Testing
             differences(Self.start, from: [Self.start + [read, after]], failedAt: 8)
                 == ["missing \(Self.read.sql)"])
         #expect(differences(Self.start, from: [Self.start + [read, after]], failedAt: 9) == [])
+    }
+
+    /// Of equal statements beside each other, those of the same function belong together.
+    @Test func equalStatementsOfSeveralFunctions() throws {
+        let check = Statement(Self.read.sql, in: "check()")
+        let find = Statement(Self.read.sql, in: "find()")
+        for both in [[find, check], [check, find]] {
+            let (long, short) = (Self.start + both + [Self.right], Self.start + [check, Self.right])
+            for (own, passing) in [(long, short), (short, long)] {
+                let comparison = try #require(
+                    BaselineComparison(
+                        Run(statements: own).baseline, [Run(statements: passing).baseline], common: []))
+                let found = comparison.differences.map { $0.failing ?? $0.passing }
+                #expect(found.map { $0?.record.source?.function } == ["find()"])
+            }
+        }
+    }
+
+    /// Without a line of the tests, the assertion may have run the query.
+    @Test func theQueryWithWhichAPassingRunWentOn() throws {
+        func next(_ further: [Statement]) -> String? {
+            BaselineComparison(
+                Run(statements: Self.start).baseline, [Run(statements: Self.start + further).baseline],
+                common: [], failedAt: .init(file: "Tests/ATests.swift", line: 9))?.next?.sql
+        }
+        var ofTest = Self.read
+        ofTest.line = 10
+        #expect(next([Self.read, Self.right]) == Self.read.sql)
+        #expect(next([ofTest]) == nil && next([Self.right, Self.read]) == nil && next([]) == nil)
     }
 
     /// A statement that both runs have isn't missing, and none that only one has is repeated.

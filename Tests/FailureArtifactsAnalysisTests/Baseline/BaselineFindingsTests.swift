@@ -13,6 +13,7 @@ import Testing
     private func explanation(
         _ own: [String], passing: [String], changes: [Int]? = nil, common: Set<String> = [],
         query: String = query, facts: [Int: String] = [:], tests: String? = nil,
+        ownChanges: [Int]? = nil,
         isOfSameBuild: Bool = false, passingQuery: String? = nil
     ) throws -> Explanation {
         func evidence(
@@ -29,7 +30,7 @@ import Testing
         }
         let fixture = try Fixture()
         let other = try Fixture()
-        let failure = try evidence(fixture, own, nil, passed: false)
+        let failure = try evidence(fixture, own, ownChanges, passed: false)
         failure.passing = try evidence(other, passing, changes, passed: true)
         failure.baselines[0].common = common.map { CommonDifference(shape: $0) }
         failure.baselines[0].isOfSameBuild = isOfSameBuild
@@ -112,14 +113,14 @@ import Testing
 
     /// Another number of rows is a consequence, so an edit that other tests have, too, comes first.
     @Test func theFailingQueryComesFirstOfTheCommonDifferences() throws {
-        let narrow = Self.query + " AND name <> 'z'"
+        let wide = Self.query
         let found = try explanation(
             ["CREATE TABLE note(id, text)", Self.wrong], passing: ["CREATE TABLE note(id)", Self.wrong],
             common: [
-                StatementShape("CREATE TABLE note(id)").shape, StatementShape(narrow).shape,
-            ], query: narrow, passingQuery: Self.query)
+                StatementShape("CREATE TABLE note(id)").shape, StatementShape(wide).shape,
+            ], query: wide, passingQuery: wide + " AND name <> 'a'")
         let first = found.findings[0]
-        #expect(first.code == .differenceFromPass && first.statement?.sql == narrow)
+        #expect(first.code == .differenceFromPass && first.statement?.sql == wide)
         #expect(first.confidence == .likely && found.verdict == nil)
         // Each difference is listed once.
         #expect(Set(found.findings.map(\.title)).count == found.findings.count)
@@ -153,6 +154,67 @@ import Testing
             common: [StatementShape(trigger(16)).shape])
         #expect(
             unused.findings.allSatisfy { $0.code != .differenceFromPass || $0.confidence == .possible })
+    }
+
+    /// A trigger may write what the question reads.
+    @Test(arguments: [true, false]) func aDifferenceWithAnEffectByATrigger(hasTrigger: Bool) throws {
+        let start =
+            ["CREATE TABLE posting(cents)"]
+            + (hasTrigger
+                ? [
+                    "CREATE TRIGGER post AFTER INSERT ON posting BEGIN UPDATE account SET balance = NEW.cents; END"
+                ] : [])
+        let found = try explanation(
+            start + ["INSERT INTO posting VALUES (16)"],
+            passing: start + ["INSERT INTO posting VALUES (15)"])
+        #expect(found.findings[0].statement?.sql == "INSERT INTO posting VALUES (16)")
+        #expect(found.findings[0].confidence == (hasTrigger ? .likely : .possible))
+    }
+
+    /// Passing tests run another text as well, but it is all that differs in the failing one.
+    @Test(arguments: [(0, true), (1, true), (0, false)])
+    func theOnlyEdit(others: Int, hasEffect: Bool) throws {
+        let condition = hasEffect ? "balance < 10000" : "balance > 10000"
+        let edit = "UPDATE account SET balance = 16 WHERE name = 'a' AND \(condition)"
+        let more = (0..<others).map { _ in "DELETE FROM account WHERE id = 77 AND name = 'a'" }
+        let found = try explanation(
+            [Self.insert, edit] + more,
+            passing: [Self.insert, Self.wrong] + more.map { _ in "DELETE FROM account WHERE id = 77" },
+            changes: [1, hasEffect ? 1 : 0] + more.map { _ in 1 },
+            common: Set(([edit] + more).map { StatementShape($0).shape }),
+            ownChanges: [1, hasEffect ? 1 : 0] + more.map { _ in 1 })
+        let first = found.findings[0]
+        #expect(first.code == .differenceFromPass, "\(found.findings.map(\.title))")
+        #expect(
+            first.confidence == (others == 0 && hasEffect ? .likely : .possible),
+            "\(first.title) \(first.explanation)")
+    }
+
+    /// In this test, another text of a query has the same result.
+    @Test(arguments: [true, false]) func anotherTextOfAQueryWithoutEffect(hasEffect: Bool) throws {
+        let read = "SELECT count(*) FROM account WHERE name = 'a'"
+        let edit = read + (hasEffect ? " AND balance > 10000" : " AND balance < 10000")
+        let found = try explanation(
+            [Self.wrong], passing: [Self.wrong], common: [StatementShape(edit).shape], query: edit,
+            passingQuery: read)
+        #expect((found.findings[0].code == .differenceFromPass) == hasEffect)
+        #expect(found.findings[0].confidence == (hasEffect ? .likely : .possible))
+    }
+
+    /// What passing tests write, too, comes before what may follow from it only in this test.
+    @Test(arguments: [false, true]) func theOriginOfADifference(isLater: Bool) throws {
+        let (rate, other) = ("INSERT INTO rate VALUES (1000)", "INSERT INTO rate VALUES (10)")
+        let read = "SELECT count(*) FROM rate"
+        func run(_ rate: String, _ write: String) -> [String] {
+            ["CREATE TABLE rate(points)"] + (isLater ? [write, rate] : [rate, read, write])
+        }
+        let found = try explanation(
+            run(other, Self.wrong), passing: run(rate, Self.right), common: [StatementShape(rate).shape],
+            query: isLater ? Self.query : read)
+        #expect(
+            (found.findings[0].statement?.sql == other) == !isLater, "\(found.findings.map(\.title))")
+        #expect(found.findings[0].confidence == .likely)
+        #expect(found.findings[1].confidence == .possible)
     }
 
     @Test func aDifferenceOfPassingTestsThatTheTestDoesNotReadComesLast() throws {

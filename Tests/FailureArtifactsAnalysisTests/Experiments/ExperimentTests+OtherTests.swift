@@ -91,9 +91,67 @@ extension ExperimentTests {
         #expect(
             other.map {
                 $0.explanation.hasPrefix(
-                    "The query at Sources/Tasks.swift:10 returned 90, and would have returned 20 before other tests' changes."
+                    "The query at Sources/Tasks.swift:10 returned 90, and would have returned 20 before that test's changes."
                 ) && $0.otherTests.map(\.name) == ["testOther"]
             } ?? isRestored, "\(other?.explanation ?? "")")
+    }
+
+    /// A row that was there before, changed with all others, is told from a new one, which the preparation of a store makes.
+    @Test(arguments: [false, true]) func aRowThatAnotherTestChangedWithOthers(isChanged: Bool) throws {
+        let upsert =
+            "INSERT INTO task VALUES (7, 'all', 'Limit', 80, 0) ON CONFLICT DO UPDATE SET minutes = 80"
+        let change = Step(
+            sql: "UPDATE task SET minutes = minutes + 1", changes: 5, isEarlier: true, test: 3,
+            connection: 5)
+        let found = try otherFindings(
+            [Step(sql: upsert, isEarlier: true, test: 2, connection: 4)] + (isChanged ? [change] : [])
+                + [
+                    Step(
+                        sql: "SELECT minutes FROM task WHERE title = 'Limit'", changes: 0,
+                        isTransaction: false, test: 1),
+                    Step(sql: "INSERT INTO task VALUES (9, 'dan', 'Total', 90, 0)", test: 1),
+                    query("SELECT minutes FROM task WHERE id = 9"),
+                ], equal("90", "20"))
+        let other = found.first { $0.code == .otherTest }
+        #expect(
+            other?.title == (isChanged ? "CTests.testReader changed task, which this test read" : nil))
+        #expect(
+            other?.explanation.contains("returned 81, and would have returned 80") ?? !isChanged,
+            "\(other?.explanation ?? "")")
+    }
+
+    /// The test itself reads only what the trigger wrote.
+    @Test func aRowThatATriggerRead() throws {
+        let trigger =
+            "CREATE TRIGGER plan AFTER INSERT ON task BEGIN UPDATE task SET minutes = "
+            + "(SELECT minutes FROM task WHERE title = 'Pay rent') WHERE id = NEW.id; END"
+        let found = try otherFindings(
+            [
+                Step(sql: trigger, changes: 0, isEarlier: true, test: 2),
+                Step(
+                    sql: "UPDATE task SET minutes = 90 WHERE title = 'Pay rent'", isEarlier: true,
+                    test: 2,
+                    connection: 4),
+                Step(sql: "INSERT INTO task VALUES (9, 'dan', 'Total', 0, 0)", test: 1),
+                query("SELECT minutes FROM task WHERE id = 9"),
+            ], equal("90", "20"))
+        let other = try #require(found.first { $0.code == .otherTest })
+        #expect(
+            other.explanation.hasPrefix(
+                "The trigger 'plan' of the statement at Sources/Tasks.swift:10 has a query that returned 90, "
+                    + "and would have returned 20 before that test's changes."), "\(other.explanation)")
+    }
+
+    /// Unlike the preparation of a store, which the first of several tests runs.
+    @Test(arguments: ["testOther", "fill"]) func whatAnotherTestLeftBehind(function: String) throws {
+        let lines = ["Sources/Tasks.swift:10", "Tests/BTests/B.swift:5:\(function)"]
+        var (first, second) = (insert(5, 101, test: 2), insert(6, 57, test: 2))
+        (first.lines, second.lines) = (["Sources/Tasks.swift:10", "Tests/BTests/B.swift:3:fill"], lines)
+        let found = try otherFindings([first, second, query(Self.sum)], equal("318", "261"))
+        let other = try #require(found.first { $0.transaction == 4 })
+        #expect(other.undone?.isExpected == true)
+        #expect(other.confidence == (function == "fill" ? .possible : .likely))
+        #expect((found.first == other) == (function != "fill"))
     }
 
     /// Other tests may do what the failing one expects.

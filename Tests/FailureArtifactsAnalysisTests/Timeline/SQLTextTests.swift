@@ -61,4 +61,14 @@ import Testing
         #expect(relaxed.map(\.tables) == [["t", "u"], ["t", "u"], nil])
         #expect(relaxed[1].names == ["t", "done"])
     }
+
+    @Test func theTablesThatATriggerWrites() {
+        let trigger =
+            "CREATE TRIGGER t AFTER UPDATE OF a, b ON own WHEN NEW.a > 1 BEGIN UPDATE OR IGNORE x SET a = 1; "
+            + "INSERT INTO \"y\" SELECT a FROM read ON CONFLICT (a) DO UPDATE SET a = 2; DELETE FROM z; END"
+        #expect(SQLText(trigger).writtenTables == ["x", "y", "z"])
+        let event = StatementOutline(trigger).triggerEvent
+        #expect(event?.kind == .update && event?.table == "own")
+        #expect(StatementOutline("CREATE TABLE t(a)").triggerEvent == nil)
+    }
 }
