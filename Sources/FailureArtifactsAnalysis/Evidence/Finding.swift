@@ -65,12 +65,19 @@ package struct Finding: Equatable, Sendable {
         package let kind: Kind
         /// The trigger's name, the columns of the foreign key such as `tag.noteID`, or the table with the replaced row.
         package let name: String
-        let sentence: String
+        /// The place of the statement that defined the trigger; nil for another means, or if it is unknown.
+        var source: StatementRecord.Source?
+        private let description: String
+        var sentence: String {
+            description
+                + (source.map { ". That trigger was created at \(SafeText.line($0.place))." } ?? ".")
+        }
 
-        init(_ kind: Kind, _ name: String, _ sentence: String) {
+        /// - `description`: a sentence without its period.
+        init(_ kind: Kind, _ name: String, _ description: String) {
             self.kind = kind
             self.name = name
-            self.sentence = sentence
+            self.description = description
         }
     }
 
@@ -212,7 +219,7 @@ extension Finding {
 }
 
 extension Finding.Means: JSONDocument {
-    package var json: JSONObject { ["kind": kind, "name": name] }
+    package var json: JSONObject { ["kind": kind, "name": name, "source": source] }
 }
 
 extension Finding.Undone: JSONDocument {

@@ -129,7 +129,7 @@ final class Rerun {
             let change = trigger.columns == nil ? row.change.rawValue : "changed"
             return [
                 Finding.Means(
-                    .trigger, name, "The trigger '\(name)' of the \(verb) \(change) \(object).")
+                    .trigger, name, "The trigger '\(name)' of the \(verb) \(change) \(object)")
             ]
         }
         let isCascade = trying {
@@ -148,9 +148,9 @@ final class Rerun {
             guard cells(of: parent) != nil, isGone || replacement != nil else { continue }
             let name = reference.table + "." + reference.columns.joined(separator: ", ")
             let end = row.change == .deleted ? "with \(parent.title)" : "because \(parent.title) is gone"
-            let sentence =
-                "The foreign key \(SafeText.line(name)) \(row.change.rawValue) \(row.title) \(end)."
-            return [Finding.Means(.foreignKey, name, sentence)]
+            let description =
+                "The foreign key \(SafeText.line(name)) \(row.change.rawValue) \(row.title) \(end)"
+            return [Finding.Means(.foreignKey, name, description)]
                 + [replacement].compactMap(\.self)
         }
         return []
@@ -192,7 +192,7 @@ final class Rerun {
         let columns = rows.count == 1 ? trying { brokenConstraint(of: statement) } : []
         let same = columns.isEmpty ? "" : ", which had the same \(columns.joined(separator: ", "))"
         return Finding.Means(
-            .replace, row.table, "REPLACE deleted \(SafeText.line(row.title + same)).")
+            .replace, row.table, "REPLACE deleted \(SafeText.line(row.title + same))")
     }
 
     /// Returns the columns of the `UNIQUE` constraint that a statement breaks if it doesn't replace rows.

@@ -41,11 +41,21 @@ extension Timeline {
             found[index] = writers
             if writers.count == 1, writers[0].changesMore(linked) {
                 means[index] = (try? rerun.means(of: rows[0], by: writers[0], references)) ?? []
+                for place in means[index].indices where means[index][place].kind == .trigger {
+                    means[index][place].source = definition(ofTrigger: means[index][place].name)
+                }
             }
         }
         return zip(found, means).map {
             Writing(statements: Self.distinct($0.map(copying)), means: $1)
         }
+    }
+
+    /// Returns the place of the statement that defined a trigger; nil if it is unknown.
+    private func definition(ofTrigger name: String) -> StatementRecord.Source? {
+        statements.last {
+            $0.outline.triggerEvent != nil && $0.outline.table == folded(name) && $0.record.error == nil
+        }?.record.source
     }
 
     /// Returns the statement that copied the rows of a table before a migration dropped it, and so lost those that it

@@ -30,7 +30,9 @@ extension ExperimentTests {
         #expect(first.statement?.sql == sale)
         #expect(first.means.map(\.kind) == [.trigger] && first.means.map(\.name) == ["sold"])
         #expect(
-            first.explanation.hasSuffix(" The trigger 'sold' of the INSERT updated task id = 2."),
+            first.explanation.hasSuffix(
+                " The trigger 'sold' of the INSERT updated task id = 2. That trigger was created at Sources/Tasks.swift:10."
+            ),
             "\(first.explanation)")
     }
 
@@ -44,7 +46,8 @@ extension ExperimentTests {
             ], equal("207", "254"))
         #expect(
             first.explanation.hasSuffix(
-                " The trigger 'halve' of the INSERT changed minutes of task id = 5."),
+                " The trigger 'halve' of the INSERT changed minutes of task id = 5. That trigger was created at Sources/Tasks.swift:10."
+            ),
             "\(first.explanation)")
     }
 
