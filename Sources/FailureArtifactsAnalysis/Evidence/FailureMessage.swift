@@ -41,14 +41,28 @@ package struct FailureMessage: Sendable {
     let isReversed: Bool
     /// True if the message tells which operand is the tested one; otherwise it is the first one by convention.
     let isOrderKnown: Bool
+    /// The arguments of a parameterized test, by the names of its parameters.
+    private let arguments: [String: String]
 
-    init(_ text: String) {
+    init(_ text: String) { self.init(text, of: nil) }
+
+    init(_ text: String, of test: BundleMetadata.Test?) {
         self.text = text
+        let labels = test?.name.drop { $0 != "(" }.split { "(:)".contains($0) }.map(String.init) ?? []
+        let values = test?.arguments ?? []
+        arguments =
+            labels.count == values.count
+            ? Dictionary(zip(labels, values), uniquingKeysWith: { first, _ in first }) : [:]
         plainText = Self.plain(text)
         let sides = Self.comparison(in: text)
         let areExpressions = sides.map { ($0.left.contains("→"), $0.right.contains("→")) }
         isReversed = areExpressions.map { !$0 && $1 } ?? false
         isOrderKnown = areExpressions.map { $0 != $1 } ?? false
+    }
+
+    /// Returns the operand that a part of an expression is: a literal, or a parameter of the test; nil for another part.
+    func operand(_ expression: Substring) -> Operand? {
+        Operand(literal: arguments[String(expression)].map { $0[...] } ?? expression)
     }
 
     // MARK: - Errors

@@ -83,7 +83,7 @@ struct Claim {
             return [Claim(tested: none, condition: .exists)]
         }
         guard let operands = FailureMessage.operands(of: text) else {
-            return [unevaluated(in: text)]
+            return [unevaluated(in: message)]
         }
         let left = FailureMessage.Operand(operands.left)
         if operands.right == nil, left.text == "nil", let element = literal(in: text[...]) {
@@ -149,8 +149,10 @@ struct Claim {
         return parts.count == 3 ? FailureMessage.Operand(String(parts[1])) : nil
     }
 
-    /// Returns the claim of an expression whose values the message doesn't have, from the literals in it.
-    private static func unevaluated(in text: String) -> Claim {
+    /// Returns the claim of an expression whose values the message doesn't have, from the literals in it, and from the
+    /// test's arguments.
+    private static func unevaluated(in message: FailureMessage) -> Claim {
+        let text = message.text
         let unknown = Claim(tested: nil, condition: .unknown)
         guard let start = text.firstRange(of: "Expectation failed: ")?.upperBound else { return unknown }
         let whole = expression(in: text[start...])[...]
@@ -162,7 +164,7 @@ struct Claim {
         for sign in [" == ", " != ", " <= ", " >= ", " < ", " > "] {
             guard let place = FailureMessage.outerRange(of: sign, in: line) else { continue }
             let sides = [line[..<place.lowerBound], line[place.upperBound...]]
-            let operands = sides.map(FailureMessage.Operand.init(literal:))
+            let operands = sides.map(message.operand)
             guard let index = operands.lastIndex(where: { $0 != nil }), let literal = operands[index]
             else { return unknown }
             return Claim(

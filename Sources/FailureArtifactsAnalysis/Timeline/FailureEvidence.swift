@@ -49,7 +49,7 @@ package final class FailureEvidence {
         self.scratch = scratch
         self.effort = effort
         metadata = bundle.metadata
-        message = FailureMessage(metadata.failures.first?.message ?? "")
+        message = FailureMessage(metadata.failures.first?.message ?? "", of: metadata.test)
         self.bundle = bundle
         // Without a readable baseline, the other findings stay.
         baselines = (try? bundle.baselines) ?? []

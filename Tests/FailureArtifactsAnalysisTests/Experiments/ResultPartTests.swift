@@ -1,4 +1,5 @@
 @testable import FailureArtifactsAnalysis
+import FailureArtifactsBundle
 import FailureArtifactsReading
 import Testing
 
@@ -198,6 +199,20 @@ import Testing
     ])
     func ofAMessage(text message: String, claims: [String]) {
         #expect(Claim.all(in: FailureMessage(message)).map(text) == claims)
+    }
+
+    /// A parameter has its argument as the value; its name may have another meaning in another test.
+    @Test(arguments: [
+        ("total(fee:seller:)", ["100", #""Ann""#], "try sum() == fee", "100"),
+        ("total(fee:seller:)", ["100", #""Ann""#], "try name() == seller", "Ann"),
+        ("total(fee:seller:)", ["100", #""Ann""#], "try name() == buyer", nil),
+        ("total(fee:)", ["100", "7"], "try sum() == fee", nil), ("total", nil, "try sum() == fee", nil),
+    ])
+    func ofAParameter(name: String, arguments: [String]?, expression: String, expected: String?) {
+        let test = BundleMetadata.Test(
+            framework: "swift-testing", suite: "Tests", name: name, arguments: arguments)
+        let claim = Claim.all(in: FailureMessage("Expectation failed: " + expression, of: test))[0]
+        #expect(claim.expected?.values.first?.text == expected)
     }
 
     @Test(arguments: [
