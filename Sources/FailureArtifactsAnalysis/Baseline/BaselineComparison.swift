@@ -134,7 +134,8 @@ struct BaselineComparison {
             execution.text.shapeNumber != difference.passing?.text.shapeNumber
         else { return false }
         guard let event = execution.text.event else {
-            return !execution.text.outline.isWrite || execution.record.changes ?? 1 > 0
+            return !execution.text.outline.isWrite
+                || failing.contains { $0.text === execution.text && $0.record.changes ?? 1 > 0 }
         }
         return failing[difference.position...].contains {
             $0.text.outline.kind == event.kind && $0.text.outline.table == event.table

@@ -141,6 +141,13 @@ package struct Explanation: JSONDocument {
             found[index].findArrangement(of: function)
             found[index].weaken()
         }
+        // What another test changed, and undoing what it wrote: each confirms the other.
+        let fixes = Set(found.filter(\.isExactFix).flatMap(\.otherTests).compactMap(\.title))
+        for index in found.indices where found[index].code == .otherTest {
+            if !fixes.isDisjoint(with: found[index].otherTests.compactMap(\.title)) {
+                found[index].confidence = .likely
+            }
+        }
         findings = Self.ordered(found)
         if let baseline = BaselineFindings(evidence) {
             differences = baseline.own + baseline.common

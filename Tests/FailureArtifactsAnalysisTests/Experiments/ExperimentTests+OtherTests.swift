@@ -96,6 +96,27 @@ extension ExperimentTests {
             } ?? isRestored, "\(other?.explanation ?? "")")
     }
 
+    /// The failing query read the row, and returns the expected value without the change.
+    @Test(arguments: ["95", "80"]) func aRowThatAnotherTestChangedToTheWrongValue(expected: String)
+        throws
+    {
+        let found = try otherFindings(
+            [
+                Step(
+                    sql: "UPDATE task SET minutes = 95 WHERE title = 'Pay rent'", isEarlier: true,
+                    test: 3,
+                    connection: 5),
+                Step(
+                    sql: "UPDATE task SET minutes = 60 WHERE title = 'Pay rent'", isEarlier: true,
+                    test: 2,
+                    connection: 4),
+                query("SELECT minutes FROM task WHERE title = 'Pay rent'"),
+            ], equal("60", expected))
+        let first = try #require(found.first { $0.code == .otherTest })
+        #expect(first.title == "BTests.testOther changed task, which this test read")
+        #expect(first.confidence == (expected == "95" ? .likely : .possible), "\(found.map(\.title))")
+    }
+
     /// A row that was there before, changed with all others, is told from a new one, which the preparation of a store makes.
     @Test(arguments: [false, true]) func aRowThatAnotherTestChangedWithOthers(isChanged: Bool) throws {
         let upsert =
