@@ -20,9 +20,10 @@ struct BaselineComparison {
     /// - `own`: the failing run.
     /// - `common`: the differences that passing tests have from their baselines, too.
     /// - `place`: the place of the failed assertion; nil if it is unknown.
+    /// - `views`: the tables that views read, by the views' folded names.
     init?(
         _ own: Baseline, _ baselines: [Baseline], common: Set<CommonDifference>,
-        failedAt place: FailureEvidence.Place? = nil
+        failedAt place: FailureEvidence.Place? = nil, views: [String: Set<String>] = [:]
     ) {
         var texts = ComparedTexts()
         let runs = baselines.map { passing in
@@ -41,7 +42,7 @@ struct BaselineComparison {
             let (text, written) = (execution.text, execution.text.outline.table)
             for table in text.tables
             where text.outline.isSelect || text.outline.isWrite && table != written {
-                lastReads[table] = index
+                for read in (views[table] ?? []).union([table]) { lastReads[read] = index }
             }
         }
         self.lastReads = lastReads
@@ -141,6 +142,13 @@ struct BaselineComparison {
             $0.text.outline.kind == event.kind && $0.text.outline.table == event.table
                 && $0.record.changes ?? 1 > 0
         }
+    }
+
+    /// True if a statement of the failing run has a text that the passing run doesn't have.
+    func isOtherText(_ order: UInt64) -> Bool {
+        failing.first { $0.record.order == order }.map { own in
+            !passing.contains { $0.text.text == own.text.text }
+        } ?? true
     }
 
     /// The number of the failing run's first statement.

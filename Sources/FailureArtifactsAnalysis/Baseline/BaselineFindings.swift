@@ -38,7 +38,10 @@ struct BaselineFindings {
         guard
             let comparison = BaselineComparison(
                 failure.own, failure.baselines, common: failure.commonDifferences,
-                failedAt: failure.place)
+                failedAt: failure.place,
+                views: failure.usedStores.reduce(into: [:]) {
+                    $0.merge($1.tablesOfViews) { $0.union($1) }
+                })
         else { return nil }
         self.failure = failure
         self.comparison = comparison
@@ -57,6 +60,7 @@ struct BaselineFindings {
         let start = differences.filter { !$0.isCommon }.map(\.position).min()
         var (edits, origins): ([Finding], [Finding]) = ([], [])
         var scanned: [Finding] = []
+        var leading: Int?
         for difference in differences {
             let missing = difference.kind == .missing ? difference.passing?.record : nil
             let isRelevant =
@@ -86,8 +90,13 @@ struct BaselineFindings {
             } else if difference.kind == .scanned, !comparison.isOfSameCode {
                 scanned.append(finding)
             } else {
+                // Code may have used what an earlier query had returned.
+                if difference.isFirst, difference.isOfQuery { leading = own.count }
                 own.append(finding)
             }
+        }
+        if let leading, own.contains(where: { $0.confidence == .likely }) {
+            own[leading].confidence = .likely
         }
         // What the test reads comes first, and other numbers of rows, which are consequences, last.
         hasEdit = !edits.isEmpty || differences.contains { !$0.isCommon && $0.isEdit }
@@ -147,6 +156,12 @@ struct BaselineFindings {
     /// difference becomes a part of it.
     func added(to findings: [Finding]) -> [Finding] {
         var others = findings
+        for index in others.indices where others[index].code == .wrongQuery {
+            // The query is as it was when the test passed.
+            if let order = others[index].statement?.order, !comparison.isOtherText(order) {
+                others[index].confidence = .possible
+            }
+        }
         var first = own
         let triggers = Set(
             others.filter { $0.undone != nil }.flatMap(\.means).filter { $0.kind == .trigger }
@@ -203,16 +218,15 @@ struct BaselineFindings {
         let count = common.count
         return Finding(
             code: .noDifference,
-            title:
-                "The test ran the same statements with the same values as when it passed at \(baseline.title)",
+            title: (comparison.next == nil ? "The" : "Until it failed, the")
+                + " test ran the same statements with the same values as when it passed at \(baseline.title)",
             confidence: .possible,
             explanation: (comparison.isOfSameCode ? "Both runs are of the same code. " : "")
-                + "Look at the expectation, or at code after the query"
-                + (isShared ? ", or at what other tests left." : ".")
                 + (comparison.next?.source.map {
-                    " The passing run went on with the query at \(SafeText.line($0.place)). If the assertion runs it, "
-                        + "this run answered without the database."
-                } ?? "")
+                    "The passing run went on with the query at \(SafeText.line($0.place)). If the assertion runs it, "
+                        + "this run answered without the database. Otherwise, look"
+                } ?? "Look") + " at the expectation, or at code after the query"
+                + (isShared ? ", or at what other tests left." : ".")
                 + (count == 0
                     ? ""
                     : " \(Counted.items(Int64(count), "difference is", "differences are")) not counted: "
@@ -253,8 +267,7 @@ struct BaselineFindings {
             explanation: ([text.explanation, place(of: difference, record?.source)].compactMap(\.self)
                 + (difference.isCommon
                     ? [
-                        "Tests that passed have this difference, too"
-                            + (isEdit ? ", where it may have no effect." : ".")
+                        "Tests that passed have this difference, too, where it may have no effect."
                     ] : [])
                 + circumstances(of: difference, other)).joined(separator: "\n"),
             evidence: .difference)
@@ -376,7 +389,7 @@ extension Finding {
             other.rowsOfTransaction, other.undone, other.assertion
         )
         (means, otherTests) = (other.means, other.otherTests)
-        explanation += "\n" + SafeText.line(other.title) + ": " + other.explanation
+        explanation += "\n" + SafeText.line(other.title) + ". " + other.explanation
         if other.evidence == .fix || other.confidence == .certain {
             confidence = max(confidence, .likely)
         }

@@ -63,12 +63,14 @@ struct DifferenceText {
                 difference.isWholeTransaction
                 ? "A transaction is missing, which ended with \(name) \(passed)"
                 : difference.isRepeated
-                    ? "\(name) ran less often than \(passed)" : "\(name) is missing, which ran \(passed)"
+                    ? "\(name) ran less often than \(passed)"
+                    : "\(name) is missing\(difference.isElsewhere ? " here" : ""), which ran \(passed)"
             isOfStatement = true
         case .extra:
             title =
                 difference.isRepeated
-                ? "\(name) ran more often than \(passed)" : "\(name) ran, and didn't \(passed)"
+                ? "\(name) ran more often than \(passed)"
+                : "\(name) ran\(difference.isElsewhere ? " here" : ""), and didn't \(passed)"
             isOfStatement = true
         case .moved:
             let distance = difference.position - (difference.passingPosition ?? difference.position)

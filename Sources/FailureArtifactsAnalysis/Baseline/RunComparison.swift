@@ -31,8 +31,10 @@ struct RunComparison {
         fileprivate(set) var times = 1
         /// True if statements with other texts also had other effects.
         fileprivate(set) var hasOtherEffect = false
-        /// True if both runs have a statement with the same text and values, at other places.
+        /// True if both runs have the text, and the run that has the statement has the text more often.
         fileprivate(set) var isRepeated = false
+        /// True if both runs have the text, but it isn't missing or extra in number.
+        fileprivate(set) var isElsewhere = false
         /// True for the missing end of a transaction whose beginning is missing, too.
         fileprivate(set) var isWholeTransaction = false
         /// True if passing tests of the failing run have it, too.
@@ -58,6 +60,7 @@ struct RunComparison {
             default: false
             }
         }
+        var isOfQuery: Bool { (failing ?? passing)?.text.outline.isSelect ?? false }
         /// True if passing tests have other values, too, before all that only this test has, which may follow from them.
         func isOrigin(of start: Int?) -> Bool {
             if case .values = kind { isCommon && start.map { position < $0 } ?? false } else { false }
@@ -149,7 +152,7 @@ struct RunComparison {
         }
         compareCounts(until: pairs.last?.0 ?? a.count - 1)
         findMoved(keys.a, keys.b)
-        findRepeated(keys.a, keys.b)
+        findRepeated()
         findTransactions()
         found = found.filter { !isNoise($0) }
         order()
@@ -368,14 +371,18 @@ struct RunComparison {
     }
 
     /// Notes which of the missing and extra statements ran more or less often.
-    private mutating func findRepeated(_ keysA: [Int], _ keysB: [Int]) {
-        let (own, others) = (Set(keysA), Set(keysB))
+    private mutating func findRepeated() {
+        func counts(_ run: [ComparedRun.Execution]) -> [Int: Int] {
+            run.reduce(into: [:]) { $0[$1.text.likeness[1], default: 0] += 1 }
+        }
+        let (own, others) = (counts(a), counts(b))
         for index in found.indices {
+            guard let text = found[index].texts.first?.likeness[1], let x = own[text],
+                let y = others[text]
+            else { continue }
             switch found[index].kind {
-            case .missing:
-                found[index].isRepeated =
-                    found[index].passingPosition.map { others.contains(keysA[$0]) } ?? false
-            case .extra: found[index].isRepeated = own.contains(keysB[found[index].position])
+            case .missing: (found[index].isRepeated, found[index].isElsewhere) = (y < x, y >= x)
+            case .extra: (found[index].isRepeated, found[index].isElsewhere) = (y > x, y <= x)
             default: break
             }
         }

@@ -55,7 +55,9 @@ package struct FailureMessage: Sendable {
             ? Dictionary(zip(labels, values), uniquingKeysWith: { first, _ in first }) : [:]
         plainText = Self.plain(text)
         let sides = Self.comparison(in: text)
-        let areExpressions = sides.map { ($0.left.contains("→"), $0.right.contains("→")) }
+        let areExpressions = sides.map {
+            (Self.arrow(in: $0.left) != nil, Self.arrow(in: $0.right) != nil)
+        }
         isReversed = areExpressions.map { !$0 && $1 } ?? false
         isOrderKnown = areExpressions.map { $0 != $1 } ?? false
     }
@@ -138,7 +140,7 @@ package struct FailureMessage: Sendable {
             let rest = text[single...]
             return (String(rest[..<(rest.lastIndex(of: "\"") ?? rest.endIndex)]), nil)
         }
-        guard let arrow = text.firstRange(of: " → ") else { return nil }
+        guard let arrow = arrow(in: text[...]) else { return nil }
         // Swift Testing: `Expectation failed: (a → 1) == (b → 2)`, or one expression with its value.
         if let sides = comparison(in: text) {
             return (value(after: sides.left), value(after: sides.right))
@@ -162,7 +164,7 @@ package struct FailureMessage: Sendable {
 
     /// Returns the sides of the comparison in a message of Swift Testing; nil for other messages.
     private static func comparison(in text: String) -> (left: Substring, right: Substring)? {
-        guard text.contains(" → ") else { return nil }
+        guard arrow(in: text[...]) != nil else { return nil }
         let body = text.firstRange(of: "failed: ").map { text[$0.upperBound...] } ?? text[...]
         for sign in [" == ", " != ", " < ", " > ", " <= ", " >= ", " === "] {
             guard let place = outerRange(of: sign, in: body) else { continue }
@@ -176,10 +178,24 @@ package struct FailureMessage: Sendable {
         var text = text
         while text.last == " " { text.removeLast() }
         while text.first == " " { text.removeFirst() }
-        guard let arrow = text.firstRange(of: "→ ") else { return String(text) }
+        guard let arrow = arrow(in: text) else { return String(text) }
         var value = text[arrow.upperBound...]
         if text.first == "(", value.last == ")" { value.removeLast() }
         return String(value)
+    }
+
+    /// Returns the range of the arrow between an expression and its value, which no literal has.
+    private static func arrow(in text: Substring) -> Range<String.Index>? {
+        var (isQuoted, isEscaped) = (false, false)
+        for index in text.indices {
+            let character = text[index]
+            if !isQuoted, text[index...].hasPrefix("→ ") {
+                return index..<text.index(index, offsetBy: 2)
+            }
+            if character == "\"", !isEscaped { isQuoted.toggle() }
+            isEscaped = character == "\\" && !isEscaped
+        }
+        return nil
     }
 
     /// Returns the range of a sign outside of parentheses, brackets and quotes.

@@ -266,7 +266,8 @@ extension Finding.Row {
             case (nil, nil): return name
             }
         }
-        return title + " " + change.rawValue + (isOfWholeTransaction ? " by the whole transaction" : "")
+        let change = change == .present ? "is in the store" : self.change.rawValue
+        return title + " " + change + (isOfWholeTransaction ? " by the whole transaction" : "")
             + (cells.isEmpty ? "" : ": " + cells.joined(separator: ", "))
             + (columns.count > limit ? ", …" : "")
     }

@@ -127,7 +127,7 @@ struct Experiment {
             left -= 1
             var trial = trial(of: step, canAsk ? relaxed : nil, later, in: scratch)
             // A change of the schema can't be undone, but the states before and after it can be compared.
-            if trial.effect > .migrates, !migrated(in: step).isEmpty {
+            if trial.effect > .migrates, !migrated(in: step).isEmpty, hadRows(before: step) {
                 trial.effect = .migrates
             } else if canAsk, trial.effect > .changes, !step.changes.schema.isEmpty,
                 periods.dropFirst().contains(where: { $0.transaction == step.number })
@@ -322,7 +322,7 @@ struct Experiment {
     }
 
     /// True if a term can leave out a changed row because of the change: it applies to the row's table, and no later
-    /// transaction changed what it compares.
+    /// transaction changed the row.
     private func leavesOut(
         _ query: SQLText.RelaxedQuery, _ change: ScratchStore.Change, _ later: LaterChanges
     ) -> Bool {
@@ -331,7 +331,7 @@ struct Experiment {
         let isOfTable = query.tables.map { tables in
             tables.contains { $0 == table || store.schema.tables[$0] == nil }
         }
-        return isOfTable ?? true && !later.changed(change, in: query.names)
+        return isOfTable ?? true && !later.changed(change)
     }
 
     private func effect(of result: QueryResult) -> Effect {
@@ -401,6 +401,18 @@ struct Experiment {
             }
         }
         trial.rows = found.prefix(max(5, trial.partCount ?? 0)).map { row($0.change) }
+    }
+
+    /// True if a table that the query reads, or that a transaction dropped or renamed, had a row before it.
+    private func hadRows(before step: Timeline.Step) -> Bool {
+        guard let number = step.number, let path = try? store.path(ofState: number - 1),
+            let connection = try? Connection.untrusted(path, limits: store.limits)
+        else { return true }
+        let changed = step.statements.map(\.outline).filter { $0.alters || $0.drops }.compactMap(\.table)
+        return Set(question.reads.keys).union(changed).contains { table in
+            (try? connection.integer(of: "SELECT EXISTS (SELECT 1 FROM \(quotedIdentifier(table)))"))
+                == 1
+        }
     }
 
     /// Returns the statements of a transaction that changed existing rows of a table that the query reads, as parts of a

@@ -306,6 +306,8 @@ struct ExperimentFindings {
             let relation =
                 if question.parts == [.all], question.claim.tested != nil, question.known != nil {
                     "has another result than the assertion compared, which may be computed from it"
+                } else if question.parts == [.all], question.known != nil {
+                    "\(question.isFailing ? "ran" : "may have run") for the assertion\(question.parameters)"
                 } else {
                     (question.isFailing ? "has " : "may have ")
                         + (question.parts[0] == question.parts[0].ordered
@@ -384,7 +386,7 @@ extension Question {
         guard let known else {
             return "\(title) \(obstacle), so its result is unknown."
         }
-        let time = path == store.path ? "at the failure" : "when it ran"
+        let time = isFailing && path == store.path ? "at the failure" : "when it ran"
         return "\(title) returned \(text(of: known)) \(time)\(parameters)."
     }
 
@@ -394,7 +396,7 @@ extension Question {
             StoredText.text(of: StoredValue($0), width: 40)
         }
         let rest = values.count - texts.count
-        return ", with " + texts.joined(separator: ", ") + (rest > 0 ? " and \(rest) more" : "")
+        return " (parameters: " + texts.joined(separator: ", ") + (rest > 0 ? " and \(rest) more)" : ")")
     }
 }
 

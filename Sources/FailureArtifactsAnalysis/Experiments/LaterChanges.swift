@@ -66,19 +66,18 @@ struct LaterChanges {
         var rest = change
         var obstacle: String?
         rest.columns = Set(
-            change.row.cells.map { folded($0.column) }.filter { column in
+            change.row.cells.map(\.column).filter { column in
                 guard let other = later.first(where: { $0.row.cell(column) != nil }) else { return true }
                 let name = change.table.table.name + "." + column
                 obstacle = "\(other.step) changed \(SafeText.line(name)) again"
                 return false
-            })
+            }.map(folded))
         return (rest.columns?.isEmpty == true ? nil : obstacle == nil ? change : rest, obstacle)
     }
 
-    /// True if a later transaction changed one of some columns of a changed row.
-    func changed(_ change: ScratchStore.Change, in columns: Set<String>) -> Bool {
-        let later = changes[Row(table: folded(change.table.table.name), key: change.row.key)] ?? []
-        return later.contains { $0.row.cells.contains { columns.contains(folded($0.column)) } }
+    /// True if a later transaction changed the row of a change, too.
+    func changed(_ change: ScratchStore.Change) -> Bool {
+        changes[Row(table: folded(change.table.table.name), key: change.row.key)] != nil
     }
 
     /// Returns the reason why other changes may be different without those of some tables, as a clause; nil without one.

@@ -321,7 +321,8 @@ struct Question {
         return Array(others.prefix(2))
     }
 
-    /// Returns the last query with one of the new values of changed rows in its result; nil without one.
+    /// Returns the last query with one of the new values of changed rows, which the statement that wrote them has, in its
+    /// result; nil without one.
     ///
     /// It ran before the statement that wrote them, in the same call.
     static func source(
@@ -335,7 +336,7 @@ struct Question {
             case .text(let text): text.count > 1
             case .null, .blob: false
             }
-        }
+        }.filter(write.has)
         let earlier = store.testStatements.filter { $0.order < write.order }.suffix(candidateLimit)
             .reversed().prefix { $0.record.isInCall(of: write) }
         for statement in earlier {

@@ -27,6 +27,8 @@ package struct QuestionDocument: JSONDocument, Sendable {
     let expectsNothing: Bool
     /// True if the expected value may be the one that the assertion got.
     let isReversed: Bool
+    /// True if the part of a result that the assertion compares is known.
+    let isComparable: Bool
     /// The assertion of the test about the query, which is not part of the JSON form; nil if it can't be stated.
     let assertion: RowAssertion?
 
@@ -41,13 +43,14 @@ package struct QuestionDocument: JSONDocument, Sendable {
         second = question.isReversed && question.isAlone ? question.claim.tested?.shown : nil
         isReversed = question.isReversed
         expectsNothing = question.claim.expectsNothing
+        isComparable = question.parts != [.all]
         self.results = results
         self.assertion = assertion
     }
 
     package var title: String { isFailing ? "failing query" : "query of this test" }
 
-    /// The results as a sentence, such as `It returned 5 before transaction 1, 8 after transaction 4`.
+    /// The results as a sentence, such as `It returns 5 before transaction 1, 8 after transaction 4`.
     package var sentence: String? {
         guard !results.isEmpty else { return nil }
         let shown = results.suffix(Self.maximumPeriods)
@@ -58,7 +61,7 @@ package struct QuestionDocument: JSONDocument, Sendable {
             case let number?: "\(period.result) after transaction \(number)"
             }
         }
-        return "It returned " + (results.count > shown.count ? "…, " : "")
+        return "It returns " + (results.count > shown.count ? "…, " : "")
             + texts.joined(separator: ", ") + "."
     }
 

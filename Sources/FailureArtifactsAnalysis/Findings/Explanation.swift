@@ -76,12 +76,17 @@ package struct Explanation: JSONDocument {
                 "The database has \(second), the second value of the assertion. If that is the expected one, there is no "
                 + "cause in the database: look at the code after the query."
         }
-        let isOpen = isFound || question?.isReversed == true || question?.expectsNothing == true
+        let isOpen =
+            isFound || question?.isReversed == true || question?.expectsNothing == true
+            || question?.isComparable == false
         let known =
             isOpen
             ? nil : expected.map { "Nothing that was tried gives the expected \($0)" }
+        let others =
+            findings.contains { !$0.otherTests.isEmpty }
+            ? ", the expectation, or what another test left" : ", or the expectation"
         return
-            "\(known ?? "No cause is sure"): a statement, the code around it, or the expectation may be wrong."
+            "\(known ?? "No cause is sure"): a statement, the code around it\(others) may be wrong."
     }
 
     package var json: JSONObject {

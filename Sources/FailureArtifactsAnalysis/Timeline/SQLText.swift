@@ -183,7 +183,7 @@ struct SQLText {
                 if isIdentity, words.contains(where: { keys.contains($0.text) }) { return nil }
                 return RelaxedQuery(
                     term: text, sql: replacing(term, with: "(1 OR (\(text)))"), isIdentity: isIdentity,
-                    tables: Set(tables), names: Set(words.filter { $0.kind == .name }.map(\.text)))
+                    tables: Set(tables))
             }
         } + joins
     }
@@ -196,8 +196,6 @@ struct SQLText {
         var isIdentity = false
         /// The tables to whose rows the term applies; nil for a join.
         var tables: Set<String>?
-        /// The folded names in the term, among them its columns.
-        var names: Set<String> = []
     }
 
     private static let aggregates: Set = [

@@ -1,5 +1,6 @@
 internal import CFailureArtifactsSQLite
 package import FailureArtifactsBundle
+internal import FailureArtifactsSQLite
 
 /// The lines that tell most about statements: in a wrapper of SQLite, the same few lines run all of them.
 package struct StatementLines {
@@ -153,6 +154,19 @@ extension StatementRecord {
     func isOfTest(named name: String?) -> Bool {
         let frames = frames.filter(\.isInTests)
         return !frames.isEmpty && frames.allSatisfy { frame in name.map(frame.isIn) ?? false }
+    }
+
+    /// True if a value is bound to one of its parameters, or is in its text.
+    func has(_ value: Value) -> Bool {
+        if (knownValues ?? []).contains(where: { $0.value == value }) { return true }
+        return SQLText(sql, limit: 2000).tokens.contains { token in
+            switch value {
+            case .integer(let number): token.kind == .number && token.text == String(number)
+            case .real(let number): token.kind == .number && Double(token.text) == number
+            case .text(let text): token.kind == .text && token.text == folded(text)
+            case .null, .blob: false
+            }
+        }
     }
 
     /// True if both statements ran in one call of a function, which isn't the test's, as far as their callers tell.

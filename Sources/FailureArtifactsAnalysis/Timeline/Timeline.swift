@@ -238,6 +238,20 @@ package final class Timeline {
             objects.map { folded($0.table) } + references.filter(\.isDeclared).map { folded($0.parent) })
     }
 
+    /// The folded names of the tables that the views read, also through a few other views.
+    var tablesOfViews: [String: Set<String>] {
+        var found = schema.objects.filter { $0.type == "view" }.reduce(into: [String: Set<String>]()) {
+            $0[folded($1.name)] = Set(SQLText($1.sql).tables)
+        }
+        for _ in 0..<3 {
+            let known = found
+            found = known.mapValues { tables in
+                tables.reduce(into: tables) { $0.formUnion(known[$1] ?? []) }
+            }
+        }
+        return found
+    }
+
     /// Returns tables, and those with triggers that name one of them.
     func tables(affecting tables: Set<String>) -> Set<String> {
         let triggers = schema.objects.filter { $0.type == "trigger" }

@@ -93,7 +93,7 @@ import Testing
         #expect(!found.findings.contains { $0.code == .noDifference })
         let first = try #require(found.findings.first)
         #expect(first.code == .differenceFromPass && first.confidence == .possible)
-        #expect(first.explanation.contains("Tests that passed have this difference, too."))
+        #expect(first.explanation.contains("Tests that passed have this difference, too, where it may have no effect."))
     }
 
     /// After several edits, a difference that only this test has need not be the cause, unless an experiment confirms it.
@@ -224,7 +224,7 @@ import Testing
         #expect(found.findings[0].code == .noDifference)
         let last = try #require(found.findings.last)
         #expect(last.code == .differenceFromPass && last.confidence == .possible)
-        #expect(last.explanation.hasSuffix("Tests that passed have this difference, too."))
+        #expect(last.explanation.hasSuffix("Tests that passed have this difference, too, where it may have no effect."))
     }
 
     /// A text that other tests run without harm has another effect in this test.

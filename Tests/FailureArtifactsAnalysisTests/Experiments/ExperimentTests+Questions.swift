@@ -369,7 +369,7 @@ extension ExperimentTests {
         #expect(found.first?.undone?.isExpected == true && found.first?.transaction == 3)
         #expect(
             found.first?.explanation
-                == "A query of this test at Sources/Tasks.swift:90 returned 1115 at the failure.")
+                == "A query of this test at Sources/Tasks.swift:90 returned 1115 when it ran.")
     }
 
     /// The row that is found under another row's key was chosen elsewhere.
@@ -397,7 +397,7 @@ extension ExperimentTests {
             ], equal("50", "65"))
         #expect(
             found.first?.explanation
-                == "The failing query at Sources/Tasks.swift:90 returned 50 at the failure, with 'ben'.")
+                == "The failing query at Sources/Tasks.swift:90 returned 50 at the failure (parameters: 'ben').")
     }
 
     @Test func theFailingQueryIsAlwaysAmongTheFirstThree() throws {
@@ -446,7 +446,7 @@ extension ExperimentTests {
         let question = try #require(found.question)
         #expect(
             question.sentence
-                == "It returned NULL after transaction 1, 160 after transaction 2, 145 after transaction 3."
+                == "It returns NULL after transaction 1, 160 after transaction 2, 145 after transaction 3."
         )
         #expect(question.results.map(\.isExpected) == [nil, true, nil])
         let json = try #require(

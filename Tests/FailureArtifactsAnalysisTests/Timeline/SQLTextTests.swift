@@ -59,7 +59,6 @@ import Testing
         #expect(relaxed.map(\.term) == ["t.owner = ?", "t.done = 0", "JOIN u"])
         #expect(relaxed.map(\.isIdentity) == [true, false, false])
         #expect(relaxed.map(\.tables) == [["t", "u"], ["t", "u"], nil])
-        #expect(relaxed[1].names == ["t", "done"])
     }
 
     @Test func theTablesThatATriggerWrites() {

@@ -187,7 +187,7 @@ import Testing
             ], copies: copies)
         let store = copies.isEmpty ? "" : ", store ledger"
         let output = run("explain", bundle, "--all").output
-        let results = "It returned 20 before transaction 1, 21 after transaction 1."
+        let results = "It returns 20 before transaction 1, 21 after transaction 1."
         #expect(
             output.hasPrefix(
                 """
@@ -197,7 +197,7 @@ import Testing
                 No cause is sure: a statement, the code around it, or the expectation may be wrong.
 
                 1. Without transaction 1, the query returns 20  possible, result-changed\(store)
-                   A query of this test at Sources/Bank.swift:20 returned 21 at the failure.
+                   A query of this test at Sources/Bank.swift:20 returned 21 when it ran.
                    account id = 2 updated: balance 20 → 21
                    transaction 1  \(update)  (1 row)  f() Sources/Bank.swift:15
 
@@ -209,8 +209,8 @@ import Testing
         #expect(
             output.contains(
                 """
-                . The query returned 21  possible, failing-query\(store)
-                   A query of this test at Sources/Bank.swift:20 may have the result that the assertion compared.
+                . The query returned 21  possible, query\(store)
+                   A query of this test at Sources/Bank.swift:20 may have run for the assertion.
                    \(query)  Sources/Bank.swift:20
 
                 """), "\(output)")
@@ -226,16 +226,16 @@ import Testing
         let short = run("explain", bundle).output
         #expect(
             short.contains(
-                "The query returned 21, \(copies.isEmpty ? "" : "store ledger, ")Sources/Bank.swift:20  possible, failing-query\(store)\n"
+                "The query returned 21, \(copies.isEmpty ? "" : "store ledger, ")Sources/Bank.swift:20  possible, query\(store)\n"
             ), "\(short)")
-        #expect(!short.contains("may have the result that the assertion compared"))
+        #expect(!short.contains("may have run for the assertion"))
         let markdown = run("explain", bundle, "--markdown").output
         #expect(markdown.contains("\nNo cause is sure: a statement,"))
         #expect(
             markdown.contains(
                 """
                 Without transaction 1, the query returns 20
-                A query of this test at Sources/Bank.swift:20 returned 21 at the failure.
+                A query of this test at Sources/Bank.swift:20 returned 21 when it ran.
                 row: account id = 2 updated: balance 20 → 21
                 store: ledger
                 transaction: 1
@@ -286,7 +286,7 @@ import Testing
         let sum = "SELECT sum(balance) FROM account"
         var path = try bundle(sum, actual: 50, expected: 51, in: first)
         var results =
-            "It returned 30 before transaction 1, 51 after transaction 1, 50 after transaction 2."
+            "It returns 30 before transaction 1, 51 after transaction 1, 50 after transaction 2."
         #expect(run("explain", path).output.hasSuffix("\n\nfailing query: \(sum)\n  \(results)\n"))
         #expect(
             run("explain", path, "--markdown").output.contains(
@@ -303,7 +303,7 @@ import Testing
 
         let one = "SELECT balance FROM account WHERE id = ?"
         path = try bundle(one, values: "[2]", actual: 41, expected: 20, in: second)
-        results = "It returned 20 before transaction 1, 41 after transaction 1."
+        results = "It returns 20 before transaction 1, 41 after transaction 1."
         let shown = one.replacing("?", with: "2")
         #expect(run("explain", path).output.hasSuffix("\n\nfailing query: \(shown)\n  \(results)\n"))
         #expect(
@@ -353,7 +353,7 @@ import Testing
             "\(output)")
         #expect(
             output.contains(
-                "It returned 20 before transaction 1, 21 after transaction 1, 22 in the open transaction."
+                "It returns 20 before transaction 1, 21 after transaction 1, 22 in the open transaction."
             ), "\(output)")
     }
 
