@@ -250,6 +250,22 @@ import Testing
         #expect(next([ofTest]) == nil && next([Self.right, Self.read]) == nil && next([]) == nil)
     }
 
+    /// A later query may read a table through a view.
+    @Test func aTableThatAViewReads() throws {
+        let view = Statement("SELECT * FROM bright")
+        let comparison = try #require(
+            BaselineComparison(
+                Run(statements: Self.start + [Self.wrong, view]).baseline,
+                [Run(statements: Self.start + [Self.right, view]).baseline], common: [],
+                views: ["bright": ["planet"]]))
+        #expect(comparison.differences.map(comparison.isReadLater) == [true])
+        let other = try #require(
+            BaselineComparison(
+                Run(statements: Self.start + [Self.wrong, view]).baseline,
+                [Run(statements: Self.start + [Self.right, view]).baseline], common: []))
+        #expect(other.differences.map(other.isReadLater) == [false])
+    }
+
     /// A statement that both runs have isn't missing, and none that only one has is repeated.
     @Test func whatRanMoreOrLessOften() throws {
         func isRepeated(_ own: [Statement], _ passing: [Statement]) throws -> [Bool] {

@@ -14,7 +14,8 @@ import Testing
         _ own: [String], passing: [String], changes: [Int]? = nil, common: Set<String> = [],
         query: String = query, facts: [Int: String] = [:], tests: String? = nil,
         ownChanges: [Int]? = nil,
-        isOfSameBuild: Bool = false, passingQuery: String? = nil
+        isOfSameBuild: Bool = false, passingQuery: String? = nil, message: String = message,
+        passingFacts: [Int: String] = [:], commonValues: [String] = []
     ) throws -> Explanation {
         func evidence(
             _ fixture: borrowing Fixture, _ transactions: [String], _ changes: [Int]?, passed: Bool
@@ -23,7 +24,7 @@ import Testing
             let path = try fixture.walBundle(
                 transactions,
                 log: transactions.enumerated().map { ($1, changes?[$0] ?? 1) } + [(query, nil)],
-                facts: passed ? [:] : facts, passed: passed, message: Self.message, tests: tests)
+                facts: passed ? passingFacts : facts, passed: passed, message: message, tests: tests)
             return FailureEvidence(
                 try BundleReader(BundleLocation(path: path), scratchDirectory: fixture.directory),
                 scratch: fixture.directory)
@@ -32,7 +33,9 @@ import Testing
         let other = try Fixture()
         let failure = try evidence(fixture, own, ownChanges, passed: false)
         failure.passing = try evidence(other, passing, changes, passed: true)
-        failure.baselines[0].common = common.map { CommonDifference(shape: $0) }
+        failure.baselines[0].common =
+            common.map { CommonDifference(shape: $0) }
+            + commonValues.map { CommonDifference(shape: $0, parameter: 0) }
         failure.baselines[0].isOfSameBuild = isOfSameBuild
         return Explanation(failure, bundle: "b.zip")
     }
@@ -93,7 +96,9 @@ import Testing
         #expect(!found.findings.contains { $0.code == .noDifference })
         let first = try #require(found.findings.first)
         #expect(first.code == .differenceFromPass && first.confidence == .possible)
-        #expect(first.explanation.contains("Tests that passed have this difference, too, where it may have no effect."))
+        #expect(
+            first.explanation.contains(
+                "Tests that passed have this difference, too, where it may have no effect."))
     }
 
     /// After several edits, a difference that only this test has need not be the cause, unless an experiment confirms it.
@@ -201,20 +206,44 @@ import Testing
         #expect(found.findings[0].confidence == (hasEffect ? .likely : .possible))
     }
 
+    /// Code may have used what the first query returned, although no other one reads its table.
+    @Test(arguments: [false, true]) func theFirstQueryThatIsMissing(isLast: Bool) throws {
+        let (start, read) = ("CREATE TABLE rate(points)", "SELECT count(*) FROM rate")
+        let found = try explanation(
+            [start, Self.insert, Self.wrong],
+            passing: [start] + (isLast ? [] : [read]) + [Self.insert, Self.right]
+                + (isLast ? [read] : []))
+        #expect(
+            (found.findings[0].title == "SELECT FROM rate is missing, which ran when this test passed")
+                == !isLast, "\(found.findings.map(\.title))")
+        #expect(found.findings[0].confidence == .likely)
+    }
+
+    /// The query is the one that gave the right value before.
+    @Test(arguments: [false, true]) func anotherQueryThanThePassingOne(isChanged: Bool) throws {
+        let query = "SELECT sum(balance) FROM account WHERE balance < 20"
+        let found = try explanation(
+            [Self.insert, Self.wrong], passing: [Self.insert, isChanged ? Self.wrong : Self.right],
+            query: query, passingQuery: isChanged ? query.replacing("<", with: "<=") : query,
+            message: #"XCTAssertEqual failed: ("16") is not equal to ("36")"#)
+        let variant = try #require(
+            found.findings.first { $0.code == .wrongQuery }, "\(found.findings.map(\.title))")
+        #expect(variant.confidence == (isChanged ? .likely : .possible), "\(variant.title)")
+    }
+
     /// What passing tests write, too, comes before what may follow from it only in this test.
     @Test(arguments: [false, true]) func theOriginOfADifference(isLater: Bool) throws {
-        let (rate, other) = ("INSERT INTO rate VALUES (1000)", "INSERT INTO rate VALUES (10)")
-        let read = "SELECT count(*) FROM rate"
-        func run(_ rate: String, _ write: String) -> [String] {
+        let (rate, read) = ("INSERT INTO rate VALUES (?)", "SELECT count(*) FROM rate")
+        func run(_ write: String) -> [String] {
             ["CREATE TABLE rate(points)"] + (isLater ? [write, rate] : [rate, read, write])
         }
+        let place = isLater ? 2 : 1
         let found = try explanation(
-            run(other, Self.wrong), passing: run(rate, Self.right), common: [StatementShape(rate).shape],
-            query: isLater ? Self.query : read)
-        #expect(
-            (found.findings[0].statement?.sql == other) == !isLater, "\(found.findings.map(\.title))")
-        #expect(found.findings[0].confidence == .likely)
-        #expect(found.findings[1].confidence == .possible)
+            run(Self.wrong), passing: run(Self.right),
+            query: isLater ? Self.query : read, facts: [place: #""values": [10]"#],
+            passingFacts: [place: #""values": [1000]"#], commonValues: [StatementShape(rate).shape])
+        #expect((found.findings[0].statement?.sql == rate) == !isLater, "\(found.findings.map(\.title))")
+        #expect(found.findings[0].confidence == .likely && found.findings[1].confidence == .possible)
     }
 
     @Test func aDifferenceOfPassingTestsThatTheTestDoesNotReadComesLast() throws {
@@ -224,7 +253,9 @@ import Testing
         #expect(found.findings[0].code == .noDifference)
         let last = try #require(found.findings.last)
         #expect(last.code == .differenceFromPass && last.confidence == .possible)
-        #expect(last.explanation.hasSuffix("Tests that passed have this difference, too, where it may have no effect."))
+        #expect(
+            last.explanation.hasSuffix(
+                "Tests that passed have this difference, too, where it may have no effect."))
     }
 
     /// A text that other tests run without harm has another effect in this test.

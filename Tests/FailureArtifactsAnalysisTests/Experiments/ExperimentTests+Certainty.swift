@@ -153,6 +153,31 @@ extension ExperimentTests {
             "\(found.map { $0.title + $0.explanation })")
     }
 
+    /// A migration of an empty table has changed no row.
+    @Test(arguments: [false, true]) func aMigrationOfATable(isEmpty: Bool) throws {
+        let migration = [
+            "CREATE TABLE new_plan(id INTEGER PRIMARY KEY, half INTEGER)",
+            "INSERT INTO new_plan SELECT id, minutes / 2 FROM plan", "DROP TABLE plan",
+            "ALTER TABLE new_plan RENAME TO plan",
+        ]
+        let parts = (["BEGIN"] + migration + ["COMMIT"]).map { sql in
+            Step(
+                sql: sql, changes: sql.hasPrefix("INSERT") && !isEmpty ? 1 : 0,
+                lines: ["Sources/Migrations.swift:7"], isTransaction: false)
+        }
+        let found = try findings(
+            [
+                Step(sql: "CREATE TABLE plan(id INTEGER PRIMARY KEY, minutes INTEGER)", changes: 0),
+                Step(sql: "INSERT INTO plan VALUES (1, 70)"),
+            ] + (isEmpty ? [Step(sql: "DELETE FROM plan")] : [])
+                + [Step(sql: migration.joined(separator: "; "), isLogged: false)] + parts
+                + (isEmpty ? [Step(sql: "INSERT INTO plan VALUES (1, 35)")] : [])
+                + [query("SELECT half FROM plan WHERE id = 1")], equal("35", "80"))
+        #expect(
+            found.contains { $0.title.contains("changed the schema, and rows") } != isEmpty,
+            "\(found.map(\.title))")
+    }
+
     /// The term of a subquery leaves out rows of its own tables.
     @Test func theTermsOfASubquery() throws {
         let limit = "(SELECT value FROM setting WHERE name = 'least')"

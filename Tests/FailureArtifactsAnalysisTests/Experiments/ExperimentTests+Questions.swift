@@ -154,6 +154,24 @@ extension ExperimentTests {
         if let write, let source { #expect(write < source) }
     }
 
+    /// A statement that reads for itself writes nothing that a query had returned.
+    @Test func theQueryOfAValueThatTheStatementReads() throws {
+        let call = "Tests/ATests.swift:8"
+        let found = try findings(
+            [
+                Step(
+                    sql: "SELECT sum(minutes) FROM task WHERE owner = 'ben'", changes: 0,
+                    lines: ["Sources/Tasks.swift:30:plan", call], isTransaction: false),
+                Step(
+                    sql:
+                        "INSERT INTO task SELECT 9, 'ben', 'Total', sum(minutes), 0 FROM task WHERE owner = 'ben'",
+                    lines: ["Sources/Tasks.swift:31:plan", call]),
+                query("SELECT title || ':' || minutes FROM task WHERE id = 9"),
+            ], equal("Total:65", "Total:45"))
+        #expect(found.contains { $0.source?.line == 31 })
+        #expect(!found.contains { $0.source?.line == 30 }, "\(found.map(\.title))")
+    }
+
     /// A value in another column has no effect on the question.
     @Test func theQueryOfAValueThatTheQuestionDoesNotRead() throws {
         let call = "Tests/ATests.swift:8"
@@ -397,7 +415,8 @@ extension ExperimentTests {
             ], equal("50", "65"))
         #expect(
             found.first?.explanation
-                == "The failing query at Sources/Tasks.swift:90 returned 50 at the failure (parameters: 'ben').")
+                == "The failing query at Sources/Tasks.swift:90 returned 50 at the failure (parameters: 'ben')."
+        )
     }
 
     @Test func theFailingQueryIsAlwaysAmongTheFirstThree() throws {

@@ -191,6 +191,8 @@ import Testing
         ("Expectation failed: try store.isOpen(3) || x == 3", ["? ?"]),
         ("Expectation failed: try store.invoice(3).total == 49", ["? total = 49"]),
         (#"Expectation failed: try store.tags().map(\.name) == ["a"]"#, [#"? name = ["a"]"#]),
+        (#"Expectation failed: try store.log() == ["a → b"]"#, [#"? = ["a → b"]"#]),
+        (#"Expectation failed: (log → ["a → b"]) == ["b → a"]"#, [#"["a → b"] = ["b → a"]"#]),
         ("Expectation failed: try store.isOpen(3)", ["false = true"]),
         ("Expectation failed: !(try store.isOpen(3))", ["true = false"]),
         ("Expectation failed: an error was thrown when none was expected: \".full(14)\"", ["? ?"]),
