@@ -405,14 +405,17 @@ struct Experiment {
 
     /// True if a table that the query reads, or that a transaction dropped or renamed, had a row before it.
     private func hadRows(before step: Timeline.Step) -> Bool {
-        guard let number = step.number, let path = try? store.path(ofState: number - 1),
-            let connection = try? Connection.untrusted(path, limits: store.limits)
-        else { return true }
         let changed = step.statements.map(\.outline).filter { $0.alters || $0.drops }.compactMap(\.table)
-        return Set(question.reads.keys).union(changed).contains { table in
-            (try? connection.integer(of: "SELECT EXISTS (SELECT 1 FROM \(quotedIdentifier(table)))"))
-                == 1
+        let tables = Set(question.reads.keys).union(changed)
+        var hasRow = true
+        store.forEachState(before: [step]) { _, path in
+            guard let connection = try? Connection.untrusted(path, limits: store.limits) else { return }
+            hasRow = tables.contains { table in
+                let query = "SELECT EXISTS (SELECT 1 FROM \(quotedIdentifier(table)))"
+                return (try? connection.integer(of: query)) == 1
+            }
         }
+        return hasRow
     }
 
     /// Returns the statements of a transaction that changed existing rows of a table that the query reads, as parts of a

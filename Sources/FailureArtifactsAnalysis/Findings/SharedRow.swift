@@ -26,18 +26,16 @@ enum SharedRow: FindingRule {
         let budget = StepBudget(steps: failure.effort.steps)
         // The changes by other tests of rows that no statement of the failing test has changed.
         var changes: [Place: [Timeline.Statement]] = [:]
-        var found: [Finding] = []
-        // Each query is asked once.
-        var seen: Set<String> = []
+        let triggers = Dictionary(grouping: store.schema.objects.filter { $0.type == "trigger" }) {
+            folded($0.table)
+        }.mapValues { $0.flatMap(queries) }
+        // The last reads of the same rows.
+        var reads: [String: (read: Read, changes: [Timeline.Statement])] = [:]
         for statement in store.statements where statement.record.error == nil && !budget.isUsedUp {
             if statement.isOfTest, !changes.isEmpty {
-                for read in reads(of: statement, in: store) {
+                for read in Self.reads(of: statement, triggers) {
                     let candidates = self.changes(of: read, in: changes)
-                    if !candidates.isEmpty, seen.insert(read.sql + "\(read.values)").inserted,
-                        let finding = finding(read, candidates, in: store, budget)
-                    {
-                        found.append(finding)
-                    }
+                    if !candidates.isEmpty { reads[read.sql + "\(read.values)"] = (read, candidates) }
                 }
             }
             guard statement.writes, statement.record.changes != 0, let table = statement.outline.table
@@ -56,11 +54,38 @@ enum SharedRow: FindingRule {
                 }
             }
         }
-        return found.suffix(1)
+        let last = reads.values.sorted { $0.read.statement.order > $1.read.statement.order }
+        let found = last.prefix(maximumReads).lazy.compactMap {
+            finding($0.read, $0.changes, in: store, budget)
+        }
+        return Array(found.prefix(1))
     }
 
-    /// Returns the query of a statement, or those in the triggers of its table that don't depend on the row.
-    private static func reads(of statement: Timeline.Statement, in store: Timeline) -> [Read] {
+    /// The maximum numbers of reads, and of other tests before each, whose states are rebuilt.
+    private static let (maximumReads, maximumTests) = (20, 4)
+
+    /// A query of a trigger.
+    private struct TriggerQuery {
+        let trigger: String
+        let sql: String
+    }
+
+    /// Returns the queries of a trigger that don't depend on the row.
+    private static func queries(of trigger: DatabaseSchema.Object) -> [TriggerQuery] {
+        let text = SQLText(trigger.sql, limit: maximumTokens)
+        return text.tokens.indices.dropLast().compactMap { index in
+            guard text.tokens[index].text == "(", text.tokens[index + 1].isWord("select"),
+                let end = text.closing(index),
+                !text.tokens[index..<end].contains(where: { $0.isWord(in: ["new", "old"]) })
+            else { return nil }
+            return TriggerQuery(trigger: trigger.name, sql: text.text((index + 1)..<end))
+        }
+    }
+
+    /// Returns the query that a statement is, or those in the triggers of its table.
+    private static func reads(
+        of statement: Timeline.Statement, _ triggers: [String: [TriggerQuery]]
+    ) -> [Read] {
         let place = statement.record.source.map { " at \(SafeText.line($0.place))" } ?? ""
         if statement.outline.isSelect {
             guard let sql = statement.localSQL, let values = statement.record.knownValues,
@@ -73,20 +98,12 @@ enum SharedRow: FindingRule {
             ]
         }
         guard statement.writes, let table = statement.outline.table else { return [] }
-        let triggers = store.schema.objects.filter { $0.type == "trigger" && folded($0.table) == table }
-        return triggers.flatMap { trigger -> [Read] in
-            let text = SQLText(trigger.sql, limit: maximumTokens)
-            return text.tokens.indices.dropLast().compactMap { index in
-                guard text.tokens[index].text == "(", text.tokens[index + 1].isWord("select"),
-                    let end = text.closing(index),
-                    !text.tokens[index..<end].contains(where: { $0.isWord(in: ["new", "old"]) })
-                else { return nil }
-                return Read(
-                    statement: statement, sql: text.text((index + 1)..<end), values: [],
-                    subject:
-                        "The trigger '\(SafeText.line(trigger.name))' of the statement\(place) has a query that"
-                )
-            }
+        return (triggers[table] ?? []).map { query in
+            Read(
+                statement: statement, sql: query.sql, values: [],
+                subject:
+                    "The trigger '\(SafeText.line(query.trigger))' of the statement\(place) has a query that"
+            )
         }
     }
 
@@ -116,7 +133,8 @@ enum SharedRow: FindingRule {
         }
         guard let now = result(store.path(at: read.statement)) else { return nil }
         var rest = changes[...]
-        while let last = rest.last {
+        for _ in 0..<maximumTests {
+            guard let last = rest.last else { break }
             let first = rest.lastIndex { $0.record.test != last.record.test }.map { $0 + 1 } ?? 0
             guard let number = store.step(of: rest[first]).flatMap({ store.steps[$0].number }),
                 let earlier = try? store.path(ofState: number - 1), let then = result(earlier)

@@ -221,7 +221,7 @@ import Testing
         #expect(differences(Self.start, from: [Self.start + [read, after]], failedAt: 9) == [])
     }
 
-    /// Of equal statements beside each other, those of the same function belong together.
+    /// Equal statements beside each other belong together by their functions.
     @Test func equalStatementsOfSeveralFunctions() throws {
         let check = Statement(Self.read.sql, in: "check()")
         let find = Statement(Self.read.sql, in: "find()")

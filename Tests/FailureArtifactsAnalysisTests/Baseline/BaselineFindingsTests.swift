@@ -231,7 +231,7 @@ import Testing
         #expect(variant.confidence == (isChanged ? .likely : .possible), "\(variant.title)")
     }
 
-    /// What passing tests write, too, comes before what may follow from it only in this test.
+    /// A value that passing tests write, too, comes before its consequences in this test.
     @Test(arguments: [false, true]) func theOriginOfADifference(isLater: Bool) throws {
         let (rate, read) = ("INSERT INTO rate VALUES (?)", "SELECT count(*) FROM rate")
         func run(_ write: String) -> [String] {
