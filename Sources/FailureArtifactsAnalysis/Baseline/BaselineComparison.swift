@@ -164,6 +164,10 @@ struct BaselineComparison {
         guard difference.failing == nil, var record = difference.passing?.record else {
             return difference.failing?.record
         }
+        // The numbers are those of the passing run.
+        (record.changes, record.ownChanges, record.fullScanSteps, record.sorts, record.autoIndexes) = (
+            nil, nil, nil, nil, nil
+        )
         let place = difference.position
         let neighbors = [failing[safe: place], failing[safe: place - 1]].compactMap { $0?.record }
         let other =

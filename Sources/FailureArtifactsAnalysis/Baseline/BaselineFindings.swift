@@ -116,7 +116,7 @@ struct BaselineFindings {
 
     /// True if the query of the passing run would have returned the same in the failing one; false if that is unknown.
     private func hasSameResult(_ difference: RunComparison.Difference) -> Bool {
-        guard difference.kind == .text, difference.times == 1, let own = difference.failing,
+        guard !areMany, difference.kind == .text, difference.times == 1, let own = difference.failing,
             let other = difference.passing,
             own.text.outline.isSelect, other.text.outline.isSelect, let place = places[own.record.order],
             let connection = try? Connection.untrusted(
@@ -133,11 +133,6 @@ struct BaselineFindings {
                 ?? nil
         }
         return results[0] != nil && results[0] == results[1]
-    }
-
-    /// True if other tests used the stores.
-    private var isShared: Bool {
-        failure.usedStores.contains { store in store.statements.contains { !$0.isOfTest } }
     }
 
     /// True if code was edited in several places.
@@ -216,24 +211,25 @@ struct BaselineFindings {
     /// The finding that nothing differs.
     private var same: Finding {
         let count = common.count
+        // A known query of the assertion did run.
+        let next = failingQueries.isEmpty ? comparison.next : nil
+        let others = otherTests(writingTo: asked, "a table that its query reads", before: .max)
         return Finding(
             code: .noDifference,
-            title: (comparison.next == nil ? "The" : "Until it failed, the")
+            title: (next == nil ? "The" : "Until it failed, the")
                 + " test ran the same statements with the same values as when it passed at \(baseline.title)",
             confidence: .possible,
             explanation: (comparison.isOfSameCode ? "Both runs are of the same code. " : "")
-                + (comparison.next?.source.map {
+                + (next?.source.map {
                     "The passing run went on with the query at \(SafeText.line($0.place)). If the assertion runs it, "
                         + "this run answered without the database. Otherwise, look"
                 } ?? "Look") + " at the expectation, or at code after the query"
-                + (isShared ? ", or at what other tests left." : ".")
+                + (others == nil ? "." : ", or at what other tests left.")
                 + (count == 0
                     ? ""
                     : " \(Counted.items(Int64(count), "difference is", "differences are")) not counted: "
                         + "passing tests have \(count == 1 ? "it" : "them"), too.")
-                + (otherTests(
-                    writingTo: asked, "a table that its query reads", before: .max
-                ).map { "\n" + $0.sentence } ?? ""),
+                + (others.map { "\n" + $0.sentence } ?? ""),
             evidence: .difference)
     }
 
@@ -253,7 +249,7 @@ struct BaselineFindings {
             && isRelevant
         let text = DifferenceText(
             difference, baseline, after: comparison.neighbors(of: difference))
-        let known = difference.failing.flatMap { places[$0.record.order] }
+        let known = (difference.effective ?? difference.failing).flatMap { places[$0.record.order] }
         let store =
             known?.store
             ?? failure.usedStores.first { !difference.tables.isDisjoint(with: $0.schema.tables.keys) }
@@ -378,7 +374,9 @@ extension Finding {
     /// True if a difference is about the same statement or transaction, and this finding says more about it.
     fileprivate func isAbout(_ difference: Finding) -> Bool {
         guard isExperiment || statement?.error != nil, store == difference.store else { return false }
-        if let order = statement?.order, order == difference.statement?.order { return true }
+        if let order = statement?.order, let other = difference.statement?.order {
+            return order == other
+        }
         return transaction != nil && transaction == difference.transaction
     }
 

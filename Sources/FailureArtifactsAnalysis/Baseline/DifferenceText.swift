@@ -108,6 +108,7 @@ struct DifferenceText {
             case .delete: "DELETE FROM \(table)"
             case .definition: "\(verb) \(statement.word(1).uppercased()) \(table)"
             case .begin, .commit, .rollback: verb
+            case .rollbackTo: "ROLLBACK TO \(table)"
             default:
                 statement.isSelect
                     ? "SELECT FROM "

@@ -2,97 +2,6 @@ internal import FailureArtifactsBundle
 
 /// The differences of a failing run from a passing one, the first one first.
 struct RunComparison {
-    struct Difference {
-        enum Kind: Equatable {
-            case text
-            /// The indices of the parameters.
-            case values([Int])
-            case error
-            case changes
-            /// A query went through another number of rows.
-            case scanned
-            case missing
-            case extra
-            /// The numbers of executions.
-            case count(passing: Int, failing: Int)
-            case moved
-        }
-
-        fileprivate(set) var kind: Kind
-        /// The index of the failing run's statement, or of the one before which a missing one belongs.
-        fileprivate(set) var position: Int
-        /// The index of the passing run's statement; nil if only the failing run has the statement, or for a count.
-        fileprivate(set) var passingPosition: Int?
-        /// The passing run's execution; nil if only the failing run has the statement.
-        fileprivate(set) var passing: ComparedRun.Execution?
-        /// The failing run's execution; nil if it is missing.
-        fileprivate(set) var failing: ComparedRun.Execution?
-        /// The number of equal differences, as in a loop.
-        fileprivate(set) var times = 1
-        /// True if statements with other texts also had other effects.
-        fileprivate(set) var hasOtherEffect = false
-        /// True if both runs have the text, and the run that has the statement has the text more often.
-        fileprivate(set) var isRepeated = false
-        /// True if both runs have the text, but it isn't missing or extra in number.
-        fileprivate(set) var isElsewhere = false
-        /// True for the missing end of a transaction whose beginning is missing, too.
-        fileprivate(set) var isWholeTransaction = false
-        /// True if passing tests of the failing run have it, too.
-        fileprivate(set) var isCommon = false
-        /// True if all that both runs did before it is the same.
-        fileprivate(set) var isFirst = false
-
-        /// True if the same statement had another result.
-        var isOfResult: Bool {
-            switch kind {
-            case .changes, .scanned: true
-            // SQLITE_CONSTRAINT
-            case .error:
-                (failing?.record.error ?? passing?.record.error).map { $0.code & 0xFF == 19 } ?? false
-            default: false
-            }
-        }
-        /// True if the code differs: another text, or the definition of another schema.
-        var isEdit: Bool {
-            switch kind {
-            case .text: true
-            case .missing, .extra: definition != nil
-            default: false
-            }
-        }
-        var isOfQuery: Bool { (failing ?? passing)?.text.outline.isSelect ?? false }
-        /// True if passing tests have other values, too, before all that only this test has, which may follow from them.
-        func isOrigin(of start: Int?) -> Bool {
-            if case .values = kind { isCommon && start.map { position < $0 } ?? false } else { false }
-        }
-        /// The folded name of the object that the statement defines; nil for others.
-        var definition: String? {
-            (failing ?? passing).flatMap {
-                $0.text.outline.kind == .definition ? $0.text.outline.table : nil
-            }
-        }
-        /// True if all of it is among the differences that passing tests have, too.
-        fileprivate func isAmong(_ common: Set<CommonDifference>) -> Bool {
-            func has(_ text: ComparedText, _ parameter: Int? = nil, _ effect: Bool? = nil) -> Bool {
-                common.contains(
-                    CommonDifference(shape: text.shape, parameter: parameter, effect: effect))
-            }
-            return texts.contains { text in
-                switch kind {
-                case .values(let parameters): parameters.allSatisfy { has(text, $0) }
-                case .changes, .scanned, .error: has(text, nil, true)
-                case .text, .missing, .extra, .count, .moved: has(text)
-                }
-            }
-        }
-
-        /// The texts of both runs' statements.
-        fileprivate var texts: [ComparedText] { [failing, passing].compactMap { $0?.text } }
-        /// The index in both runs up to which all is the same if no other difference has a smaller one.
-        fileprivate var start: Int { min(position, passingPosition ?? position) }
-        var tables: Set<String> { failing?.text.tables ?? passing?.text.tables ?? [] }
-    }
-
     /// A part of the statements with a shape that differs between passing runs.
     struct Noise: Hashable {
         enum Part: Hashable {
@@ -444,11 +353,16 @@ struct RunComparison {
             let identity = Identity(
                 kind: kind,
                 texts: [difference.passing, difference.failing].map { $0?.text.likeness[0] ?? -1 })
+            let hasEffect = difference.kind == .text && difference.failing?.record.changes ?? 0 > 0
             if let place = places[identity] {
                 found[place].times += 1
+                if hasEffect, found[place].effective == nil {
+                    found[place].effective = difference.failing
+                }
             } else {
                 places[identity] = found.count
                 found.append(difference)
+                if hasEffect { found[found.count - 1].effective = difference.failing }
             }
         }
     }

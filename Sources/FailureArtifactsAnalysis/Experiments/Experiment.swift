@@ -44,6 +44,8 @@ struct Experiment {
         var changes: [ScratchStore.Change]
         /// The number of changes that have the effect if they alone are undone; nil for all of the transaction.
         var partCount: Int?
+        /// The columns of the only one of these changes, if only they are undone; nil for the whole row.
+        var partColumns: [String]?
         /// The term of the query without which it depends on the transaction.
         var term: String?
         /// True if the query returns the expected result without that term.
@@ -385,6 +387,9 @@ struct Experiment {
         if best.effect < trial.effect {
             (trial.effect, trial.result) = (best.effect, best.result)
             trial.partCount = 1
+            trial.partColumns = best.change.columns.map { columns in
+                best.change.row.cells.map(\.column).filter { columns.contains(folded($0)) }
+            }
         }
         // Each of several changes may have a part in a wrong number or list.
         let closer = found.map(\.change).prefix(found.count { $0.effect == .approaches })
@@ -398,6 +403,7 @@ struct Experiment {
                     question.isExpected(result)
                 else { continue }
                 (trial.effect, trial.result, trial.partCount) = (.fixes, result, count)
+                trial.partColumns = nil
             }
         }
         trial.rows = found.prefix(max(5, trial.partCount ?? 0)).map { row($0.change) }

@@ -7,6 +7,8 @@ struct ExperimentFindings {
     let experiment: Experiment
     /// True if the question is the first one, which titles needn't name.
     var isFirst = true
+    /// True if the first question is a query of the same line.
+    var hasLineOfFirst = false
 
     private static let variantLimit = 3
 
@@ -17,6 +19,7 @@ struct ExperimentFindings {
         guard !isFirst else { return "the query" }
         return question.record.source.map {
             "the query at \(SafeText.line(String($0.file.split(separator: "/").last ?? ""))):\($0.line)"
+                + (hasLineOfFirst ? question.parameters : "")
         } ?? "another query of this test"
     }
     /// The query, at the start of a sentence.
@@ -127,8 +130,12 @@ struct ExperimentFindings {
                 let value =
                     question.isReversed
                     ? "the assertion's other"
-                    : question.claim.expected?.isList == true ? "a missing" : "the expected"
-                let row = isOfQuery ? "that \(asked) names" : "with \(value) value"
+                    : question.claim.expected?.isList == true ? "an expected" : "the expected"
+                let row =
+                    isOfQuery
+                    ? "that \(asked) names"
+                    : "with \(value) value"
+                        + (question.claim.expected?.isList == true ? " that the result lacks" : "")
                 return ("\(name) changed a row \(row)", .named, sameResult(trial))
             }
             let evidence: Finding.Evidence =
@@ -141,7 +148,10 @@ struct ExperimentFindings {
             if let result = trial.result, trial.partCount == nil,
                 !question.differ(result, question.result)
             {
-                return ("\(name) changed other values of the result of \(asked)", evidence, "")
+                return (
+                    "Without \(store.subject(of: trial.step)), the result of \(asked) differs in other values",
+                    evidence, ""
+                )
             }
             let result = trial.result.map(question.text) ?? "another result"
             return (withoutChange(trial, result), evidence, "")
@@ -175,7 +185,9 @@ struct ExperimentFindings {
         let part =
             trial.partCount.map { count in
                 let row = count == 1 ? trial.rows.first : nil
-                return row.map { "the change of \($0.title) in " } ?? "\(count) changes of "
+                let columns =
+                    trial.partColumns.map { SafeText.line($0.joined(separator: ", ")) + " of " } ?? ""
+                return row.map { "the change of \(columns)\($0.title) in " } ?? "\(count) changes of "
             } ?? (trial.obstacle == nil ? "" : "a part of ")
         let again = trial.isReplayed ? ", and with everything after it run again" : ""
         return "Without \(part)\(store.subject(of: trial.step))\(again), \(asked) returns \(result)"

@@ -36,8 +36,11 @@ struct Investigation {
             if index == 0 { document = QuestionDocument(question, experiment.periods, assertion) }
             // Another question's view of a transaction says nothing new.
             let known = Set(findings.filter { $0.evidence < .query }.compactMap(\.transaction))
-            var found = ExperimentFindings(experiment: experiment, isFirst: index == 0).all.filter {
-                finding in
+            let place = question.record.source?.place
+            var found = ExperimentFindings(
+                experiment: experiment, isFirst: index == 0,
+                hasLineOfFirst: place == questions[0].record.source?.place
+            ).all.filter { finding in
                 !question.isSource || !(finding.transaction.map(known.contains) ?? false)
             }
             for index in found.indices { found[index].assertion = assertion }

@@ -337,11 +337,15 @@ extension Finding {
     fileprivate mutating func findRowsOfTransaction(in store: Timeline) {
         guard let transaction, let step = store.step(ofTransaction: transaction) else { return }
         for index in rows.indices where rows[index].change != .present {
-            let table = folded(rows[index].table)
-            let writes = step.statements.filter { $0.writes && $0.outline.table == table }
+            // A trigger may have changed the row.
+            let tables = store.tables(affecting: [folded(rows[index].table)])
+            let writes = step.statements.filter { statement in
+                statement.writes && statement.outline.table.map(tables.contains) ?? false
+            }
             // Each row is inserted once.
             rows[index].isOfWholeTransaction =
-                writes.count > 1 && !writes.allSatisfy { $0.outline.kind == .insert }
+                writes.count > 1
+                && !(rows[index].change == .inserted && writes.allSatisfy { $0.outline.kind == .insert })
         }
     }
 

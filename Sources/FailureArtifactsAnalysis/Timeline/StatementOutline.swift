@@ -30,7 +30,8 @@ struct StatementOutline: Equatable {
     /// True if the statement may have had no effect; SQLite may count rows that didn't change, and an `EXISTS` clause
     /// may skip the statement.
     private(set) var mayHaveNoEffect = false
-    /// The names, keywords, numbers and signs, in lower case and without quotes; empty strings for texts.
+    /// The names, keywords, numbers and signs, in lower case and without quotes; empty strings for texts. Those of a write
+    /// begin after its common table expressions.
     let words: [String]
 
     var creates: Bool { kind == .definition && words.first == "create" }
@@ -65,7 +66,7 @@ struct StatementOutline: Equatable {
     init(_ sql: String, attached: AttachedDatabase? = nil) {
         self.attached = attached
         let text = SQLText(sql, limit: Self.maximumWords)
-        words = text.words
+        words = Self.words(of: text)
         switch word(0) {
         case "begin": kind = .begin
         case "commit", "end": kind = .commit
@@ -95,6 +96,19 @@ struct StatementOutline: Equatable {
         case "pragma": readPragma()
         default: break
         }
+    }
+
+    private static func words(of text: SQLText) -> [String] {
+        guard text.tokens.first?.isWord("with") == true,
+            let start = text.tokens.indices.first(where: { index in
+                let token = text.tokens[index]
+                // There is a function of that name, too.
+                return token.depth == 0
+                    && (token.isWord(in: ["insert", "update", "delete"])
+                        || token.isWord("replace") && text.tokens[safe: index + 1]?.text != "(")
+            })
+        else { return text.words }
+        return Array(text.words[start...])
     }
 
     /// The folded names of SQLite's tables with the schema.

@@ -237,6 +237,18 @@ import Testing
         }
     }
 
+    /// A missing statement has the line beside its place, and no numbers of the passing run.
+    @Test func theRecordOfAMissingStatement() throws {
+        var (own, read) = (Self.right, Self.read)
+        (own.function, read.function) = ("correct()", "correct()")
+        let comparison = try #require(
+            BaselineComparison(
+                Run(statements: Self.start + [own]).baseline,
+                [Run(statements: Self.start + [read, own]).baseline], common: []))
+        let record = try #require(comparison.differences.first.flatMap(comparison.record))
+        #expect(record.sql == read.sql && record.fullScanSteps == nil && record.changes == nil)
+    }
+
     /// Without a line of the tests, the assertion may have run the query.
     @Test func theQueryWithWhichAPassingRunWentOn() throws {
         func next(_ further: [Statement]) -> String? {

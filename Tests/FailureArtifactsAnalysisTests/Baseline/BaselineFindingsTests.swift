@@ -195,6 +195,19 @@ import Testing
             "\(first.title) \(first.explanation)")
     }
 
+    /// Of several executions, the one that changed a row is shown.
+    @Test func theExecutionOfAnEditThatHasAnEffect() throws {
+        let edit = "UPDATE account SET balance = 16 WHERE id = 1 AND balance < 10000"
+        let start = ["DELETE FROM account WHERE id = 77", Self.insert]
+        let found = try explanation(
+            [edit] + start + [edit], passing: [Self.wrong] + start + [Self.wrong],
+            changes: [0, 1, 1, 1],
+            common: [StatementShape(edit).shape], ownChanges: [0, 1, 1, 1])
+        let first = found.findings[0]
+        #expect(first.statement?.sql == edit && first.statement?.changes == 1, "\(first)")
+        #expect(first.confidence == .likely)
+    }
+
     /// In this test, another text of a query has the same result.
     @Test(arguments: [true, false]) func anotherTextOfAQueryWithoutEffect(hasEffect: Bool) throws {
         let read = "SELECT count(*) FROM account WHERE name = 'a'"

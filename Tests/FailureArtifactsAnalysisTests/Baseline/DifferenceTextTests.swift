@@ -104,6 +104,14 @@ import Testing
         #expect(
             try difference([begin, write, record("ROLLBACK")], [begin, write, record("COMMIT")]).title
                 == "COMMIT ran, where ROLLBACK did when this test passed")
+        let (save, back) = (record("SAVEPOINT s"), record("ROLLBACK TRANSACTION TO SAVEPOINT s"))
+        #expect(
+            try difference([save, write, back, write], [save, write, write]).title
+                == "ROLLBACK TO s is missing, which ran when this test passed")
+        let renumber = record("WITH o AS (SELECT 1) UPDATE entry SET seed = 1")
+        #expect(
+            try difference([renumber, write], [write]).title
+                == "UPDATE entry is missing, which ran when this test passed")
         func changed(_ changes: Int) -> StatementRecord {
             var write = write
             (write.changes, write.ownChanges) = (changes, 1)

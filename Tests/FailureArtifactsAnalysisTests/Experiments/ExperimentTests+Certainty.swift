@@ -193,6 +193,54 @@ extension ExperimentTests {
             "\(found.map { $0.title + $0.explanation })")
     }
 
+    /// Without the title's change, the value would be the right one.
+    @Test func oneColumnOfARowIsTheWrongOne() throws {
+        let found = try findings(
+            [
+                Step(sql: "UPDATE task SET minutes = 50, title = 'Dentist' WHERE id = 3"),
+                query("SELECT title || ':' || minutes FROM task WHERE id = 3"),
+            ], equal("Dentist:50", "Dentist:45"))
+        #expect(
+            found.first?.title
+                == "Without the change of minutes of task id = 3 in transaction 3, the query returns the expected Dentist:45",
+            "\(found.map(\.title))")
+    }
+
+    /// A query of the failing one's line is told from that by its parameters.
+    @Test func anotherQueryOfTheSameLine() throws {
+        let sql = "SELECT minutes FROM task WHERE title = ?"
+        let found = try findings(
+            [
+                Step(sql: "UPDATE task SET minutes = 50 WHERE id = 3"),
+                query(sql, values: #"["Book dentist"]"#), query(sql, values: #"["Sweep"]"#),
+            ], "XCTAssertTrue failed")
+        #expect(
+            found.contains {
+                $0.title
+                    == "Without transaction 3, the query at Tasks.swift:90 (parameters: 'Book dentist') returns 45"
+            }, "\(found.map(\.title))")
+    }
+
+    /// Several statements may have started the trigger that changed a row.
+    @Test(arguments: [1, 2]) func aRowThatATriggerChanged(count: Int) throws {
+        let trigger =
+            "CREATE TRIGGER spend AFTER INSERT ON posting BEGIN UPDATE task SET minutes = minutes - NEW.minutes; END"
+        let insert = "INSERT INTO posting VALUES (5)"
+        let inserts = Array(repeating: Step(sql: insert, isTransaction: false), count: count)
+        let found = try findings(
+            [
+                Step(sql: "CREATE TABLE posting(minutes)", changes: 0), Step(sql: trigger, changes: 0),
+                Step(sql: "BEGIN", changes: 0, isTransaction: false),
+            ] + inserts + [
+                Step(sql: "COMMIT", changes: 0, isTransaction: false),
+                Step(
+                    sql: Array(repeating: insert, count: count).joined(separator: "; "), isLogged: false),
+                query("SELECT minutes FROM task WHERE id = 4"),
+            ], equal("\(60 - 5 * count)", "60"))
+        let row = try #require(found.first { $0.transaction == 5 }?.rows.first, "\(found)")
+        #expect(row.text.contains("by the whole transaction") == (count > 1), "\(row.text)")
+    }
+
     /// A transaction's changes of a row are one change.
     @Test func rowsThatSeveralStatementsChanged() throws {
         let update = "UPDATE task SET minutes = 50 WHERE id = 3"

@@ -402,7 +402,9 @@ extension ExperimentTests {
         let star = try #require(found.first { $0.source?.file == "Sources/Stars.swift" })
         #expect(
             star.evidence == .source
-                && star.title == "Without transaction 4, the query at Tasks.swift:90 returns no row")
+                && star.title
+                    == "Without transaction 4, the query at Tasks.swift:90 (parameters: 'mon') returns no row"
+        )
         // A transaction that only made the row is no cause.
         #expect(!found.prefix(2).contains { $0.transaction == 2 })
     }

@@ -370,7 +370,9 @@ import Testing
                 query("SELECT title FROM task WHERE done = 1 AND minutes > 80"),
             ], equal(#"["Mow the lawn"]"#, #"["Mow the lawn", "Iron"]"#))
         let titles = found.map(\.title)
-        #expect(titles.contains("Transaction 4 changed a row with a missing value"), "\(titles)")
+        #expect(
+            titles.contains("Transaction 4 changed a row with an expected value that the result lacks"),
+            "\(titles)")
         #expect(!titles.contains { $0.hasPrefix("Transaction 5 changed a row") }, "\(titles)")
     }
 

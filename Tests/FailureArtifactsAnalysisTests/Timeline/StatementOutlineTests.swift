@@ -8,7 +8,7 @@ import Testing
     @Test(arguments: [
         ("insert or ignore into \\\"T\\\"(a) values (1)", "t"), ("REPLACE INTO main.t VALUES (1)", "t"),
         ("/* x */ -- y\\n UPDATE OR IGNORE [my t] SET a = 1", "my t"), ("DELETE FROM `t` WHERE 1", "t"),
-        ("WITH x AS (SELECT 1) INSERT INTO t SELECT * FROM x", nil), ("INSERT", nil), ("/*", nil),
+        ("WITH x AS (SELECT 1) INSERT INTO t SELECT * FROM x", "t"), ("INSERT", nil), ("/*", nil),
         ("'", nil),
     ])
     func theTableIsRead(sql: String, table: String?) {
@@ -47,5 +47,20 @@ import Testing
             store, ["old", "boat"], in: [record("ATTACH ':memory:' AS vault")],
             beside: [(["boat"], [1]), (["old"], [2])])
         #expect(Timeline.Statement(record(sql), attached: found[1]).localSQL == local)
+    }
+
+    @Test(arguments: [
+        (
+            "WITH a AS (SELECT 1) UPDATE task SET b = (SELECT * FROM a)", StatementOutline.Kind.update,
+            "task"
+        ),
+        ("WITH a AS (DELETE) INSERT INTO t SELECT * FROM a", .insert, "t"),
+        ("WITH a AS (SELECT 1) REPLACE INTO t SELECT * FROM a", .insert, "t"),
+        ("WITH a AS (SELECT 1) SELECT replace('a', 'b', 'c') FROM a", .other, ""),
+    ])
+    func writesWithTableExpressions(sql: String, kind: StatementOutline.Kind, table: String) {
+        let outline = StatementOutline(sql)
+        #expect((outline.kind, outline.table ?? "") == (kind, table))
+        #expect(outline.isSelect == (kind == .other))
     }
 }
