@@ -30,8 +30,9 @@ struct StatementOutline: Equatable {
     /// True if the statement may have had no effect; SQLite may count rows that didn't change, and an `EXISTS` clause
     /// may skip the statement.
     private(set) var mayHaveNoEffect = false
-    /// The names, keywords, numbers and signs, in lower case and without quotes; empty strings for texts. Those of a write
-    /// begin after its common table expressions.
+    /// The names, keywords, numbers and signs, in lower case and without quotes; empty strings for texts.
+    ///
+    /// Those of a write begin after its common table expressions.
     let words: [String]
 
     var creates: Bool { kind == .definition && words.first == "create" }

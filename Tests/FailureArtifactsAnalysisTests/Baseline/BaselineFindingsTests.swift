@@ -195,7 +195,7 @@ import Testing
             "\(first.title) \(first.explanation)")
     }
 
-    /// Of several executions, the one that changed a row is shown.
+    /// The first of several executions changed no row.
     @Test func theExecutionOfAnEditThatHasAnEffect() throws {
         let edit = "UPDATE account SET balance = 16 WHERE id = 1 AND balance < 10000"
         let start = ["DELETE FROM account WHERE id = 77", Self.insert]
