@@ -117,20 +117,15 @@ struct BaselineFindings {
     /// True if the query of the passing run would have returned the same in the failing one; false if that is unknown.
     private func hasSameResult(_ difference: RunComparison.Difference) -> Bool {
         guard !areMany, difference.kind == .text, difference.times == 1, let own = difference.failing,
-            let other = difference.passing,
-            own.text.outline.isSelect, other.text.outline.isSelect, let place = places[own.record.order],
-            let connection = try? Connection.untrusted(
-                place.store.path(at: place.store.statements[place.index]), limits: place.store.limits)
+            let other = difference.passing, own.text.outline.isSelect, other.text.outline.isSelect,
+            let place = places[own.record.order]
         else { return false }
-        StepBudget(steps: failure.effort.steps).limit(connection)
-        let results = [own, other].map { execution -> QueryResult? in
-            guard let values = execution.record.knownValues, values.allSatisfy({ $0.bytes == nil })
-            else {
-                return nil
+        let path = place.store.path(at: place.store.statements[place.index])
+        let budget = StepBudget(steps: failure.effort.steps)
+        let results = [own.record, other.record].map { record in
+            record.boundValues.flatMap {
+                QueryResult.of(record.sql, $0, inFile: path, place.store.limits, budget)
             }
-            return
-                (try? QueryResult.of(execution.record.sql, values.map(\.value), with: [], on: connection))
-                ?? nil
         }
         return results[0] != nil && results[0] == results[1]
     }

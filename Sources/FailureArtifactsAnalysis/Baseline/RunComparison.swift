@@ -299,15 +299,22 @@ struct RunComparison {
 
     /// Notes which missing ends of transactions had a beginning that is missing, too.
     private mutating func findTransactions() {
-        let missing = Set(found.filter { $0.kind == .missing }.compactMap(\.passingPosition))
-        for index in found.indices where found[index].kind == .missing {
-            guard let end = found[index].passingPosition,
-                [.commit, .rollback].contains(a[end].text.outline.kind),
-                let start = a[..<end].lastIndex(where: {
-                    $0.record.connection == a[end].record.connection && $0.text.outline.kind == .begin
-                })
-            else { continue }
-            found[index].isWholeTransaction = missing.contains(start)
+        let missing = Dictionary(
+            found.indices.filter { found[$0].kind == .missing }
+                .compactMap { index in found[index].passingPosition.map { ($0, index) } },
+            uniquingKeysWith: { $1 })
+        // The last beginning on each connection.
+        var starts: [UInt64: Int] = [:]
+        for (place, execution) in a.enumerated() {
+            switch execution.text.outline.kind {
+            case .begin: starts[execution.record.connection] = place
+            case .commit, .rollback:
+                guard let index = missing[place], let start = starts[execution.record.connection] else {
+                    continue
+                }
+                found[index].isWholeTransaction = missing[start] != nil
+            default: continue
+            }
         }
     }
 

@@ -186,34 +186,30 @@ package struct FailureMessage: Sendable {
 
     /// Returns the range of the arrow between an expression and its value, which no literal has.
     private static func arrow(in text: Substring) -> Range<String.Index>? {
-        var (isQuoted, isEscaped) = (false, false)
-        for index in text.indices {
-            let character = text[index]
-            if !isQuoted, text[index...].hasPrefix("→ ") {
-                return index..<text.index(index, offsetBy: 2)
-            }
-            if character == "\"", !isEscaped { isQuoted.toggle() }
-            isEscaped = character == "\\" && !isEscaped
-        }
-        return nil
+        range(of: "→ ", in: text, isNested: true)
     }
 
     /// Returns the range of a sign outside of parentheses, brackets and quotes.
     static func outerRange(of sign: String, in text: Substring) -> Range<String.Index>? {
+        range(of: sign, in: text, isNested: false)
+    }
+
+    /// Returns the range of a sign outside of quotes, and, unless it may be nested, outside of parentheses and brackets.
+    private static func range(
+        of sign: String, in text: Substring, isNested: Bool
+    ) -> Range<String.Index>? {
         var depth = 0
-        var isQuoted = false
-        var index = text.startIndex
-        while index < text.endIndex {
+        var (isQuoted, isEscaped) = (false, false)
+        for index in text.indices {
             let character = text[index]
-            if character == "\"" { isQuoted.toggle() }
-            if !isQuoted {
-                if "([{".contains(character) { depth += 1 }
-                if ")]}".contains(character) { depth -= 1 }
-                if depth == 0, text[index...].hasPrefix(sign) {
-                    return index..<text.index(index, offsetBy: sign.count)
-                }
+            if character == "\"", !isEscaped { isQuoted.toggle() }
+            isEscaped = isQuoted && character == "\\" && !isEscaped
+            guard !isQuoted else { continue }
+            if "([{".contains(character) { depth += 1 }
+            if ")]}".contains(character) { depth -= 1 }
+            if isNested || depth == 0, text[index...].hasPrefix(sign) {
+                return index..<text.index(index, offsetBy: sign.count)
             }
-            index = text.index(after: index)
         }
         return nil
     }

@@ -22,7 +22,7 @@ struct LaterChanges {
     init(of store: Timeline, reading tables: Set<String>) {
         self.store = store
         self.tables = tables
-        triggers = store.schema.objects.filter { $0.type == "trigger" }
+        triggers = store.triggers
             .map { (folded($0.table), SQLText($0.sql).tables) }
     }
 

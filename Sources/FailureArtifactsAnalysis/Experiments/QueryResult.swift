@@ -36,6 +36,16 @@ struct QueryResult: Equatable {
         return result
     }
 
+    /// Runs a query on a file of untrusted content; nil if it fails, too.
+    static func of(
+        _ sql: String, _ values: [Value], inFile path: String, _ limits: UntrustedLimits,
+        _ budget: StepBudget
+    ) -> QueryResult? {
+        guard let connection = try? Connection.untrusted(path, limits: limits) else { return nil }
+        budget.limit(connection)
+        return (try? of(sql, values, on: connection)) ?? nil
+    }
+
     /// Returns the index of the column of a property, such as `folder_id` of `folderID`; nil without one.
     func column(of property: String) -> Int? {
         columns.firstIndex { ResultPart.label($0) == ResultPart.label(property) }

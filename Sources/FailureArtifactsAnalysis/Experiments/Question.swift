@@ -329,14 +329,15 @@ struct Question {
         of rows: [Finding.Row], writtenBy write: StatementRecord, in store: Timeline,
         _ budget: StepBudget
     ) -> Question? {
-        let values = rows.flatMap(\.columns).compactMap(\.new?.bindable).filter { value in
+        let rare = rows.flatMap(\.columns).compactMap(\.new?.bindable).filter { value in
             switch value {
             case .integer(let number): abs(number) >= 10
             case .real(let number): abs(number) >= 10 || number != number.rounded()
             case .text(let text): text.count > 1
             case .null, .blob: false
             }
-        }.filter(write.has)
+        }
+        let values = write.own(of: rare)
         let earlier = store.testStatements.filter { $0.order < write.order }.suffix(candidateLimit)
             .reversed().prefix { $0.record.isInCall(of: write) }
         for statement in earlier {
@@ -442,7 +443,7 @@ struct Question {
         _ statement: Timeline.Statement, in store: Timeline, _ budget: StepBudget
     ) -> Candidate? {
         let record = statement.record
-        let values = boundValues(of: record)
+        let values = record.boundValues
         let path = store.path(at: statement)
         guard let connection = try? Connection.untrusted(path, limits: store.limits) else { return nil }
         budget.limit(connection)
@@ -464,10 +465,5 @@ struct Question {
         return Candidate(
             store: store, statement: statement, path: path, sql: sql ?? record.sql,
             values: values ?? [], reads: reads, settings: settings, result: result)
-    }
-
-    private static func boundValues(of record: StatementRecord) -> [Value]? {
-        guard let values = record.knownValues, values.allSatisfy({ $0.bytes == nil }) else { return nil }
-        return values.map(\.value)
     }
 }

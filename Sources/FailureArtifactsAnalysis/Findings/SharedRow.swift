@@ -26,9 +26,9 @@ enum SharedRow: FindingRule {
         let budget = StepBudget(steps: failure.effort.steps)
         // The changes by other tests of rows that no statement of the failing test has changed.
         var changes: [Place: [Timeline.Statement]] = [:]
-        let triggers = Dictionary(grouping: store.schema.objects.filter { $0.type == "trigger" }) {
-            folded($0.table)
-        }.mapValues { $0.flatMap(queries) }
+        let triggers = Dictionary(grouping: store.triggers) { folded($0.table) }.mapValues {
+            $0.flatMap(queries)
+        }
         // The last reads of the same rows.
         var reads: [String: (read: Read, changes: [Timeline.Statement])] = [:]
         for statement in store.statements where statement.record.error == nil && !budget.isUsedUp {
@@ -44,10 +44,10 @@ enum SharedRow: FindingRule {
                 statement.outline.kind != .insert
                 && SQLText(statement.record.sql, limit: maximumTokens).conditions.isEmpty
             let places = isOfAll ? [nil] : values(of: statement).map(Optional.some)
-            if statement.isOfTest {
-                changes = changes.filter { place, _ in
-                    place.table != table || !isOfAll && !places.contains(place.value)
-                }
+            if statement.isOfTest, isOfAll {
+                changes = changes.filter { place, _ in place.table != table }
+            } else if statement.isOfTest {
+                for value in places { changes[Place(table: table, value: value)] = nil }
             } else if statement.outline.mayHaveNoEffect {
                 for value in places {
                     changes[Place(table: table, value: value), default: []].append(statement)
@@ -88,13 +88,11 @@ enum SharedRow: FindingRule {
     ) -> [Read] {
         let place = statement.record.source.map { " at \(SafeText.line($0.place))" } ?? ""
         if statement.outline.isSelect {
-            guard let sql = statement.localSQL, let values = statement.record.knownValues,
-                values.allSatisfy({ $0.bytes == nil })
-            else { return [] }
+            guard let sql = statement.localSQL, let values = statement.record.boundValues else {
+                return []
+            }
             return [
-                Read(
-                    statement: statement, sql: sql, values: values.map(\.value),
-                    subject: "The query\(place)")
+                Read(statement: statement, sql: sql, values: values, subject: "The query\(place)")
             ]
         }
         guard statement.writes, let table = statement.outline.table else { return [] }
@@ -125,11 +123,7 @@ enum SharedRow: FindingRule {
         _ read: Read, _ changes: [Timeline.Statement], in store: Timeline, _ budget: StepBudget
     ) -> Finding? {
         func result(_ path: String) -> QueryResult? {
-            guard let connection = try? Connection.untrusted(path, limits: store.limits) else {
-                return nil
-            }
-            budget.limit(connection)
-            return (try? QueryResult.of(read.sql, read.values, with: [], on: connection)) ?? nil
+            .of(read.sql, read.values, inFile: path, store.limits, budget)
         }
         guard let now = result(store.path(at: read.statement)) else { return nil }
         var rest = changes[...]

@@ -156,16 +156,26 @@ extension StatementRecord {
         return !frames.isEmpty && frames.allSatisfy { frame in name.map(frame.isIn) ?? false }
     }
 
-    /// True if a value is bound to one of its parameters, or is in its text.
-    func has(_ value: Value) -> Bool {
-        if (knownValues ?? []).contains(where: { $0.value == value }) { return true }
-        return SQLText(sql, limit: 2000).tokens.contains { token in
-            switch value {
-            case .integer(let number): token.kind == .number && token.text == String(number)
-            case .real(let number): token.kind == .number && Double(token.text) == number
-            case .text(let text): token.kind == .text && token.text == folded(text)
-            case .null, .blob: false
-            }
+    /// The values of the parameters; nil if one of them isn't known as a whole.
+    var boundValues: [Value]? {
+        guard let values = knownValues, values.allSatisfy({ $0.bytes == nil }) else { return nil }
+        return values.map(\.value)
+    }
+
+    /// Returns those of some values that are bound to one of its parameters, or are in its text.
+    func own(of values: [Value]) -> [Value] {
+        let bound = (knownValues ?? []).map(\.value)
+        let tokens = SQLText(sql, limit: 2000).tokens
+        return values.filter { value in
+            bound.contains(value)
+                || tokens.contains { token in
+                    switch value {
+                    case .integer(let number): token.kind == .number && token.text == String(number)
+                    case .real(let number): token.kind == .number && Double(token.text) == number
+                    case .text(let text): token.kind == .text && token.text == folded(text)
+                    case .null, .blob: false
+                    }
+                }
         }
     }
 

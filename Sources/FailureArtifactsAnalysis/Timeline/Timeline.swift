@@ -252,15 +252,20 @@ package final class Timeline {
         return found
     }
 
+    var triggers: [DatabaseSchema.Object] { schema.objects.filter { $0.type == "trigger" } }
+
+    /// The folded names of the triggers' tables, and the words of the triggers.
+    private lazy var wordsOfTriggers = triggers.map {
+        (table: folded($0.table), words: Set(SQLText($0.sql).words))
+    }
+
     /// Returns tables, and those with triggers that name one of them.
     func tables(affecting tables: Set<String>) -> Set<String> {
-        let triggers = schema.objects.filter { $0.type == "trigger" }
-            .map { (table: folded($0.table), words: Set(SQLText($0.sql).words)) }
         var found = tables
         var count = 0
         while count < found.count {
             count = found.count
-            for trigger in triggers where !found.isDisjoint(with: trigger.words) {
+            for trigger in wordsOfTriggers where !found.isDisjoint(with: trigger.words) {
                 found.insert(trigger.table)
             }
         }

@@ -70,21 +70,29 @@ extension ExperimentTests {
         #expect(other["time"] as? String == (isEarlier ? "before" : "meanwhile"))
     }
 
+    /// A change of a row by another test that has ended.
+    private func update(_ minutes: Int, test: Int = 2) -> Step {
+        Step(
+            sql: "UPDATE task SET minutes = \(minutes) WHERE title = 'Pay rent'", isEarlier: true,
+            test: test, connection: test + 2)
+    }
+
+    /// The steps of a test that reads a row by its title, and fails because of what it writes then.
+    private func reading(_ title: String) -> [Step] {
+        [
+            Step(
+                sql: "SELECT minutes FROM task WHERE title = '\(title)'", changes: 0,
+                isTransaction: false, test: 1),
+            Step(sql: "INSERT INTO task VALUES (9, 'dan', 'Total', 90, 0)", test: 1),
+            query("SELECT minutes FROM task WHERE id = 9"),
+        ]
+    }
+
     /// A setting that another test has changed, and one that it has restored.
     @Test(arguments: [false, true]) func aRowThatAnotherTestChanged(isRestored: Bool) throws {
-        func update(_ minutes: Int) -> Step {
-            Step(
-                sql: "UPDATE task SET minutes = \(minutes) WHERE title = 'Pay rent'", isEarlier: true,
-                test: 2, connection: 4)
-        }
         let found = try otherFindings(
-            [update(90)] + (isRestored ? [update(20)] : []) + [
-                Step(
-                    sql: "SELECT minutes FROM task WHERE title = 'Pay rent'", changes: 0,
-                    isTransaction: false, test: 1),
-                Step(sql: "INSERT INTO task VALUES (9, 'dan', 'Total', 90, 0)", test: 1),
-                query("SELECT minutes FROM task WHERE id = 9"),
-            ], equal("90", "20"))
+            [update(90)] + (isRestored ? [update(20)] : []) + reading("Pay rent"),
+            equal("90", "20"))
         let other = found.first { $0.code == .otherTest }
         #expect(
             other?.title == (isRestored ? nil : "BTests.testOther changed task, which this test read"))
@@ -102,14 +110,7 @@ extension ExperimentTests {
     {
         let found = try otherFindings(
             [
-                Step(
-                    sql: "UPDATE task SET minutes = 95 WHERE title = 'Pay rent'", isEarlier: true,
-                    test: 3,
-                    connection: 5),
-                Step(
-                    sql: "UPDATE task SET minutes = 60 WHERE title = 'Pay rent'", isEarlier: true,
-                    test: 2,
-                    connection: 4),
+                update(95, test: 3), update(60),
                 query("SELECT minutes FROM task WHERE title = 'Pay rent'"),
             ], equal("60", expected))
         let first = try #require(found.first { $0.code == .otherTest })
@@ -126,13 +127,7 @@ extension ExperimentTests {
             connection: 5)
         let found = try otherFindings(
             [Step(sql: upsert, isEarlier: true, test: 2, connection: 4)] + (isChanged ? [change] : [])
-                + [
-                    Step(
-                        sql: "SELECT minutes FROM task WHERE title = 'Limit'", changes: 0,
-                        isTransaction: false, test: 1),
-                    Step(sql: "INSERT INTO task VALUES (9, 'dan', 'Total', 90, 0)", test: 1),
-                    query("SELECT minutes FROM task WHERE id = 9"),
-                ], equal("90", "20"))
+                + reading("Limit"), equal("90", "20"))
         let other = found.first { $0.code == .otherTest }
         #expect(
             other?.title == (isChanged ? "CTests.testReader changed task, which this test read" : nil))
@@ -149,10 +144,7 @@ extension ExperimentTests {
         let found = try otherFindings(
             [
                 Step(sql: trigger, changes: 0, isEarlier: true, test: 2),
-                Step(
-                    sql: "UPDATE task SET minutes = 90 WHERE title = 'Pay rent'", isEarlier: true,
-                    test: 2,
-                    connection: 4),
+                update(90),
                 Step(sql: "INSERT INTO task VALUES (9, 'dan', 'Total', 0, 0)", test: 1),
                 query("SELECT minutes FROM task WHERE id = 9"),
             ], equal("90", "20"))

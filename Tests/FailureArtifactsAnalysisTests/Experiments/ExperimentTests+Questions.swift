@@ -154,37 +154,37 @@ extension ExperimentTests {
         if let write, let source { #expect(write < source) }
     }
 
-    /// A statement that reads for itself writes nothing that a query had returned.
-    @Test func theQueryOfAValueThatTheStatementReads() throws {
+    /// Returns the findings of a test in which a call returns 65, and then writes with a statement.
+    private func findings(
+        writing sql: String, values: String? = nil, asking question: String, _ message: String
+    ) throws -> [Finding] {
         let call = "Tests/ATests.swift:8"
-        let found = try findings(
+        return try findings(
             [
                 Step(
                     sql: "SELECT sum(minutes) FROM task WHERE owner = 'ben'", changes: 0,
                     lines: ["Sources/Tasks.swift:30:plan", call], isTransaction: false),
-                Step(
-                    sql:
-                        "INSERT INTO task SELECT 9, 'ben', 'Total', sum(minutes), 0 FROM task WHERE owner = 'ben'",
-                    lines: ["Sources/Tasks.swift:31:plan", call]),
-                query("SELECT title || ':' || minutes FROM task WHERE id = 9"),
-            ], equal("Total:65", "Total:45"))
+                Step(sql: sql, values: values, lines: ["Sources/Tasks.swift:31:plan", call]),
+                query(question),
+            ], message)
+    }
+
+    /// A statement that reads for itself writes nothing that a query had returned.
+    @Test func theQueryOfAValueThatTheStatementReads() throws {
+        let found = try findings(
+            writing:
+                "INSERT INTO task SELECT 9, 'ben', 'Total', sum(minutes), 0 FROM task WHERE owner = 'ben'",
+            asking: "SELECT title || ':' || minutes FROM task WHERE id = 9",
+            equal("Total:65", "Total:45"))
         #expect(found.contains { $0.source?.line == 31 })
         #expect(!found.contains { $0.source?.line == 30 }, "\(found.map(\.title))")
     }
 
     /// A value in another column has no effect on the question.
     @Test func theQueryOfAValueThatTheQuestionDoesNotRead() throws {
-        let call = "Tests/ATests.swift:8"
         let found = try findings(
-            [
-                Step(
-                    sql: "SELECT sum(minutes) FROM task WHERE owner = 'ben'", changes: 0,
-                    lines: ["Sources/Tasks.swift:30:plan", call], isTransaction: false),
-                Step(
-                    sql: "INSERT INTO task VALUES (9, 'ben', 'Total', coalesce(?, 65), 0)",
-                    values: "[65]", lines: ["Sources/Tasks.swift:31:plan", call]),
-                query("SELECT title FROM task WHERE id = 9"),
-            ], equal("Total", "Sum"))
+            writing: "INSERT INTO task VALUES (9, 'ben', 'Total', coalesce(?, 65), 0)", values: "[65]",
+            asking: "SELECT title FROM task WHERE id = 9", equal("Total", "Sum"))
         #expect(found.contains { $0.source?.line == 31 })
         #expect(!found.contains { $0.source?.line == 30 }, "\(found.map(\.title))")
     }
